@@ -1,3 +1,5 @@
+import KeyedArchives
+
 /// Every command, in the order of the first page of the help. Parsing, help, manual, reference and completion all use
 /// this table and the commands' own descriptions.
 enum CommandTable {
@@ -167,6 +169,13 @@ enum CommandTable {
 
   static var entries: [Entry] { sections.flatMap(\.entries) }
 
+  fileprivate static func entry(_ path: String) -> Entry? {
+    for section in sections {
+      for entry in section.entries where entry.path == path || entry.aliases.contains(path) { return entry }
+    }
+    return hidden.first { $0.path == path }
+  }
+
   /// The common first words of several commands, and their common description.
   static let families = [
     Family(
@@ -217,4 +226,92 @@ enum CommandTable {
       (self.path, self.abstract, self.more, self.example) = (path, abstract, more, example)
     }
   }
+}
+
+/// A place in the table: `vault` itself, a family such as `vault group`, or a command.
+struct NamedCommand {
+  /// `vault group create`
+  let path: String
+  /// The command's type; nil for `vault` and families.
+  let type: (any Command.Type)?
+  /// The number of words that named it.
+  let wordCount: Int
+
+  /// The command or family that the words name.
+  init(_ words: some Collection<String>) {
+    var path = ""
+    // The longest names have three words. One typed word never counts as two, whatever it contains.
+    var named: (entry: CommandTable.Entry, path: String)?
+    for word in words.prefix(3).prefix(while: { !$0.isEmpty && !$0.utf8.contains(UInt8(ascii: " ")) }) {
+      path += path.isEmpty ? word : " " + word
+      // The longest match counts: `audit verify` is a command of its own, not an argument of `audit`.
+      if let entry = CommandTable.entry(path) { named = (entry, path) }
+    }
+    if let named {
+      self.init(named.entry, wordCount: NamedCommand.wordCount(named.path))
+      return
+    }
+    let family = CommandTable.families.map(\.path).filter { path == $0 || path.hasPrefix($0 + " ") }.max {
+      $0.utf8.count < $1.utf8.count
+    }
+    self.init(family: family ?? "")
+  }
+
+  private init(_ entry: CommandTable.Entry, wordCount: Int) {
+    (path, type, self.wordCount) = ("vault " + entry.path, entry.type, wordCount)
+  }
+
+  private init(family: String) {
+    (path, type, wordCount) = (family.isEmpty ? "vault" : "vault " + family, nil, NamedCommand.wordCount(family))
+  }
+
+  private static func wordCount(_ path: String) -> Int { path.split(separator: " ").count }
+
+  /// `vault` and everything below it, except hidden commands.
+  static var all: [NamedCommand] { NamedCommand([]).andBelow }
+
+  private var andBelow: [NamedCommand] { [self] + subcommands.flatMap(\.andBelow) }
+
+  /// The commands and families directly below it, in the order of the table.
+  var subcommands: [NamedCommand] {
+    var found: [NamedCommand] = []
+    let words = path.split(separator: " ").dropFirst()
+    for entry in CommandTable.entries {
+      let names = entry.path.split(separator: " ")
+      guard names.count > words.count, names.starts(with: words) else { continue }
+      let next = NamedCommand(names.prefix(words.count + 1).map(String.init))
+      if found.last?.path != next.path { found.append(next) }
+    }
+    return found
+  }
+
+  /// Its last word.
+  var name: String { path.split(separator: " ").last.map(String.init) ?? path }
+
+  /// Every argument and option.
+  var parameters: [Parameter] { (type?.parameters ?? []) + [.help] }
+
+  var about: About {
+    if let type { return type.about }
+    guard let family = CommandTable.families.first(where: { "vault " + $0.path == path }) else { return Help.about }
+    return About(family.abstract, usage: forms(of: family), more: family.more, example: family.example)
+  }
+
+  /// `vault slot list | add passphrase | …`, on as many lines as needed.
+  private func forms(of family: CommandTable.Family) -> String {
+    var lines: [String] = []
+    for entry in CommandTable.entries where entry.path.hasPrefix(family.path + " ") {
+      let form = [String(entry.path.dropFirst(family.path.count + 1)), entry.operands].filter { !$0.isEmpty }
+      let words = form.joined(separator: " ")
+      if let last = lines.last, last.count + words.count <= 70 {
+        lines[lines.count - 1] = "\(last) | \(words)"
+      } else {
+        lines.append("\(path) \(words)")
+      }
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  /// The command's usage, to be printed under an error.
+  var usage: String { "usage: " + about.usage.exchanging("\n", for: "\n       ") + "\n" }
 }

@@ -37,6 +37,69 @@ private func perform(_ line: TypedLine, _ session: Session) throws {
   try output.write(Help.page(of: line.command, columns: columns))
 }
 
+/// The typed words, parsed with the table.
+struct TypedLine {
+  /// The typed words, without the program's name.
+  let arguments: [String]
+  let command: NamedCommand
+  /// Whether `help` precedes the command.
+  let asksForHelp: Bool
+  /// The number of words before the command that open the store.
+  private let leadingCount: Int
+
+  init(_ arguments: [String]) {
+    self.arguments = arguments
+    leadingCount = TypedLine.leadingCount(arguments)
+    asksForHelp = arguments.dropFirst(leadingCount).first == "help"
+    command = NamedCommand(arguments.dropFirst(leadingCount + (asksForHelp ? 1 : 0)))
+  }
+
+  /// The words after the command.
+  var rest: ArraySlice<String> { arguments.dropFirst(leadingCount + (asksForHelp ? 1 : 0) + command.wordCount) }
+
+  /// The words for the command, including options before it that open the store.
+  var words: [String] { leadingCount == 0 ? Array(rest) : Array(arguments.prefix(leadingCount) + rest) }
+
+  /// `--help` counts in any position except after `--`.
+  var hasHelpOption: Bool { rest.prefix { $0 != "--" }.contains { $0 == "--help" || $0 == "-h" } }
+
+  /// - Returns: nil if help is asked for.
+  /// - Throws: an `ArgumentFault`.
+  func parsed() throws(ArgumentFault) -> (any Command)? {
+    if asksForHelp {
+      guard rest.isEmpty || hasHelpOption else { throw unknownCommand }
+      return nil
+    }
+    if hasHelpOption { return nil }
+    guard let type = command.type else { throw unknownCommand }
+    return try type.parsed(words)
+  }
+
+  private var unknownCommand: ArgumentFault {
+    guard let word = rest.first, !Arguments.isOption(word) else { return .missingCommand }
+    return .unknownCommand(meant: Closeness.nearest(to: word, among: command.subcommands.map(\.name)))
+  }
+
+  private static func leadingCount(_ words: [String]) -> Int {
+    guard let first = words.first, Arguments.isOption(first) else { return 0 }
+    var arguments = Arguments()
+    _ = try? KeySource(&arguments)
+    let names = arguments.parameters.compactMap(\.long)
+    var count = 0
+    while count < words.count {
+      let word = words[count]
+      if names.contains(word), count + 1 < words.count {
+        count += 2
+      } else if names.contains(where: { word.hasPrefix($0 + "=") }) {
+        count += 1
+      } else {
+        break
+      }
+    }
+    return count
+  }
+}
+
 /// Runs this process's command on its own streams. A crash leaves no trace of its memory.
 ///
 /// The executable's name matters: as `git-credential-vault` it is git's helper.

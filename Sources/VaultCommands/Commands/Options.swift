@@ -24,6 +24,48 @@ extension Arguments {
   }
 }
 
+/// The part of an item that a command reads or writes: the whole value or one field.
+struct ItemPlace: Equatable {
+  let name: String
+  /// A member of the item's JSON value; nil for the whole value.
+  let field: String?
+
+  /// Reads `NAME` or `NAME#FIELD`.
+  ///
+  /// An item with the whole name takes precedence. Otherwise the part after the last `#` is a field.
+  ///
+  /// - Parameter field: the argument of `--field`. If it is given, the name is taken literally, and an empty text means
+  ///   the whole value.
+  /// - Throws: `conflict` if both the item and the field exist.
+  init(_ typed: String, field: String?, in group: AccessGroup) throws {
+    let typed = try Item.Name(typed).description
+    let scalars = typed.unicodeScalars
+    guard field == nil, let sign = scalars.lastIndex(of: "#"), sign > scalars.startIndex,
+      scalars.index(after: sign) < scalars.endIndex
+    else {
+      (name, self.field) = (typed, field?.isEmpty == true ? nil : field)
+      return
+    }
+    let (owner, member) = (String(scalars[..<sign]), String(scalars[scalars.index(after: sign)...]))
+    guard try ItemPlace.isPresent(typed, in: group) else {
+      (name, self.field) = (owner, member)
+      return
+    }
+    guard try !ItemField.isPresent(member, of: owner, in: group) else {
+      let shown = (UTF8Text.onOneLine(typed), UTF8Text.onOneLine(owner))
+      throw Failure(
+        .conflict, "'\(shown.0)' is both an item and a field of the item '\(shown.1)'",
+        hint: "for the item: --field ''; for the field: the name before '#', and --field with the part after it")
+    }
+    (name, self.field) = (typed, nil)
+  }
+
+  private static func isPresent(_ name: String, in group: AccessGroup) throws(VaultError) -> Bool {
+    do { _ = try group.item(name) } catch .notFound(.item) { return false }
+    return true
+  }
+}
+
 /// Which items of a group become variables, and the names of these.
 struct VariableOptions {
   let prefix: String?

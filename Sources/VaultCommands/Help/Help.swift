@@ -1,6 +1,22 @@
 import KeyedArchives
 internal import Vault
 
+/// The description of a command.
+struct About {
+  /// One sentence or two.
+  let abstract: String
+  /// Every form on a separate line that begins with `vault`. An indented line continues the previous one.
+  let usage: String
+  /// Paragraphs, separated by empty lines.
+  let more: String
+  /// The lines to type.
+  let example: String
+
+  init(_ abstract: String, usage: String, more: String = "", example: String = "") {
+    (self.abstract, self.usage, self.more, self.example) = (abstract, usage, more, example)
+  }
+}
+
 /// The output of `--help`, made from the table and the commands' own descriptions.
 enum Help {
   /// The description of `vault` itself.
