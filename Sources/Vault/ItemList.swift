@@ -328,7 +328,7 @@ extension AccessGroup {
   ) throws(VaultError) -> (items: [Item], strange: [StrangeRow]) {
     let list = try list(query, removed: removed)
     var items: [Item] = []
-    var names = NameOrder()
+    var names = JoinedTexts()
     while let item = try list.nextItem() {
       items.append(item)
       names.append(item.name.description)

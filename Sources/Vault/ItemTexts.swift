@@ -1,73 +1,72 @@
 /// One text for each item of a list, made while the item's attributes were open: a list that is only written needs no
 /// items.
 package struct ItemTexts: Sendable {
-  private var names = NameOrder()
-  private var bytes: [UInt8] = []
-  /// The end of each text in `bytes`, in the order in which the items came.
-  private var ends: [Int] = []
+  private var names = JoinedTexts()
+  private var texts = JoinedTexts()
 
   package init() {}
 
-  package var count: Int { ends.count }
+  package var count: Int { texts.count }
 
   /// Adds the text that `write` appends for `item`.
   mutating func add(_ item: Item, _ write: (Item, inout [UInt8]) -> Void) {
     names.append(item.name.description)
-    write(item, &bytes)
-    ends.append(bytes.count)
+    texts.append { write(item, &$0) }
   }
 
   mutating func add(_ more: ItemTexts) {
     names.append(more.names)
-    let start = bytes.count
-    bytes += more.bytes
-    for end in more.ends { ends.append(start + end) }
+    texts.append(more.texts)
   }
 
   /// Passes the first `limit` texts to `body`, sorted by the bytes of the items' names.
   package func write<Failure>(
     first limit: Int, to body: (UnsafeRawBufferPointer) throws(Failure) -> Void
   ) throws(Failure) {
-    try unsafe bytes.span.withUnsafeBytes { (bytes) throws(Failure) in
+    try unsafe texts.bytes.span.withUnsafeBytes { (bytes) throws(Failure) in
       for index in names.sorted().prefix(limit) {
-        let start = index == 0 ? 0 : ends[index - 1]
-        try unsafe body(UnsafeRawBufferPointer(rebasing: bytes[start..<ends[index]]))
+        try unsafe body(UnsafeRawBufferPointer(rebasing: bytes[texts.range(index)]))
       }
     }
   }
 }
 
-/// Names in the order in which they came, and the order of their bytes.
+/// Texts in the order in which they came, and the order of their bytes.
 ///
 /// They stand in one buffer, because names of a long list that stand apart are in no cache when they are compared.
-struct NameOrder: Sendable {
-  private var bytes: [UInt8] = []
+struct JoinedTexts: Sendable {
+  fileprivate var bytes: [UInt8] = []
+  /// The end of each text in `bytes`.
   private var ends: [Int] = []
 
-  mutating func append(_ name: String) {
-    bytes += name.utf8
+  fileprivate var count: Int { ends.count }
+
+  mutating func append(_ text: String) { append { $0 += text.utf8 } }
+
+  fileprivate mutating func append(_ write: (inout [UInt8]) -> Void) {
+    write(&bytes)
     ends.append(bytes.count)
   }
 
-  mutating func append(_ more: NameOrder) {
+  mutating func append(_ more: JoinedTexts) {
     let start = bytes.count
     bytes += more.bytes
     for end in more.ends { ends.append(start + end) }
   }
 
-  /// The indices of the names, sorted by their bytes. The eight bytes after the common beginning decide nearly always.
+  fileprivate func range(_ index: Int) -> Range<Int> { (index == 0 ? 0 : ends[index - 1])..<ends[index] }
+
+  /// The indices of the texts, sorted by their bytes. The eight bytes after the common beginning decide nearly always.
   func sorted() -> [Int] {
     unsafe bytes.span.withUnsafeBytes { bytes in
-      func name(_ index: Int) -> UnsafeRawBufferPointer {
-        unsafe UnsafeRawBufferPointer(rebasing: bytes[(index == 0 ? 0 : ends[index - 1])..<ends[index]])
-      }
+      func name(_ index: Int) -> UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: bytes[range(index)]) }
       var shared = unsafe ends.isEmpty ? 0 : name(0).count
-      for index in ends.indices { shared = unsafe NameOrder.sharedCount(name(0), name(index), atMost: shared) }
-      var places = ends.indices.map { (key: unsafe NameOrder.word(of: name($0), after: shared), index: $0) }
+      for index in ends.indices { shared = unsafe JoinedTexts.sharedCount(name(0), name(index), atMost: shared) }
+      var places = ends.indices.map { (key: unsafe JoinedTexts.word(of: name($0), after: shared), index: $0) }
       places.sort {
         guard $0.key == $1.key else { return $0.key < $1.key }
         let (left, right) = unsafe (name($0.index), name($1.index))
-        let same = unsafe NameOrder.sharedCount(left, right, atMost: left.count)
+        let same = unsafe JoinedTexts.sharedCount(left, right, atMost: left.count)
         return unsafe same < right.count && (same == left.count || left[same] < right[same])
       }
       return places.map(\.index)
