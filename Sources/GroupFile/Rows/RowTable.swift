@@ -156,6 +156,37 @@ extension Row {
   }
 }
 
+/// Table `node`: the tree's nodes by their places. It is a cache that `repair` can rebuild; each body is proved by its
+/// digest at every use.
+extension Connection {
+  /// Lends the stored body at `place`, unproved; `nil` if there is none.
+  func withNodeBody<Result>(
+    at place: TreePlace, _ body: (UnsafeRawBufferPointer) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result? {
+    let statement = try statement("SELECT body FROM node WHERE prefix = ?")
+    defer { statement.reset() }
+    try unsafe place.withKey { (key) throws(VaultError) in _ = try unsafe statement.bind(1, key) }
+    guard try statement.step() else { return nil }
+    return try unsafe body(statement.blob(0, count: 34...TreeNode.leafCapacity * 48))
+  }
+
+  /// The stored body at `place`, unproved.
+  func nodeBody(at place: TreePlace) throws(VaultError) -> [UInt8]? {
+    unsafe try withNodeBody(at: place) { (body) throws(VaultError) in unsafe Array(body) }
+  }
+
+  /// Writes the body at `place`.
+  func storeNode(_ body: [UInt8], at place: TreePlace) throws(VaultError) {
+    let statement = try statement(
+      "INSERT INTO node(prefix, body) VALUES(?, ?) ON CONFLICT(prefix) DO UPDATE SET body = excluded.body")
+    try unsafe place.withKey { (key) throws(VaultError) in _ = try unsafe statement.bind(1, key) }
+    try statement.run(lending: body, as: 2)
+  }
+
+  /// All bodies in rising order of their keys, unproved.
+  func nodes() throws(VaultError) -> Statement { try statement("SELECT prefix, body FROM node ORDER BY prefix") }
+}
+
 /// Walks over all current rows in order of their tokens, and proves each by its leaf.
 ///
 /// The scan and the signed tree must agree: at the first row that is in only one of them, the walk ends with an error.
