@@ -44,20 +44,17 @@ package struct RosterChange: Sendable {
   package var above: Numbers
   /// Whether a new key may drop signed items that damage has destroyed, and items that a writer signed but nobody can
   /// open. Otherwise such an item prevents the change.
-  package var dropsUnproved = false
+  package var dropsUnproved: Bool
   /// Items that a new key drops, with their history and without a tombstone.
-  package var drops: Set<Token> = []
+  package var drops: Set<Token>
 
   package init(
     grants: [Grant] = [], reissue: (application: String, issue: UInt32)? = nil, rotates: Bool = false,
-    above: Numbers = Numbers(),
+    publishes: Bool? = nil, above: Numbers = Numbers(), dropsUnproved: Bool = false, drops: Set<Token> = [],
     revokes: @escaping @Sendable (Member) -> Bool = { _ in false }
   ) {
-    self.grants = grants
-    self.reissue = reissue
-    self.rotates = rotates
-    self.above = above
-    self.revokes = revokes
+    (self.grants, self.reissue, self.rotates, self.publishes) = (grants, reissue, rotates, publishes)
+    (self.above, self.dropsUnproved, self.drops, self.revokes) = (above, dropsUnproved, drops, revokes)
   }
 }
 

@@ -149,17 +149,11 @@ extension AccessGroupFile {
     _ draft: GroupDraft, _ following: (PublishedState) throws(VaultError) -> [[UInt8]]
   ) throws(VaultError) -> PublishedState {
     let fetched = AccessGroupFile(folder: draft.folder, context: context.withoutFloor, witness: NoWitness(), now: now)
-    let state = try fetched.fullyProvedState()
+    let state = PublishedState(try fetched.provedState().state)
     try fetched.follow(following, from: state)
     let outside = AccessGroupFile(
       folder: draft.folder, context: context, witness: NoWitness(witness), confirm: confirm, now: now)
     return PublishedState(try outside.beginReading().view.state)
-  }
-
-  private func fullyProvedState() throws(VaultError) -> PublishedState {
-    let transaction = try beginReading()
-    _ = try FullProof.run(transaction.view)
-    return PublishedState(transaction.view.state)
   }
 
   /// Applies what follows a state, up to the first commit that does not follow or prove.
@@ -187,14 +181,10 @@ extension AccessGroupFile {
 }
 
 extension Snapshot {
-  /// Whether the chain leads from the state with this epoch and link to this one; `false` if it does not reach back so
-  /// far.
+  /// Whether this state is a later one than that with this epoch and link, and the chain shows that it descends from it.
   package func descends(from epoch: UInt64, _ link: [UInt8]) throws(VaultError) -> Bool {
-    guard epoch < state.manifest.epoch, var link = Digest(link) else { return false }
-    for row in try connection.chain(after: epoch) where row.epoch <= state.manifest.epoch {
-      link = Manifest.link(after: link, rest: row.rest)
-    }
-    return link == state.link
+    guard epoch < state.manifest.epoch, let link = Digest(link) else { return false }
+    return try state.descends(from: epoch, link, connection)
   }
 }
 

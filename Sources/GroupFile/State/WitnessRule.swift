@@ -19,7 +19,7 @@ enum WitnessRule {
     _ state: VerifiedState, against reading: WitnessReading, strict: Bool, _ connection: Connection
   ) throws(VaultError) -> Outcome {
     try check(state, against: reading, strict: strict) { (record) throws(VaultError) in
-      try descends(state, from: record, connection)
+      try state.descends(from: record.epoch, record.link, connection)
     }
   }
 
@@ -72,17 +72,6 @@ enum WitnessRule {
       ? Outcome(isAhead: true) : gap(state, record, rolledBack(.fork))
   }
 
-  /// Whether the chain leads from the witnessed link to this state's.
-  private static func descends(
-    _ state: VerifiedState, from record: WitnessRecord, _ connection: Connection
-  ) throws(VaultError) -> Bool {
-    var link = record.link
-    for row in try connection.chain(after: record.epoch) where row.epoch <= state.manifest.epoch {
-      link = Manifest.link(after: link, rest: row.rest)
-    }
-    return link == state.link
-  }
-
   /// Accepts a gap only if the chain cannot reach back that far.
   private static func gap(
     _ state: VerifiedState, _ record: WitnessRecord, _ error: VaultError
@@ -95,6 +84,16 @@ enum WitnessRule {
 }
 
 extension VerifiedState {
+  /// Whether the chain leads from the state with this epoch and link to this one; `false` if it does not reach back so
+  /// far.
+  func descends(from epoch: UInt64, _ link: Digest, _ connection: Connection) throws(VaultError) -> Bool {
+    var link = link
+    for row in try connection.chain(after: epoch) where row.epoch <= manifest.epoch {
+      link = Manifest.link(after: link, rest: row.rest)
+    }
+    return link == self.link
+  }
+
   /// The record that states that this state was verified.
   package func witnessRecord(sequence: UInt64, flags: WitnessRecord.Flags = []) -> WitnessRecord {
     WitnessRecord(

@@ -94,8 +94,7 @@ extension Applications {
     if name == .service { try store.makeServiceGroups() } else { try makePrivateGroup(name, entry) }
     var unchanged: [UnchangedGroup] = []
     if entry.issue > 1 {
-      var change = RosterChange(reissue: (id, entry.issue))
-      change.dropsUnproved = isDroppingUnproved
+      let change = RosterChange(reissue: (id, entry.issue), dropsUnproved: isDroppingUnproved)
       unchanged = try changeEverywhere(change, accepting: confirm, progress)
     }
     if !unchanged.contains(where: { $0.name == id }) {
@@ -280,8 +279,7 @@ extension Applications {
     }
     if revoking {
       try removeBinding(of: id)
-      var change = RosterChange { $0.application == id }
-      change.dropsUnproved = isDroppingUnproved
+      let change = RosterChange(dropsUnproved: isDroppingUnproved) { $0.application == id }
       let unrevoked = try changeEverywhere(change, accepting: confirm, progress)
       // Changing a group may still succeed after reading it failed.
       report.unchanged.removeAll { group in !states.contains { $0.name.description == group.name } }

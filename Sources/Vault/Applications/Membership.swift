@@ -74,12 +74,11 @@ extension SecretStore {
   ) throws(VaultError) {
     let wasMember = Locked(false)
     let isTaken = Locked(false)
-    var change = RosterChange { member in
+    let change = RosterChange(dropsUnproved: isDroppingUnproved) { member in
       guard member.application == application else { return false }
       wasMember.withLock { $0 = true }
       return true
     }
-    change.dropsUnproved = isDroppingUnproved
     let asking = confirm.map { confirm in
       { (state: ReturningState) in
         isTaken.withLock { $0 = confirm(state) }
@@ -108,8 +107,7 @@ extension SecretStore {
     _ name: String, droppingUnproved isDroppingUnproved: Bool = false,
     accepting confirm: ((ReturningState) -> Bool)? = nil, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> UInt64 {
-    var change = RosterChange(rotates: true)
-    change.dropsUnproved = isDroppingUnproved
+    let change = RosterChange(rotates: true, dropsUnproved: isDroppingUnproved)
     let generation = try self.change(try group(name).name, change, accepting: confirm, progress).manifest.generation
     record(.rotate, group: name)
     return generation
@@ -132,9 +130,7 @@ extension SecretStore {
     let group = try self.group(group)
     let isThere = try group.reading { (view) throws(VaultError) in try view.provedDigest(of: token) != nil }
     guard isThere else { throw .notFound(.item) }
-    var change = RosterChange(rotates: true)
-    change.drops = [token]
-    try self.change(group.name, change, accepting: nil, progress)
+    try change(group.name, RosterChange(rotates: true, drops: [token]), progress)
     record(.removeRow, group: group.name.description, detail: token.hexadecimal)
   }
 

@@ -36,10 +36,8 @@ extension SecretStore {
     }
     // `vaultd` needs this note to find the remote, so it is written first.
     try setPublished(name, id, at: remote)
-    var change = RosterChange()
-    change.publishes = true
     do throws(VaultError) {
-      try self.change(group.name, change, progress)
+      try change(group.name, RosterChange(publishes: true), progress)
     } catch {
       // If it is unknown whether the group was published, the note stays, and `vaultd` finds out.
       if case .unordered(_, .outcomeUnknown) = error { throw error }
@@ -56,9 +54,7 @@ extension SecretStore {
   public func unpublishGroup(_ name: String) throws(VaultError) {
     let group = try group(name)
     guard try group.verifiedState().isPublished else { throw .notFound(.publication) }
-    var change = RosterChange()
-    change.publishes = false
-    try self.change(group.name, change)
+    try change(group.name, RosterChange(publishes: false))
     try clearPublished(name)
   }
 }

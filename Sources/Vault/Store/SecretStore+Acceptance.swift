@@ -121,8 +121,7 @@ extension SecretStore {
       var acceptance = try ownersAcceptance(of: name, asking: confirm)
       acceptance.isRequired = true
       if takesAnother { acceptance.registeredID = nil }
-      var change = RosterChange()
-      change.dropsUnproved = isDroppingUnproved
+      let change = RosterChange(dropsUnproved: isDroppingUnproved)
       let state = try rebuild(name, file, change, accepting: acceptance) { _ in }
       if name != .registry { try notePresence(of: name) }
       return .accepted(epoch: state.manifest.epoch)
