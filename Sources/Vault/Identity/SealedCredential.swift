@@ -20,7 +20,7 @@ struct SealedCredential: Sendable {
     version = Credential.Version(of: credential, sealed: true)
     let header = SealedCredential.header(version, cost, salt)
     (self.cost, self.salt, self.nonce) = (cost, salt, nonce)
-    check = SealedCredential.check(key, header)
+    check = key.check(.credentialCheck, header)
     sealed = unsafe open.withUnsafeBytes { unsafe SealedBox.seal($0, key: key, nonce: nonce, binding: header) }
     guard serialized().count <= version.byteLimit else { throw .overLimit("the size of a credential") }
   }
@@ -30,9 +30,7 @@ struct SealedCredential: Sendable {
   func open(passphrase: GuardedBytes) throws(VaultError) -> Credential {
     let key = try sealing(Passphrase.stretch(passphrase, salt: salt, cost: cost))
     let header = SealedCredential.header(version, cost, salt)
-    // The time of the comparison does not depend on where they differ.
-    let difference = zip(SealedCredential.check(key, header), check).reduce(0) { $0 | ($1.0 ^ $1.1) }
-    guard difference == 0 else { throw .wrongKey(Slot.Kind.passphrase) }
+    guard key.makes(check, .credentialCheck, header) else { throw .wrongKey(Slot.Kind.passphrase) }
     let open: GuardedBytes
     do throws(SealingError) {
       open = try SealedBox.open(sealed, key: key, nonce: nonce, binding: header)
@@ -93,10 +91,6 @@ struct SealedCredential: Sendable {
     } catch {
       throw .damaged(.credential, "its fields do not follow the format")
     }
-  }
-
-  private static func check(_ key: borrowing Key, _ header: [UInt8]) -> [UInt8] {
-    Array(key.mac(.credentialCheck, header).bytes.prefix(16))
   }
 
   private static func header(_ version: Credential.Version, _ cost: Passphrase.Cost, _ salt: [UInt8]) -> [UInt8] {

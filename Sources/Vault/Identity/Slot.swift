@@ -67,7 +67,7 @@ public struct Slot: Sendable, Equatable {
     stretching = cost
     self.salt = salt
     let header = Slot.header(use, number, cost, salt, identity.ownerKey)
-    check = Slot.check(slotKey, header)
+    check = slotKey.check(.slotCheck, header)
     self.nonce = nonce
     sealedSeed = unsafe identity.withRootSeed { seed in
       unsafe SealedBox.seal(seed, key: slotKey, nonce: nonce, binding: header)
@@ -94,9 +94,7 @@ public struct Slot: Sendable, Equatable {
 
   private func open(slotKey: borrowing Key, ownerKey: PublicKey) throws(VaultError) -> Identity {
     let header = Slot.header(kind, number, stretching, salt, ownerKey)
-    // Constant time: the time does not reveal where the values differ.
-    let difference = zip(Slot.check(slotKey, header), check).reduce(0) { $0 | ($1.0 ^ $1.1) }
-    guard difference == 0 else { throw .wrongKey(kind) }
+    guard slotKey.makes(check, .slotCheck, header) else { throw .wrongKey(kind) }
     do throws(SealingError) {
       let seed = try SealedBox.open(sealedSeed, key: slotKey, nonce: nonce, binding: header)
       let identity = try Identity(rootSeed: try Key(seed))
@@ -109,10 +107,6 @@ public struct Slot: Sendable, Equatable {
   }
 
   // MARK: - Bytes
-
-  private static func check(_ slotKey: borrowing Key, _ header: [UInt8]) -> [UInt8] {
-    Array(slotKey.mac(.slotCheck, header).bytes.prefix(16))
-  }
 
   private static func header(
     _ use: Kind, _ number: Int, _ cost: Passphrase.Cost, _ salt: [UInt8], _ ownerKey: PublicKey
@@ -166,6 +160,16 @@ public struct Slot: Sendable, Equatable {
       throw error as? Failure ?? .malformed
     }
     guard kind == .passphrase || stretching == .none else { throw .malformed }
+  }
+}
+
+extension Key {
+  /// The 16 bytes that tell a wrong key from altered bytes.
+  func check(_ label: Label, _ header: [UInt8]) -> [UInt8] { Array(mac(label, header).bytes.prefix(16)) }
+
+  /// Whether `check` is this key's. The time does not reveal where the values differ.
+  func makes(_ check: [UInt8], _ label: Label, _ header: [UInt8]) -> Bool {
+    zip(self.check(label, header), check).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
   }
 }
 
