@@ -79,14 +79,8 @@ struct IdentityFile: Equatable, Sendable {
 
   /// Opens the root seed with a passphrase.
   ///
+  /// - Returns: also the slot that it opened.
   /// - Throws: `locked` if there is no passphrase slot; as ``Slot/open(passphrase:ownerKey:)``.
-  func open(passphrase: GuardedBytes) throws(VaultError) -> Identity {
-    try unlock(passphrase: passphrase).identity
-  }
-
-  /// Opens the root seed with a passphrase, and also returns the slot.
-  ///
-  /// - Throws: as ``open(passphrase:)``.
   func unlock(passphrase: GuardedBytes) throws(VaultError) -> (identity: Identity, slot: Slot) {
     guard let slot = slots.first(where: { $0.kind == .passphrase }) else { throw .locked(.noSlot(.passphrase)) }
     return (try slot.open(passphrase: passphrase, ownerKey: ownerKey), slot)
@@ -94,15 +88,9 @@ struct IdentityFile: Equatable, Sendable {
 
   /// Opens the root seed with a key.
   ///
+  /// - Returns: also the slot that it opened.
   /// - Throws: `locked` if there is no slot of this use; `wrongKey` if the key opens none of them; as
   ///   ``Slot/open(key:ownerKey:)``.
-  func open(key: borrowing Key, use: Slot.Kind) throws(VaultError) -> Identity {
-    try unlock(key: key, use: use).identity
-  }
-
-  /// Opens the root seed with a key, and also returns the key's slot.
-  ///
-  /// - Throws: as ``open(key:use:)``.
   func unlock(key: borrowing Key, use: Slot.Kind) throws(VaultError) -> (identity: Identity, slot: Slot) {
     var error = VaultError.locked(.noSlot(use))
     for slot in slots where slot.kind == use {
@@ -115,13 +103,13 @@ struct IdentityFile: Equatable, Sendable {
     throw error
   }
 
-  /// Opens the root seed with a recovery code as typed by a person, and also returns the code's slot.
+  /// Opens the root seed with a recovery code as typed by a person.
   ///
-  /// - Throws: `mistypedCode` before any key is tried; as ``open(key:use:)``.
+  /// - Returns: also the slot that it opened.
+  /// - Throws: `mistypedCode` before any key is tried; as ``unlock(key:use:)``.
   func unlock(recoveryCode text: GuardedBytes) throws(VaultError) -> (identity: Identity, slot: Slot) {
     let code = try RecoveryCode(parsing: text)
-    let key = try sealing(code.key())
-    return try unlock(key: key, use: .recoveryCode)
+    return try unlock(key: sealing(code.key()), use: .recoveryCode)
   }
 
   // MARK: - Changing

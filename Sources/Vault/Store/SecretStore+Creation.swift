@@ -29,7 +29,7 @@ extension SecretStore {
     if let file = try unfinished(location) {
       return try SecretStore(
         location,
-        .owner(file.open(key: KeyFile.read(path, outside: location.home), use: .keyFile)))
+        .owner(file.unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile).identity))
     }
     return try make(location) { (identity) throws(VaultError) in
       let key = try KeyFile.readOrMake(path, outside: location.home)
@@ -42,7 +42,7 @@ extension SecretStore {
   {
     if let file = try unfinished(location) {
       let bytes = try passphrase.guarded()
-      return try SecretStore(location, .owner(file.open(passphrase: bytes)))
+      return try SecretStore(location, .owner(file.unlock(passphrase: bytes).identity))
     }
     guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
     let bytes = try passphrase.guarded()

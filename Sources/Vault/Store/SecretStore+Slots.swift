@@ -36,7 +36,7 @@ extension SecretStore {
     try changeSlot(.addSlot) { (file, identity) throws(VaultError) in
       let number = try file.nextNumber()
       let key = try KeyFile.readOrMake(path, outside: location.home)
-      if (try? file.open(key: key, use: .keyFile)) != nil { throw .exists(.keyFileSlot) }
+      if (try? file.unlock(key: key, use: .keyFile)) != nil { throw .exists(.keyFileSlot) }
       let slot = try Slot(number: number, key: key, use: .keyFile, sealing: identity)
       try file.add(slot)
       return slot
@@ -160,7 +160,7 @@ extension StoreLocation {
     if file.slots.contains(where: { $0.kind == .keyFile }) {
       // A key file that cannot be read now may still open a slot later.
       guard let key = try? KeyFile.read(path, outside: home) else { return }
-      if (try? file.open(key: key, use: .keyFile)) != nil { return }
+      if (try? file.unlock(key: key, use: .keyFile)) != nil { return }
     }
     try? Settings.change(in: folder) { $0.keyFile = nil }
   }

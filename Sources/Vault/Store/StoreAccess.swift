@@ -141,7 +141,8 @@ extension StoreAccess {
     switch try SystemdCredential.read(path) {
     case .application(let credential): .application(credential)
     case .sealed(let sealed): .application(try credential(sealed, prompt))
-    case .slotKey(let key): .owner(try location.identityFolder.read().open(key: key.key, use: .systemdCredential))
+    case .slotKey(let key):
+      .owner(try location.identityFolder.read().unlock(key: key.key, use: .systemdCredential).identity)
     case nil: nil
     }
   }
@@ -150,13 +151,13 @@ extension StoreAccess {
   private static func identity(
     _ location: StoreLocation, _ file: IdentityFile, keyFile path: String
   ) throws(VaultError) -> Identity {
-    try file.open(key: KeyFile.read(path, outside: location.home), use: .keyFile)
+    try file.unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile).identity
   }
 
   private static func identity(
     _ location: StoreLocation, _ passphrase: borrowing Secret
   ) throws(VaultError) -> Identity {
-    try location.identityFolder.read().open(passphrase: passphrase.guarded())
+    try location.identityFolder.read().unlock(passphrase: passphrase.guarded()).identity
   }
 
   private static func identity(

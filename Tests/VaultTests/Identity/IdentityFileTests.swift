@@ -34,8 +34,8 @@ import Testing
     #expect(file.ownerKey == identity.ownerKey)
     #expect(file.slots.map(\.number) == [1, 3])
     #expect(file.slots.map(\.kind) == [.passphrase, .keyFile])
-    #expect(try file.open(passphrase: passphrase("correct horse")).testSeed == identity.testSeed)
-    #expect(try file.open(key: key(7), use: .keyFile).testSeed == identity.testSeed)
+    #expect(try file.unlock(passphrase: passphrase("correct horse")).identity.testSeed == identity.testSeed)
+    #expect(try file.unlock(key: key(7), use: .keyFile).identity.testSeed == identity.testSeed)
   }
 
   @Test func `an identity reads back as it was written`() throws {
@@ -114,20 +114,20 @@ import Testing
   // MARK: - Opening
 
   @Test func `every slot opens the same seed`() throws {
-    #expect(try file.open(passphrase: passphrase("open")).testSeed == identity.testSeed)
-    #expect(try file.open(key: key(2), use: .keyFile).testSeed == identity.testSeed)
-    #expect(try file.open(key: key(3), use: .keyFile).testSeed == identity.testSeed)
+    #expect(try file.unlock(passphrase: passphrase("open")).identity.testSeed == identity.testSeed)
+    #expect(try file.unlock(key: key(2), use: .keyFile).identity.testSeed == identity.testSeed)
+    #expect(try file.unlock(key: key(3), use: .keyFile).identity.testSeed == identity.testSeed)
   }
 
   @Test func `a wrong key and a missing slot have different errors`() throws {
-    #expect(throws: VaultError.wrongKey(.passphrase)) { try file.open(passphrase: passphrase("shut")) }
-    #expect(throws: VaultError.wrongKey(.keyFile)) { try file.open(key: key(9), use: .keyFile) }
+    #expect(throws: VaultError.wrongKey(.passphrase)) { try file.unlock(passphrase: passphrase("shut")).identity }
+    #expect(throws: VaultError.wrongKey(.keyFile)) { try file.unlock(key: key(9), use: .keyFile).identity }
     #expect(throws: VaultError.locked(.noSlot(.systemdCredential))) {
-      try file.open(key: key(2), use: .systemdCredential)
+      try file.unlock(key: key(2), use: .systemdCredential).identity
     }
     let other = IdentityFile(
       ownerKey: identity.ownerKey, first: try Slot(number: 1, key: key(1), use: .keyFile, sealing: identity))
-    #expect(throws: VaultError.locked(.noSlot(.passphrase))) { try other.open(passphrase: passphrase("open")) }
+    #expect(throws: VaultError.locked(.noSlot(.passphrase))) { try other.unlock(passphrase: passphrase("open")) }
   }
 
   // MARK: - Changing
@@ -140,8 +140,8 @@ import Testing
     #expect(before[..<54] == after[..<54])
     #expect(before[54..<166] != after[54..<166])
     #expect(before[166..<398] == after[166..<398])
-    #expect(try file.open(passphrase: passphrase("new")).testSeed == identity.testSeed)
-    #expect(throws: VaultError.wrongKey(.passphrase)) { try file.open(passphrase: passphrase("open")) }
+    #expect(try file.unlock(passphrase: passphrase("new")).identity.testSeed == identity.testSeed)
+    #expect(throws: VaultError.wrongKey(.passphrase)) { try file.unlock(passphrase: passphrase("open")).identity }
   }
 
   @Test mutating func `a passphrase can be added only if there is none`() throws {

@@ -189,7 +189,7 @@ import Testing
       return file.slots.count
     }
     #expect(count == 2)
-    #expect(try folder.read().open(passphrase: passphrase("new")).testSeed == identity.testSeed)
+    #expect(try folder.read().unlock(passphrase: passphrase("new")).identity.testSeed == identity.testSeed)
     #expect(temporary.names(in: "store/identity") == ["identity", "lock"])
     #expect(temporary.mode(path) == 0o600)
   }

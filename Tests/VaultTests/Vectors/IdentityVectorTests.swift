@@ -27,7 +27,8 @@ import Testing
           return
         }
         let bytes = try GuardedBytes(testing: [UInt8](hex: secret))
-        let identity = use == .passphrase ? try file.open(passphrase: bytes) : try file.open(key: Key(bytes), use: use)
+        let identity = try
+          (use == .passphrase ? file.unlock(passphrase: bytes) : file.unlock(key: Key(bytes), use: use)).identity
         #expect(identity.testSeed.hex == vectors.rootSeed, "\(vector.name)")
       }
     }
