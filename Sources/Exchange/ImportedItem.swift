@@ -70,9 +70,6 @@ package struct ImportFault: Error, Sendable, Equatable {
 
   /// Whether the only fault is that the file exceeds a limit.
   package var isOverLimit: Bool { kind == .overLimit }
-
-  /// The position and what is wrong there.
-  package var message: String { place.map { "\($0): \(words)" } ?? words }
 }
 
 /// The formats that `vault-exchange` reads, with their names in `vault import --from`.

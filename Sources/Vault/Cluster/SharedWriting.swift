@@ -49,11 +49,11 @@ final class SharedWriting: Sendable {
       return (false, false)
     }
     if isAlone { return try SharedWriting.alone(begin, commit, body) }
-    guard !isLeading, case .join(let transaction) = waiter.waitForTurn() else { return try lead(begin, commit, body) }
+    guard !isLeading, case .join(let transaction) = waiter.turn.take() else { return try lead(begin, commit, body) }
     let result = make(body, in: transaction)
-    waiter.finish(isClean: result.isClean)
+    waiter.isClean.give(result.isClean)
     if result.isClean, case .failure(let error) = result.outcome { throw error }
-    switch waiter.waitForEnd() {
+    switch waiter.ending.take() {
     case .committed: return try result.outcome.get()
     case .failed(let error): throw error
     case .begunAgain: return try SharedWriting.alone(begin, commit, body)
@@ -70,24 +70,24 @@ final class SharedWriting: Sendable {
     let own = try make(body, in: transaction).outcome.get()
     var joined: [Waiter] = []
     while joined.count < SharedWriting.limit, let waiter = takeWaiter() {
-      waiter.join(transaction)
-      let isClean = waiter.waitUntilFinished()
-      guard isClean else {
+      waiter.turn.give(.join(transaction))
+      guard waiter.isClean.take() else {
         transaction.rollback()
-        for other in joined + [waiter] { other.end(.begunAgain) }
+        for other in joined + [waiter] { other.ending.give(.begunAgain) }
         return try SharedWriting.alone(begin, commit, body)
       }
       joined.append(waiter)
     }
     do { try commit(transaction) } catch {
-      for other in joined { other.end(.failed(error)) }
+      for other in joined { other.ending.give(.failed(error)) }
       throw error
     }
-    for other in joined { other.end(.committed) }
+    for other in joined { other.ending.give(.committed) }
     return own
   }
 
-  private static func alone<Result>(
+  /// Makes a change in a transaction of its own.
+  static func alone<Result>(
     _ begin: () throws -> WriteTransaction, _ commit: (WriteTransaction) throws -> Void,
     _ body: (WriteTransaction) throws -> Result
   ) throws -> Result {
@@ -123,7 +123,7 @@ final class SharedWriting: Sendable {
       }
       return state.waiting.removeFirst()
     }
-    next?.lead()
+    next?.turn.give(.lead)
   }
 }
 
@@ -140,18 +140,11 @@ private final class Waiter: Sendable {
     case begunAgain
   }
 
-  private let turn = Handed<Turn>()
-  private let finished = Handed<Bool>()
-  private let ending = Handed<Ending>()
-
-  func lead() { turn.give(.lead) }
-  /// Lends the transaction until ``waitUntilFinished()`` has returned.
-  func join(_ transaction: WriteTransaction) { turn.give(.join(transaction)) }
-  func waitForTurn() -> Turn { turn.take() }
-  func finish(isClean: Bool) { finished.give(isClean) }
-  func waitUntilFinished() -> Bool { finished.take() }
-  func end(_ ending: Ending) { self.ending.give(ending) }
-  func waitForEnd() -> Ending { ending.take() }
+  /// A transaction is lent until `isClean` is given.
+  let turn = Handed<Turn>()
+  /// Whether the transaction contains no part of a failed change.
+  let isClean = Handed<Bool>()
+  let ending = Handed<Ending>()
 }
 
 /// A value that one thread hands to another, which waits for it.
@@ -215,11 +208,7 @@ extension AccessGroup {
         if let sharing = sharing.withLock({ $0 }) {
           return try sharing.run(beginning: { try beginning(file) }, committing: commit, change)
         }
-        let transaction = try beginning(file)
-        defer { transaction.rollback() }
-        let result = try change(transaction)
-        try commit(transaction)
-        return result
+        return try SharedWriting.alone({ try beginning(file) }, commit, change)
       } catch VaultError.unordered(_, .outcomeUnknown) {
         throw VaultError.unordered(group: name.description, .outcomeUnknown(request))
       }

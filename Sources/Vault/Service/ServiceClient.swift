@@ -80,11 +80,9 @@ extension SecretStore {
   ///   `vaultd` returned; ``VaultError/locked(_:)`` if its socket cannot be trusted or used.
   public static func askServiceToJoin(at location: StoreLocation? = nil) throws(VaultError) -> [JoinedGroup] {
     let location = if let location { location } else { try StoreLocation.standard() }
-    let named = location.variable("VAULT_SOCKET").map { [StoreLocation.absolute($0)] }
-    for path in named ?? location.serviceSockets {
-      do { return try ServiceConnection(path, patience: 600).join() } catch ServiceConnection.nobodyListens { continue }
-    }
-    throw .service(.busy, "no vaultd listens on its socket")
+    let groups = try location.asking(patience: 600) { (vaultd) throws(VaultError) in try vaultd.join() }
+    guard let groups else { throw .service(.busy, "no vaultd listens on its socket") }
+    return groups
   }
 }
 
@@ -96,17 +94,23 @@ extension StoreLocation {
   func askService(
     _ path: String, _ body: [UInt8], _ value: OpenedSecret? = nil, patience: Int = 30
   ) throws(VaultError) -> ServiceAnswer {
-    if let socket = variable("VAULT_SOCKET") {
-      return try ServiceConnection(StoreLocation.absolute(socket), patience: patience).answer(to: path, body, value)
+    let answer = try asking(patience: patience) { (vaultd) throws(VaultError) in
+      try vaultd.answer(to: path, body, value)
     }
-    for socket in serviceSockets {
-      do {
-        return try ServiceConnection(socket, patience: patience).answer(to: path, body, value)
-      } catch ServiceConnection.nobodyListens {
-        continue
-      }
+    guard let answer else { throw ServiceConnection.nobodyListens }
+    return answer
+  }
+
+  /// The result of `ask` for the `vaultd` that `VAULT_SOCKET` names, or for the first one that listens on a standard
+  /// socket; `nil` if nobody listens.
+  fileprivate func asking<Result>(
+    patience: Int, _ ask: (ServiceConnection) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result? {
+    let named = variable("VAULT_SOCKET").map { [StoreLocation.absolute($0)] }
+    for path in named ?? serviceSockets {
+      do { return try ask(ServiceConnection(path, patience: patience)) } catch ServiceConnection.nobodyListens {}
     }
-    throw ServiceConnection.nobodyListens
+    return nil
   }
 
   /// The sockets to try if `VAULT_SOCKET` is not set.
