@@ -15,8 +15,9 @@ extension SecretStore {
   ///   - remote: the name of a remote.
   ///   - progress: called now and then.
   /// - Throws: ``VaultError/notFound(_:)`` for an unknown group or remote; ``VaultError/exists(_:)`` if the group is
-  ///   published; ``VaultError/unordered(group:_:)``; ``VaultError/denied(_:)`` for anyone but the owner. The group is
-  ///   unchanged then, unless the error says that the outcome is unknown.
+  ///   published; ``VaultError/unordered(group:_:)``; ``VaultError/service(_:_:)`` if the cluster cannot be reached or
+  ///   refuses the login; ``VaultError/denied(_:)`` for anyone but the owner. The group is unchanged then, unless the
+  ///   error says that the outcome is unknown.
   public func publishGroup(
     _ name: String, at remote: String, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) {
@@ -42,6 +43,8 @@ extension SecretStore {
       // If it is unknown whether the group was published, the note stays, and `vaultd` finds out.
       if case .unordered(_, .outcomeUnknown) = error { throw error }
       try clearPublished(name)
+      // Its own words say that the group is published.
+      if case .unordered(_, .unreachable(let why)) = error { throw .unreachableCluster(why) }
       throw error
     }
   }
@@ -56,6 +59,13 @@ extension SecretStore {
     guard try group.verifiedState().isPublished else { throw .notFound(.publication) }
     try change(group.name, RosterChange(publishes: false))
     try clearPublished(name)
+  }
+}
+
+extension VaultError {
+  /// A cluster that cannot be reached, or does not let us in, where no published group is concerned.
+  package static func unreachableCluster(_ why: String) -> VaultError {
+    .service(.busy, "the cluster cannot be reached: \(why)")
   }
 }
 

@@ -80,7 +80,9 @@
         guard error != .refused else {
           throw .service(.denied, "the cluster refuses the login, or does not permit it to change users")
         }
-        throw Replica.meaning(of: error, "", isChange: true)
+        let meaning = Replica.meaning(of: error, "", isChange: true)
+        guard case .unordered(_, .unreachable(let why)) = meaning else { throw meaning }
+        throw .unreachableCluster(why)
       }
     }
 

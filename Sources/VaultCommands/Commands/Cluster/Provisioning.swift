@@ -38,8 +38,13 @@ struct ProvisionRemote: Command {
 
   func run(in session: Session) throws {
     let user = user ?? "root"
-    let permissions = try session.openStore(key).provision(
-      name, for: groups, as: user, password: password(of: user, in: session))
+    let permissions: [EtcdPermission]
+    do {
+      permissions = try session.openStore(key).provision(
+        name, for: groups, as: user, password: password(of: user, in: session))
+    } catch VaultError.service(.denied, let why) {
+      throw Failure(.denied, why, hint: "use an etcd user that has the role root: --root-user USER")
+    }
     if json {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in
