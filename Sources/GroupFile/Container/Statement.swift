@@ -146,9 +146,11 @@ package import Sealing
   /// - Parameter count: the numbers of bytes that the format allows.
   /// - Throws: `damaged` if the value is not a blob, or has another length.
   package func blob(_ column: Int32, count: ClosedRange<Int>) throws(VaultError) -> UnsafeRawBufferPointer {
-    guard unsafe sqlite3_column_type(statement, column) == SQLITE_BLOB else { throw Statement.wrongType }
-    let bytes = unsafe sqlite3_column_blob(statement, column)
-    let found = unsafe Int(sqlite3_column_bytes(statement, column))
+    // The value's own functions take no mutex, which is right for a connection of one thread at a time.
+    let value = unsafe sqlite3_column_value(statement, column)
+    guard unsafe sqlite3_value_type(value) == SQLITE_BLOB else { throw Statement.wrongType }
+    let bytes = unsafe sqlite3_value_blob(value)
+    let found = unsafe Int(sqlite3_value_bytes(value))
     guard count.contains(found) else { throw Statement.wrongType }
     // SQLite returns NULL both for an empty blob and if memory is short.
     guard unsafe bytes != nil || found == 0 else { throw .storage(.memory) }
@@ -169,10 +171,11 @@ package import Sealing
   ///
   /// - Throws: `damaged` if the value is not an integer, or is outside `range`.
   package func integer(_ column: Int32, in range: ClosedRange<Int64>) throws(VaultError) -> Int64 {
-    guard unsafe sqlite3_column_type(statement, column) == SQLITE_INTEGER else { throw Statement.wrongType }
-    let value = unsafe sqlite3_column_int64(statement, column)
-    guard range.contains(value) else { throw Statement.wrongType }
-    return value
+    let value = unsafe sqlite3_column_value(statement, column)
+    guard unsafe sqlite3_value_type(value) == SQLITE_INTEGER else { throw Statement.wrongType }
+    let integer = unsafe sqlite3_value_int64(value)
+    guard range.contains(integer) else { throw Statement.wrongType }
+    return integer
   }
 
   /// The counter, below 2^53, of a column in the row just stepped to.
