@@ -210,10 +210,11 @@ package enum SealingError: Error, Equatable {
 /// for everything that the standard library's mutex protects.
 @safe package final class Locked<Value: ~Copyable>: @unchecked Sendable {
   @usableFromInline let mutex = Mutex()
-  @usableFromInline var value: Value
+  // The mutex already keeps two accesses apart; every get would pay a dozen times for checking that again.
+  @exclusivity(unchecked) @usableFromInline var value: Value
 
   @inlinable
-  package init(_ value: consuming sending Value) { self.value = value }
+  package init(_ value: consuming sending Value) { unsafe self.value = value }
 
   deinit { mutex.destroy() }
 
@@ -225,7 +226,7 @@ package enum SealingError: Error, Equatable {
   ) throws(Failure) -> Result {
     mutex.lock()
     defer { mutex.unlock() }
-    return try body(&value)
+    return try unsafe body(&value)
   }
 }
 
