@@ -6,34 +6,55 @@ import Sealing
 /// Every digest in the new root was computed here from a row that this process sealed, or was proved against the old
 /// signed root (format article, "Writing"). `load` proves the bodies that it returns.
 struct TreeEditor {
+  /// A changed node. It is changed in place, because each copy of its arrays would cost as much as the change.
   private final class Node {
     let place: TreePlace
-    var content: Content
+    /// The entries of a leaf; empty in a branch.
+    var entries: [TreeEntry] = []
+    /// The children of a branch as they were proved; zero in a leaf.
+    var bitmap: UInt16 = 0
+    var children: [Digest] = []
+    /// The changed children of a branch by their nibbles; empty in a leaf.
+    var changed: [Node?] = []
 
-    init(_ place: TreePlace, _ content: Content) {
+    init(_ place: TreePlace) { self.place = place }
+
+    init(_ place: TreePlace, _ node: TreeNode) {
       self.place = place
-      self.content = content
+      switch node {
+      case .leaf(let entries): self.entries = entries
+      case .branch(let bitmap, let children):
+        (self.bitmap, self.children) = (bitmap, children)
+        changed = [Node?](repeating: nil, count: 16)
+      }
     }
-  }
 
-  private enum Content {
-    case leaf([TreeEntry])
-    case branch([Child?])
-  }
+    var isBranch: Bool { !changed.isEmpty }
 
-  private enum Child {
-    case stored(Digest)
-    case changed(Node)
+    /// Makes a leaf of more than 32 entries a branch.
+    func splitIfFull() {
+      guard entries.count > TreeNode.leafCapacity else { return }
+      changed = [Node?](repeating: nil, count: 16)
+      for entry in entries {
+        let nibble = entry.token.nibble(at: place.depth)
+        let child = changed[nibble] ?? Node(place.child(nibble))
+        changed[nibble] = child
+        child.entries.append(entry)
+      }
+      entries = []
+      for child in changed { child?.splitIfFull() }
+    }
   }
 
   typealias Load = (Digest, TreePlace) throws(VaultError) -> TreeNode
 
-  private var top: Child
+  private let root: Digest
+  private var top: Node?
   // The node that the last entry was put into. In a bulk load, the next one mostly belongs there, too.
   private var last: Node?
 
   /// Starts from the proved `root`.
-  init(root: Digest) { top = .stored(root) }
+  init(root: Digest) { self.root = root }
 
   /// The digest of the row at `token`, changes of this transaction included; `nil` is a proof of absence.
   ///
@@ -41,25 +62,18 @@ struct TreeEditor {
   func digest(
     of token: Token, search: (Digest, TreePlace) throws(VaultError) -> Digest?
   ) throws(VaultError) -> Digest? {
-    var child = top
-    var place = TreePlace.root
-    while true {
-      let next: Child?
-      switch child {
-      case .stored(let digest):
-        return try search(digest, place)
-      case .changed(let node):
-        switch node.content {
-        case .leaf(let entries):
-          let (index, found) = entries.position(of: token)
-          return found ? entries[index].digest : nil
-        case .branch(let children): next = children[token.nibble(at: place.depth)]
-        }
+    guard var node = top else { return try search(root, .root) }
+    while node.isBranch {
+      let nibble = token.nibble(at: node.place.depth)
+      if let child = node.changed[nibble] {
+        node = child
+        continue
       }
-      guard let next else { return nil }
-      place = place.child(token.nibble(at: place.depth))
-      child = next
+      let stored = TreeNode.child(nibble, bitmap: node.bitmap, children: node.children)
+      return if let stored { try search(stored, node.place.child(nibble)) } else { nil }
     }
+    let (index, found) = node.entries.position(of: token)
+    return found ? node.entries[index].digest : nil
   }
 
   /// Puts `entry` into the tree, replacing an entry with the same token.
@@ -67,62 +81,59 @@ struct TreeEditor {
     var node: Node
     if let last, last.place.contains(entry.token) {
       node = last
+    } else if let top {
+      node = top
     } else {
-      node = try TreeEditor.opened(top, at: .root, load)
-      top = .changed(node)
+      node = Node(.root, try load(root, .root))
+      top = node
     }
-    while true {
-      switch node.content {
-      case .leaf(var entries):
-        last = node
-        node.content = .leaf([])  // One owner, so that the array is changed in place.
-        let (index, found) = entries.position(of: entry.token)
-        if found { entries[index] = entry } else { entries.insert(entry, at: index) }
-        node.content = TreeEditor.content(of: entries, at: node.place)
-        return
-      case .branch(var children):
-        let nibble = entry.token.nibble(at: node.place.depth)
-        let place = node.place.child(nibble)
-        let child = try children[nibble].map { (child) throws(VaultError) in
-          try TreeEditor.opened(child, at: place, load)
-        }
-        let next = child ?? Node(place, .leaf([]))
-        if case .changed(let same) = children[nibble], same === next {
-          node = next
-          continue
-        }
-        node.content = .leaf([])
-        children[nibble] = .changed(next)
-        node.content = .branch(children)
-        node = next
+    while node.isBranch {
+      let nibble = entry.token.nibble(at: node.place.depth)
+      if let child = node.changed[nibble] {
+        node = child
+        continue
       }
+      let place = node.place.child(nibble)
+      let child =
+        if let stored = TreeNode.child(nibble, bitmap: node.bitmap, children: node.children) {
+          Node(place, try load(stored, place))
+        } else {
+          Node(place)
+        }
+      node.changed[nibble] = child
+      node = child
     }
+    last = node
+    let (index, found) = node.entries.position(of: entry.token)
+    if found { node.entries[index] = entry } else { node.entries.insert(entry, at: index) }
+    node.splitIfFull()
   }
 
   /// Computes the new root; `store` receives each changed node's place and body.
   func finish(store: (TreePlace, [UInt8], Digest, TreeNode) throws(VaultError) -> Void) throws(VaultError)
     -> Digest
   {
-    try TreeEditor.finish(top, store)
+    if let top { try TreeEditor.finish(top, store) } else { root }
   }
 
   private static func finish(
-    _ child: Child, _ store: (TreePlace, [UInt8], Digest, TreeNode) throws(VaultError) -> Void
+    _ node: Node, _ store: (TreePlace, [UInt8], Digest, TreeNode) throws(VaultError) -> Void
   ) throws(VaultError) -> Digest {
-    guard case .changed(let node) = child else {
-      if case .stored(let digest) = child { return digest }
-      preconditionFailure("a child is stored or changed")
-    }
-    let finished: TreeNode
-    switch node.content {
-    case .leaf(let entries): finished = .leaf(entries)
-    case .branch(let children):
+    var finished = TreeNode.leaf(node.entries)
+    if node.isBranch {
       var bitmap: UInt16 = 0
       var digests: [Digest] = []
-      for (nibble, child) in children.enumerated() {
-        guard let child else { continue }
+      digests.reserveCapacity(16)
+      for nibble in 0..<16 {
+        let digest =
+          if let child = node.changed[nibble] {
+            try finish(child, store)
+          } else {
+            TreeNode.child(nibble, bitmap: node.bitmap, children: node.children)
+          }
+        guard let digest else { continue }
         bitmap |= 1 << UInt16(nibble)
-        digests.append(try finish(child, store))
+        digests.append(digest)
       }
       finished = .branch(bitmap: bitmap, children: digests)
     }
@@ -130,31 +141,6 @@ struct TreeEditor {
     let digest = TreeNode.digest(ofBody: body, at: node.place)
     try store(node.place, body, digest, finished)
     return digest
-  }
-
-  private static func opened(_ child: Child, at place: TreePlace, _ load: Load) throws(VaultError) -> Node {
-    switch child {
-    case .changed(let node): return node
-    case .stored(let digest):
-      switch try load(digest, place) {
-      case .leaf(let entries): return Node(place, .leaf(entries))
-      case .branch(let bitmap, let digests):
-        return Node(
-          place,
-          .branch((0..<16).map { TreeNode.child($0, bitmap: bitmap, children: digests).map(Child.stored) }))
-      }
-    }
-  }
-
-  /// A leaf, or a branch if there are more than 32 entries.
-  private static func content(of entries: [TreeEntry], at place: TreePlace) -> Content {
-    guard entries.count > TreeNode.leafCapacity else { return .leaf(entries) }
-    var parts = [[TreeEntry]](repeating: [], count: 16)
-    for entry in entries { parts[entry.token.nibble(at: place.depth)].append(entry) }
-    return .branch(
-      parts.enumerated().map { nibble, part in
-        part.isEmpty ? nil : .changed(Node(place.child(nibble), content(of: part, at: place.child(nibble))))
-      })
   }
 }
 

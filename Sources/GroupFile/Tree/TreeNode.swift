@@ -56,19 +56,28 @@ enum TreeNode: Sendable, Equatable {
 
   /// The stored form: the entries, or the bitmap and the digests.
   func body() -> [UInt8] {
+    // Written in place: a change makes four bodies, and appending to an array costs as much as hashing it.
     switch self {
     case .leaf(let entries):
-      var writer = ByteWriter(reservingCapacity: entries.count * 48)
-      for entry in entries {
-        writer.write(entry.token)
-        writer.write(entry.digest)
+      let count = entries.count * TreeNode.entryByteCount
+      return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
+        let bytes = UnsafeMutableRawBufferPointer(buffer)
+        for (index, entry) in entries.enumerated() {
+          let start = index * TreeNode.entryByteCount
+          unsafe bytes.storeBytes(of: entry.token.high.bigEndian, toByteOffset: start, as: UInt64.self)
+          unsafe bytes.storeBytes(of: entry.token.low.bigEndian, toByteOffset: start + 8, as: UInt64.self)
+          unsafe entry.digest.write(to: bytes, at: start + Token.byteCount)
+        }
+        initializedCount = count
       }
-      return writer.bytes
     case .branch(let bitmap, let children):
-      var writer = ByteWriter(reservingCapacity: 2 + children.count * 32)
-      writer.write(bitmap)
-      for child in children { writer.write(child) }
-      return writer.bytes
+      let count = 2 + children.count * Digest.byteCount
+      return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
+        let bytes = UnsafeMutableRawBufferPointer(buffer)
+        unsafe bytes.storeBytes(of: bitmap.bigEndian, as: UInt16.self)
+        for (index, child) in children.enumerated() { unsafe child.write(to: bytes, at: 2 + index * Digest.byteCount) }
+        initializedCount = count
+      }
     }
   }
 
@@ -167,6 +176,14 @@ extension TreeNode {
       let nibble = token.nibble(at: place.depth)
       guard let child = TreeNode.child(nibble, bitmap: bitmap, children: children) else { return .end(nil) }
       return .child(child, place.child(nibble))
+    }
+  }
+}
+
+extension Digest {
+  fileprivate func write(to bytes: UnsafeMutableRawBufferPointer, at start: Int) {
+    unsafe withUnsafeBytes {
+      unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[start..<start + Digest.byteCount]).copyMemory(from: $0)
     }
   }
 }
