@@ -22,9 +22,10 @@ package final class VerifiedState: Sendable {
   /// Whether a log orders the group's states, so that no program writes the file past it.
   package var isPublished: Bool { roster.flags.version.write >= FormatVersion.published.write }
 
+  /// - Parameter rest: the manifest's `rest()`, if it is known.
   init(
     keys: GroupKeys, signedRoster: SignedRoster, manifest: Manifest, member: Member, sealedManifest: [UInt8],
-    sealedRoster: [UInt8], header: [UInt8]
+    sealedRoster: [UInt8], header: [UInt8], rest: Digest? = nil
   ) {
     self.keys = keys
     self.signedRoster = signedRoster
@@ -33,7 +34,7 @@ package final class VerifiedState: Sendable {
     self.sealedManifest = sealedManifest
     self.sealedRoster = sealedRoster
     self.header = header
-    link = manifest.link()
+    link = Manifest.link(after: manifest.previousLink, rest: rest ?? manifest.rest())
   }
 }
 
@@ -82,10 +83,10 @@ extension VerifiedState {
   }
 
   /// The state that follows this one after this process signed `manifest`.
-  func followed(by manifest: Manifest, _ sealedManifest: [UInt8]) -> VerifiedState {
+  func followed(by manifest: Manifest, _ sealedManifest: [UInt8], rest: Digest) -> VerifiedState {
     VerifiedState(
       keys: keys, signedRoster: signedRoster, manifest: manifest, member: member, sealedManifest: sealedManifest,
-      sealedRoster: sealedRoster, header: header)
+      sealedRoster: sealedRoster, header: header, rest: rest)
   }
 
   /// Verifies that the parts which are not read again for a known state are unchanged: header, own wrap, roster,

@@ -45,10 +45,10 @@ final class WriteSession {
   func sign(
     _ manifest: Manifest, after state: VerifiedState, by seed: MemberSeed
   ) throws(VaultError) -> VerifiedState {
-    let sealed = SignedManifest.seal(manifest, by: seed.signingKey(), with: state.keys)
+    let (sealed, rest) = (SignedManifest.seal(manifest, by: seed.signingKey(), with: state.keys), manifest.rest())
     try connection.storePart(.manifest, sealed)
-    try connection.appendChain(manifest.epoch, manifest.rest())
-    return state.followed(by: manifest, sealed)
+    try connection.appendChain(manifest.epoch, rest)
+    return state.followed(by: manifest, sealed, rest: rest)
   }
 
   /// Makes the transaction durable.

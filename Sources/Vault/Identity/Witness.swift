@@ -126,9 +126,9 @@ final class Witness: Witnessing {
       guard let newest = writing.newest else { throw .invalid }
       guard var record = update(.valid(newest.record)) else { return true }
       record.sequence = newest.record.sequence + 1
-      guard isWritable(record) else { return false }
+      guard let written = serialized(record) else { return false }
       writing.newest = nil
-      do { writing.bytes = try writing.file!.write(record, after: newest, in: bytes) } catch { return false }
+      do { writing.bytes = try writing.file!.write(written, after: newest, in: bytes) } catch { return false }
       writing.newest = WitnessFile.Newest(record: record, position: 1 - newest.position)
       return true
     } catch .invalid {
@@ -141,14 +141,15 @@ final class Witness: Witnessing {
   private func make(_ record: WitnessRecord?, in folder: borrowing Folder) throws(WitnessFolder.Unusable) -> Bool {
     guard var record else { return true }
     record.sequence = 1
-    guard isWritable(record) else { return false }
-    do { try folder.replace(group, with: WitnessFile.initial(record)) } catch { return false }
+    guard let written = serialized(record) else { return false }
+    do { try folder.replace(group, with: WitnessFile.initial(written)) } catch { return false }
     return true
   }
 
   // A record that a reader would refuse is never written.
-  private func isWritable(_ record: WitnessRecord) -> Bool {
-    record.ownerKey == folder.ownerKey && (try? WitnessRecord(parsing: record.serialized())) == record
+  private func serialized(_ record: WitnessRecord) -> [UInt8]? {
+    let bytes = record.serialized()
+    return record.ownerKey == folder.ownerKey && (try? WitnessRecord(parsing: bytes)) == record ? bytes : nil
   }
 
   private func open(in folder: borrowing Folder, _ flags: CInt) throws(WitnessFolder.Unusable) -> WitnessFile? {
@@ -271,9 +272,9 @@ struct WitnessFile: ~Copyable {
     self.file = file
   }
 
-  /// The bytes of a new file.
-  static func initial(_ record: WitnessRecord) -> [UInt8] {
-    record.serialized() + [UInt8](repeating: 0, count: WitnessRecord.byteCount)
+  /// The bytes of a new file whose first record has the bytes `record`.
+  static func initial(_ record: [UInt8]) -> [UInt8] {
+    record + [UInt8](repeating: 0, count: WitnessRecord.byteCount)
   }
 
   /// Identifies the last change of the file.
@@ -314,11 +315,10 @@ struct WitnessFile: ~Copyable {
     }.max { $0.record.sequence < $1.record.sequence }
   }
 
-  /// Writes `record` over the record that does not count.
+  /// Writes a record with the bytes `record` over the record that does not count.
   ///
   /// - Returns: the bytes of both records, which were `bytes` before.
-  func write(_ record: WitnessRecord, after newest: Newest, in bytes: [UInt8]) throws(FileFault) -> [UInt8] {
-    let record = record.serialized()
+  func write(_ record: [UInt8], after newest: Newest, in bytes: [UInt8]) throws(FileFault) -> [UInt8] {
     let start = (1 - newest.position) * WitnessRecord.byteCount
     try file.write(record, at: start)
     var both = bytes

@@ -147,7 +147,7 @@ import Testing
     default:
       var foreign = record(epoch: 1, sequence: 1)
       foreign.ownerKey = .zero
-      temporary.write(path, WitnessFile.initial(foreign))
+      temporary.write(path, WitnessFile.initial(foreign.serialized()))
     }
     let witness = witness
     #expect(witness.read() == .invalid)
