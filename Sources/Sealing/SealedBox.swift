@@ -77,17 +77,25 @@ package enum SealedBox {
   package static func seal(
     _ message: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer
   ) -> [UInt8] {
-    Sodium.ready
     let count = message.count + overhead
     return unsafe [UInt8](unsafeUninitializedCapacity: count) { box, initialized in
-      unsafe key.withUnsafeBytes { key in
-        unsafe nonce.withUnsafeBytes { nonce in
-          _ = unsafe crypto_aead_xchacha20poly1305_ietf_encrypt(
-            box.baseAddress!, nil, message.octets, UInt64(message.count), binding.octets, UInt64(binding.count),
-            nil, nonce.octets!, key.octets!)
-        }
-      }
+      unsafe seal(message, key: key, nonce: nonce, binding: binding, into: box.baseAddress!)
       initialized = count
+    }
+  }
+
+  /// Seals `message` into `box`, which has room for ``overhead`` bytes more, and may be where the message is.
+  package static func seal(
+    _ message: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer,
+    into box: UnsafeMutableRawPointer
+  ) {
+    Sodium.ready
+    unsafe key.withUnsafeBytes { key in
+      unsafe nonce.withUnsafeBytes { nonce in
+        _ = unsafe crypto_aead_xchacha20poly1305_ietf_encrypt(
+          box.assumingMemoryBound(to: UInt8.self), nil, message.octets, UInt64(message.count), binding.octets,
+          UInt64(binding.count), nil, nonce.octets!, key.octets!)
+      }
     }
   }
 
@@ -188,7 +196,7 @@ extension UnsafeRawBufferPointer {
 /// 12 % more, and the size reveals O(log log n) bits.
 package enum Padding {
   /// The number of bytes of the length field: 4.
-  static let lengthByteCount = 4
+  package static let lengthByteCount = 4
 
   /// The padded size of a text of `count` bytes, including the length field.
   package static func padded(count: Int) -> Int {
@@ -219,12 +227,13 @@ package enum Padding {
   }
 
   /// Pads a text that need not be in guarded memory.
-  package static func padUnguarded(_ text: [UInt8]) -> [UInt8] {
-    let size = padded(count: text.count)
-    var writer = ByteWriter(reservingCapacity: size)
-    writer.writeCounted32(text)
-    writer.writeZeros(size - lengthByteCount - text.count)
-    return writer.bytes
+  ///
+  /// - Parameter result: receives the padded text; it has exactly the padded size.
+  package static func padUnguarded(_ text: [UInt8], into result: UnsafeMutableRawBufferPointer) {
+    let end = lengthByteCount + text.count
+    unsafe result.storeBytes(of: UInt32(text.count).bigEndian, as: UInt32.self)
+    unsafe UnsafeMutableRawBufferPointer(rebasing: result[lengthByteCount..<end]).copyBytes(from: text)
+    unsafe UnsafeMutableRawBufferPointer(rebasing: result[end...]).initializeMemory(as: UInt8.self, repeating: 0)
   }
 
   /// The range of the text in padded bytes.

@@ -1,4 +1,5 @@
 import Sealing
+import TestSupport
 import Testing
 
 @testable import GroupFile
@@ -172,5 +173,18 @@ extension Connection {
     let statement = try statement(sql)
     for (index, bytes) in bytes.enumerated() { try statement.bind(Int32(index + 1), bytes) }
     try statement.run()
+  }
+}
+
+extension GroupKeys {
+  /// A sealed half of a row.
+  func seal(
+    _ padded: UnsafeRawBufferPointer, half: RowBinding.Half, nonce: Nonce, binding: UnsafeRawBufferPointer
+  ) -> [UInt8] {
+    let count = padded.count + SealedBox.overhead
+    return unsafe [UInt8](unsafeUninitializedCapacity: count) { box, initializedCount in
+      unsafe seal(padded, half: half, nonce: nonce, binding: binding, into: box.baseAddress!)
+      initializedCount = count
+    }
   }
 }

@@ -51,7 +51,7 @@ extension Attributes {
   ///
   /// - Throws: `overLimit` beyond 64 KiB or 64 pairs, or for a text or number that is too large for its field.
   package func encoded() throws(VaultError) -> [UInt8] {
-    guard [created, changed, expires ?? 0, valueEpoch].allSatisfy({ $0 < ByteReader.counterLimit }) else {
+    guard max(created, changed, expires ?? 0, valueEpoch) < ByteReader.counterLimit else {
       throw .overLimit("2^53 milliseconds or states")
     }
     var fields = FieldWriter()
@@ -197,6 +197,10 @@ package struct FieldWriter {
 
   /// Appends `field` under `tag`.
   package mutating func write(_ tag: UInt8, _ field: [UInt8]) {
+    unsafe field.span.withUnsafeBytes { unsafe write(tag, $0) }
+  }
+
+  private mutating func write(_ tag: UInt8, _ field: UnsafeRawBufferPointer) {
     writer.write(tag)
     if field.count < FieldWriter.longMark {
       writer.write(UInt8(field.count))
@@ -204,7 +208,7 @@ package struct FieldWriter {
       writer.write(UInt8(FieldWriter.longMark))
       writer.write(UInt32(field.count))
     }
-    writer.write(field)
+    unsafe writer.write(field)
   }
 
   /// Appends a number under `tag`, big-endian and without leading zeros: 0 has no bytes.
@@ -219,9 +223,8 @@ package struct FieldWriter {
   ///
   /// - Throws: `overLimit`, naming `subject`, if the text is longer than `limit` bytes.
   package mutating func write(_ tag: UInt8, text: String, limit: Int, _ subject: String) throws(VaultError) {
-    let utf8 = Array(text.utf8)
-    guard utf8.count <= limit else { throw .overLimit("\(limit) bytes in \(subject)") }
-    write(tag, utf8)
+    guard text.utf8.count <= limit else { throw .overLimit("\(limit) bytes in \(subject)") }
+    unsafe text.utf8Span.span.withUnsafeBytes { unsafe write(tag, $0) }
   }
 
   /// The first byte of a length with four more bytes.

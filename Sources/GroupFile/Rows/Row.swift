@@ -55,25 +55,25 @@ package struct Row: Sendable {
   static let blobByteCount =
     GroupLimits.inlineSecretByteCount + 1...Padding.padded(count: GroupLimits.secretByteCount) + SealedBox.overhead
 
-  /// The parts of a row while their bytes are lent; they must have the sizes above.
-  @safe struct Parts {
+  /// The fields of a row, and the sizes of its halves, which must be among those above.
+  struct Head {
     let token: Token
     let version: UInt64
     let state: State
     let oldest: UInt64
-    let previous: UnsafeRawBufferPointer
-    let nonce: UnsafeRawBufferPointer
-    let attributes: UnsafeRawBufferPointer
+    let attributesByteCount: Int
     let place: Place
-    let secret: UnsafeRawBufferPointer
+    let secretByteCount: Int
 
-    fileprivate var byteCount: Int { unsafe Row.attributesOffset + attributes.count + 5 + secret.count }
+    fileprivate var attributesEnd: Int { Row.attributesOffset + attributesByteCount }
+    fileprivate var byteCount: Int { attributesEnd + 5 + secretByteCount }
 
-    /// Writes `E`. Written in place: a listing creates a row for every item, and appending to an array costs more than
-    /// hashing it.
-    fileprivate func write(to bytes: UnsafeMutableRawBufferPointer) {
-      unsafe precondition(previous.count == Digest.byteCount && nonce.count == Nonce.byteCount)
-      let attributesEnd = unsafe Row.attributesOffset + attributes.count
+    /// Writes `E` without its halves. Written in place: a listing creates a row for every item, and appending to an array
+    /// costs more than hashing it.
+    fileprivate func write(
+      to bytes: UnsafeMutableRawBufferPointer, previous: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer
+    ) {
+      precondition(previous.count == Digest.byteCount && nonce.count == Nonce.byteCount)
       unsafe bytes.storeBytes(of: token.high.bigEndian, as: UInt64.self)
       unsafe bytes.storeBytes(of: token.low.bigEndian, toByteOffset: 8, as: UInt64.self)
       unsafe bytes.storeBytes(of: version.bigEndian, toByteOffset: 16, as: UInt64.self)
@@ -82,30 +82,63 @@ package struct Row: Sendable {
       unsafe bytes[Row.previousRange].copy(previous)
       unsafe bytes[Row.nonceRange].copy(nonce)
       unsafe bytes.storeBytes(
-        of: UInt32(attributes.count).bigEndian, toByteOffset: Row.attributesOffset - 4, as: UInt32.self)
-      unsafe bytes[Row.attributesOffset..<attributesEnd].copy(attributes)
+        of: UInt32(attributesByteCount).bigEndian, toByteOffset: Row.attributesOffset - 4, as: UInt32.self)
       unsafe bytes[attributesEnd] = place.rawValue
-      unsafe bytes.storeBytes(of: UInt32(secret.count).bigEndian, toByteOffset: attributesEnd + 1, as: UInt32.self)
-      unsafe bytes[(attributesEnd + 5)...].copy(secret)
+      unsafe bytes.storeBytes(of: UInt32(secretByteCount).bigEndian, toByteOffset: attributesEnd + 1, as: UInt32.self)
+    }
+  }
+
+  /// The parts of a row while their bytes are lent.
+  @safe struct Parts {
+    let head: Head
+    let previous: UnsafeRawBufferPointer
+    let nonce: UnsafeRawBufferPointer
+    let attributes: UnsafeRawBufferPointer
+    let secret: UnsafeRawBufferPointer
+
+    init(
+      token: Token, version: UInt64, state: State, oldest: UInt64, previous: UnsafeRawBufferPointer,
+      nonce: UnsafeRawBufferPointer, attributes: UnsafeRawBufferPointer, place: Place, secret: UnsafeRawBufferPointer
+    ) {
+      head = Head(
+        token: token, version: version, state: state, oldest: oldest, attributesByteCount: attributes.count,
+        place: place, secretByteCount: secret.count)
+      unsafe (self.previous, self.nonce, self.attributes, self.secret) = (previous, nonce, attributes, secret)
     }
 
     /// The digest of the row, which is not kept.
     var digest: Digest {
-      unsafe withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 8) { bytes in
-        unsafe write(to: bytes)
+      unsafe withUnsafeTemporaryAllocation(byteCount: head.byteCount, alignment: 8) { bytes in
+        unsafe head.write(to: bytes, previous: previous, nonce: nonce)
+        unsafe bytes[Row.attributesOffset..<head.attributesEnd].copy(attributes)
+        unsafe bytes[(head.attributesEnd + 5)...].copy(secret)
         return unsafe Hash.digest(.rowHash, UnsafeRawBufferPointer(bytes))
       }
     }
   }
 
   init(_ parts: Parts) {
-    encoded = unsafe [UInt8](unsafeUninitializedCapacity: parts.byteCount) { buffer, initializedCount in
-      initializedCount = parts.byteCount
-      unsafe parts.write(
-        to: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[..<initializedCount]))
+    unsafe self.init(parts.head, previous: parts.previous, nonce: parts.nonce) { attributes, secret in
+      unsafe attributes.copyMemory(from: parts.attributes)
+      unsafe secret.copyMemory(from: parts.secret)
     }
-    (token, version, state, oldest, place) = (parts.token, parts.version, parts.state, parts.oldest, parts.place)
-    attributesByteCount = unsafe parts.attributes.count
+  }
+
+  /// Makes a row whose halves are written by `fill`, which receives the places of the attributes and of the secret.
+  init(
+    _ head: Head, previous: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer,
+    filledBy fill: (UnsafeMutableRawBufferPointer, UnsafeMutableRawBufferPointer) -> Void
+  ) {
+    encoded = unsafe [UInt8](unsafeUninitializedCapacity: head.byteCount) { buffer, initializedCount in
+      initializedCount = head.byteCount
+      let bytes = unsafe UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: initializedCount)
+      unsafe head.write(to: bytes, previous: previous, nonce: nonce)
+      unsafe fill(
+        UnsafeMutableRawBufferPointer(rebasing: bytes[Row.attributesOffset..<head.attributesEnd]),
+        UnsafeMutableRawBufferPointer(rebasing: bytes[(head.attributesEnd + 5)...]))
+    }
+    (token, version, state, oldest, place) = (head.token, head.version, head.state, head.oldest, head.place)
+    attributesByteCount = head.attributesByteCount
   }
 
   private init(

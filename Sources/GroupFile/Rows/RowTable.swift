@@ -147,12 +147,15 @@ extension Row {
     try statement.bind(3, Int64(state.rawValue))
     try statement.bind(4, Int64(oldest))
     try statement.bind(8, Int64(place.rawValue))
-    let parts = [
-      (1, 0..<Token.byteCount), (5, Row.previousRange), (6, Row.nonceRange), (7, attributesRange), (9, secretRange),
-    ]
-    for (index, range) in parts {
-      try unsafe statement.bind(Int32(index), lent: UnsafeRawBufferPointer(rebasing: bytes[range]))
+    // Not a loop over an array, which each row would allocate.
+    func lend(_ range: Range<Int>, as index: Int32) throws(VaultError) {
+      try unsafe statement.bind(index, lent: UnsafeRawBufferPointer(rebasing: bytes[range]))
     }
+    try lend(0..<Token.byteCount, as: 1)
+    try lend(Row.previousRange, as: 5)
+    try lend(Row.nonceRange, as: 6)
+    try lend(attributesRange, as: 7)
+    try lend(secretRange, as: 9)
   }
 }
 

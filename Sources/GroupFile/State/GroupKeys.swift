@@ -40,13 +40,14 @@ package final class GroupKeys: Sendable {
     unsafe Token(prefixOf: name.utf8Span.span.withUnsafeBytes { unsafe token.mac(.token, $0) })
   }
 
-  /// Seals a padded half of a row.
-  func seal(_ padded: UnsafeRawBufferPointer, half: RowBinding.Half, nonce: Nonce, binding: UnsafeRawBufferPointer)
-    -> [UInt8]
-  {
+  /// Seals a padded half of a row into `box`, which may be where that half is.
+  func seal(
+    _ padded: UnsafeRawBufferPointer, half: RowBinding.Half, nonce: Nonce, binding: UnsafeRawBufferPointer,
+    into box: UnsafeMutableRawPointer
+  ) {
     switch half {
-    case .attributes: unsafe SealedBox.seal(padded, key: attributes, nonce: nonce, binding: binding)
-    case .secret: unsafe SealedBox.seal(padded, key: secret, nonce: nonce, binding: binding)
+    case .attributes: unsafe SealedBox.seal(padded, key: attributes, nonce: nonce, binding: binding, into: box)
+    case .secret: unsafe SealedBox.seal(padded, key: secret, nonce: nonce, binding: binding, into: box)
     }
   }
 
@@ -143,32 +144,41 @@ extension GroupKeys {
     nonce: Nonce = Nonce()
   ) throws(VaultError) -> (row: Row, blob: [UInt8]?) {
     let state: Row.State = secret == nil ? .removed : .present
-    let padded = Padding.padUnguarded(try attributes.encoded())
-    func sealed(_ padded: UnsafeRawBufferPointer, _ half: RowBinding.Half) -> [UInt8] {
+    let encoded = try attributes.encoded()
+    func seal(_ padded: UnsafeRawBufferPointer, _ half: RowBinding.Half, into box: UnsafeMutableRawPointer) {
       unsafe binding.withBytes(token: token, version: version, state: state, half: half) { binding in
-        unsafe seal(padded, half: half, nonce: nonce, binding: binding)
+        unsafe self.seal(padded, half: half, nonce: nonce, binding: binding, into: box)
       }
     }
-    let sealedAttributes = unsafe padded.span.withUnsafeBytes { unsafe sealed($0, .attributes) }
-    var box: [UInt8] = []
-    if let secret {
-      box = try sealing(unsafe secret.withPadded { unsafe sealed($0, .secret) })
+    let boxByteCount = secret.map { $0.paddedByteCount + SealedBox.overhead } ?? 0
+    let place: Row.Place = secret == nil ? .none : boxByteCount <= GroupLimits.inlineSecretByteCount ? .inline : .blob
+    var blob: [UInt8]?
+    if let secret, place == .blob {
+      blob = unsafe [UInt8](unsafeUninitializedCapacity: boxByteCount) { box, initializedCount in
+        unsafe secret.withPadded { unsafe seal($0, .secret, into: box.baseAddress!) }
+        initializedCount = boxByteCount
+      }
     }
-    let place: Row.Place = secret == nil ? .none : box.count <= GroupLimits.inlineSecretByteCount ? .inline : .blob
-    let stored = place == .blob ? Hash.digest(.blob, box).bytes : box
+    let head = Row.Head(
+      token: token, version: version, state: state, oldest: oldest,
+      attributesByteCount: Padding.padded(count: encoded.count) + SealedBox.overhead, place: place,
+      secretByteCount: place == .blob ? Digest.byteCount : boxByteCount)
+    // Both halves are sealed where they are stored.
     let row = unsafe previous.withUnsafeBytes { previous in
-      unsafe nonce.withUnsafeBytes { nonce in
-        unsafe sealedAttributes.withUnsafeBytes { sealed in
-          unsafe stored.withUnsafeBytes { stored in
-            unsafe Row(
-              Row.Parts(
-                token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
-                attributes: sealed, place: place, secret: stored))
+      unsafe nonce.withUnsafeBytes { nonceBytes in
+        unsafe Row(head, previous: previous, nonce: nonceBytes) { attributes, stored in
+          let padded = unsafe UnsafeMutableRawBufferPointer(rebasing: attributes.dropLast(SealedBox.overhead))
+          unsafe Padding.padUnguarded(encoded, into: padded)
+          unsafe seal(UnsafeRawBufferPointer(padded), .attributes, into: attributes.baseAddress!)
+          if let blob {
+            unsafe Hash.digest(.blob, blob).withUnsafeBytes { unsafe stored.copyMemory(from: $0) }
+          } else if let secret {
+            unsafe secret.withPadded { unsafe seal($0, .secret, into: stored.baseAddress!) }
           }
         }
       }
     }
-    return (row, place == .blob ? box : nil)
+    return (row, blob)
   }
 }
 

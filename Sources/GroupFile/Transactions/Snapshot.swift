@@ -106,18 +106,22 @@ package final class Snapshot {
 
 /// A value's bytes while they are open: a range of guarded memory, wiped when the last reference is released.
 package struct OpenedSecret: Sendable {
-  let bytes: GuardedBytes
-  let range: Range<Int>
+  /// The value in the padded form in which it is sealed.
+  private let bytes: GuardedBytes
+  private let range: Range<Int>
 
   /// Copies `value`, at most 1 MiB; the caller wipes the original.
   ///
   /// - Throws: `overLimit`; `storage` if guarded memory is short.
   package init(copying value: UnsafeRawBufferPointer) throws(VaultError) {
     guard value.count <= GroupLimits.secretByteCount else { throw .overLimit("a value of 1 MiB") }
-    bytes = try unsafe sealing(GuardedBytes(copying: value))
-    range = 0..<value.count
+    bytes = try unsafe sealing(Padding.pad(value))
+    range = Padding.lengthByteCount..<Padding.lengthByteCount + value.count
   }
 
+  /// - Parameters:
+  ///   - bytes: a padded text.
+  ///   - range: the range of the text, as `Padding.unpad` returns it.
   init(bytes: GuardedBytes, range: Range<Int>) {
     self.bytes = bytes
     self.range = range
@@ -134,11 +138,10 @@ package struct OpenedSecret: Sendable {
     }
   }
 
+  var paddedByteCount: Int { bytes.count }
+
   /// Lends the value in the padded form in which it is sealed.
-  func withPadded<Result>(_ body: (UnsafeRawBufferPointer) -> Result) throws(SealingError) -> Result {
-    let padded = try unsafe withUnsafeBytes { (value) throws(SealingError) in try unsafe Padding.pad(value) }
-    return unsafe padded.withUnsafeBytes { unsafe body($0) }
-  }
+  func withPadded(_ body: (UnsafeRawBufferPointer) -> Void) { unsafe bytes.withUnsafeBytes { unsafe body($0) } }
 }
 
 /// An item in a snapshot: a proved row and its opened attributes.

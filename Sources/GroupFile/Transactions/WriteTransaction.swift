@@ -94,8 +94,8 @@ package final class WriteTransaction: ItemReading {
   ///   - lowest: older versions than this are dropped, although the group would keep them.
   @discardableResult
   package func put(
-    _ attributes: Attributes, _ secret: OpenedSecret?, over old: Row?, at token: Token, keepsValue: Bool = false,
-    droppingBelow lowest: UInt64 = 0
+    _ attributes: consuming Attributes, _ secret: OpenedSecret?, over old: Row?, at token: Token,
+    keepsValue: Bool = false, droppingBelow lowest: UInt64 = 0
   ) throws(VaultError) -> UInt64 {
     changeCount += 1
     var version: UInt64 = 1
@@ -177,12 +177,11 @@ package final class WriteTransaction: ItemReading {
     versionRowCount = next
   }
 
-  private func stamp(_ attributes: Attributes, keepsValue: Bool) -> Attributes {
-    var stamped = attributes
-    stamped.writer = view.state.member.who
-    stamped.changed = time
-    if !keepsValue { stamped.valueEpoch = epoch }
-    return stamped
+  private func stamp(_ attributes: consuming Attributes, keepsValue: Bool) -> Attributes {
+    attributes.writer = view.state.member.who
+    attributes.changed = time
+    if !keepsValue { attributes.valueEpoch = epoch }
+    return attributes
   }
 
   private func changed(_ token: Token, _ digest: Digest) throws(VaultError) {

@@ -1,0 +1,12 @@
+package import Sealing
+
+extension Padding {
+  /// A padded text.
+  package static func padUnguarded(_ text: [UInt8]) -> [UInt8] {
+    let count = padded(count: text.count)
+    return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
+      unsafe padUnguarded(text, into: UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count))
+      initializedCount = count
+    }
+  }
+}
