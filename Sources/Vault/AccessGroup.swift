@@ -82,7 +82,12 @@ public final class AccessGroup: Sendable {
   /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/invalid(_:)`` if `name` is not a valid name.
   public func get(_ name: String, version: UInt64? = nil) throws(VaultError) -> Secret {
     if let service { return Secret(try opened(name, version, through: service).secret) }
-    return Secret(try opened(name, version).secret)
+    guard version == nil else { return Secret(try opened(name, version).secret) }
+    let name = try Item.Name(name).description
+    return Secret(
+      try observed(.read) { () throws(VaultError) in
+        try readingItems { (transaction) throws(VaultError) in try transaction.view.value(name) }
+      })
   }
 
   /// Opens the secret of `name` and returns it with the item's metadata, both from one state.

@@ -18,13 +18,19 @@ struct Answers {
     do throws(VaultError) {
       view = try file.beginReading()
     } catch {
-      all = (names + histories + ["list"]).map { ($0, .refused(error)) }
+      all = (names.flatMap { [$0, $0] } + histories + ["list"]).map { ($0, .refused(error)) }
       return
     }
     for name in names {
       ask(name) { () throws(VaultError) in
         guard let item = try view.stored(name) else { return nil }
         return try Answers.text(of: item, in: view)
+      }
+      ask("value of \(name)") { () throws(VaultError) in
+        do throws(VaultError) { return try view.view.value(name).text } catch {
+          guard error == .notFound(.item) else { throw error }
+          return nil
+        }
       }
     }
     for name in histories {

@@ -61,9 +61,8 @@ final class GroupFixture: Sendable {
 extension AccessGroupFile {
   func value(_ name: String) throws -> String {
     let transaction = try beginReading()
-    let item = try transaction.present(name)
-    let secret = try transaction.view.secret(of: item.row)
-    return unsafe secret.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+    // The view's connection is another reader's as soon as the transaction has ended.
+    return try withExtendedLifetime(transaction) { try transaction.view.value(name).text }
   }
 }
 

@@ -112,13 +112,25 @@ extension GroupKeys {
   ///
   /// - Throws: `damaged(.row, …)`; `storage` if guarded memory is short.
   func secret(_ box: [UInt8], in range: Range<Int>, of row: Row) throws(VaultError) -> OpenedSecret {
+    try secret(box, in: range, token: row.token, version: row.version, nonce: row.nonce)
+  }
+
+  /// Opens the sealed value of `token`, otherwise as `secret(_:in:of:)`.
+  func secret(_ value: SealedValue, of token: Token) throws(VaultError) -> OpenedSecret {
+    try secret(value.box, in: value.box.indices, token: token, version: value.version, nonce: value.nonce)
+  }
+
+  private func secret(
+    _ box: [UInt8], in range: Range<Int>, token: Token, version: UInt64, nonce: Nonce
+  ) throws(VaultError) -> OpenedSecret {
     do {
       let bytes = try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
         let box = unsafe UnsafeRawBufferPointer(rebasing: box[range])
+        // Only a row that is present has a secret.
         return try unsafe binding.withBytes(
-          token: row.token, version: row.version, state: row.state, half: .secret
+          token: token, version: version, state: .present, half: .secret
         ) { (binding) throws(SealingError) in
-          try unsafe openSecret(box, nonce: row.nonce, binding: binding)
+          try unsafe openSecret(box, nonce: nonce, binding: binding)
         }
       }
       let text = try unsafe bytes.withUnsafeBytes { (bytes) throws(SealingError) in try unsafe Padding.unpad(bytes) }

@@ -62,10 +62,33 @@ package final class Snapshot {
     // A writer also needs to know that the row is in its table.
     let isReading = connection.access == .reading
     if isReading, let row = cache.row(digest) { return row }
-    guard let row = try connection.currentRow(token) else { throw .damaged(.row, "a row is missing") }
-    guard row.digest == digest else { throw .damaged(.row, "a row does not match the tree") }
+    let row = try storedRow(token, digest)
     if isReading { cache.keep(row, digest) }
     return row
+  }
+
+  private func storedRow(_ token: Token, _ digest: Digest) throws(VaultError) -> Row {
+    guard let row = try connection.currentRow(token) else { throw .damaged(.row, "a row is missing") }
+    guard row.digest == digest else { throw .damaged(.row, "a row does not match the tree") }
+    return row
+  }
+
+  /// Opens the current value of `name`, for a reader.
+  ///
+  /// - Throws: `notFound` if it is absent or removed; as `secret(of:)`.
+  package func value(_ name: String) throws(VaultError) -> OpenedSecret {
+    let (keys, root) = (state.keys, state.manifest.root)
+    let token = keys.token(of: name)
+    if let kept = cache.value(token, nil, under: root) { return try keys.secret(kept, of: token) }
+    guard let digest = try digest(of: token) else { throw .notFound(.item) }
+    if let kept = cache.value(token, digest, under: root) { return try keys.secret(kept, of: token) }
+    let row = if let kept = cache.row(digest) { kept } else { try storedRow(token, digest) }
+    guard row.state == .present else { throw .notFound(.item) }
+    // A kept value needs no name: its token is that of the name that is compared here.
+    _ = try keys.attributes(of: row, named: name)
+    let secret = try secret(of: row)
+    if row.place == .inline { cache.keepValue(of: row, digest, under: root) }
+    return secret
   }
 
   /// The version that `row`, which is proved, replaced; `nil` if `row` is the oldest kept one.

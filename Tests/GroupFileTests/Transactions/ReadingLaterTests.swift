@@ -17,15 +17,21 @@ import Testing
   }
 
   private func value(_ name: String, in transaction: ReadTransaction) throws -> String {
-    let item = try transaction.present(name)
-    let secret = try transaction.view.secret(of: item.row)
-    return unsafe secret.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+    try transaction.view.value(name).text
   }
 
   @Test func `a value that was proved before is read without a snapshot while nothing has changed`() throws {
     let transaction = try file.beginReading(.readingLater)
     #expect(try value("a", in: transaction) == "1")
     #expect(!transaction.view.connection.isInTransaction)
+  }
+
+  @Test func `a row that was proved before is read without a snapshot while nothing has changed`() throws {
+    for isKnown in [false, true] {
+      let transaction = try file.beginReading(.readingLater)
+      #expect(try transaction.present("a").row.version == 1)
+      #expect(transaction.view.connection.isInTransaction == !isKnown)
+    }
   }
 
   @Test func `a value that was not read before is read in a snapshot of the same state`() throws {

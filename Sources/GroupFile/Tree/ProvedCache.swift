@@ -1,0 +1,313 @@
+import Sealing
+
+/// Proved nodes, sealed rows and sealed values.
+///
+/// A digest never names another content, so cached content stays valid whatever other processes commit. Whether it
+/// belongs to the current state is decided by the signed root: each search begins there, or takes what a search from the
+/// same root has found.
+final class ProvedCache: Sendable {
+  private struct Contents {
+    var nodes: Halves<TreeNode>
+    var rows: Halves<Row>
+    var values = SealedValues()
+  }
+
+  private let contents: Locked<Contents>
+  private let byteCount: Int
+
+  /// Creates a cache of at most about `byteCount` bytes, of which at most `nodeByteCount` are nodes and `rowByteCount`
+  /// rows. The tree of a million items takes 58 MiB, and the values 160 bytes each.
+  init(byteCount: Int = 192 << 20, nodeByteCount: Int = 128 << 20, rowByteCount: Int = 64 << 20) {
+    self.byteCount = byteCount
+    contents = Locked(Contents(nodes: Halves(byteCount: nodeByteCount), rows: Halves(byteCount: rowByteCount)))
+  }
+
+  func node(_ digest: Digest) -> TreeNode? { contents.withLock { $0.nodes[digest] } }
+
+  /// Adds a node whose digest was computed from its bytes.
+  func keep(_ node: TreeNode, _ digest: Digest) {
+    contents.withLock { $0.nodes.keep(node, digest, byteCount: node.byteCount) }
+  }
+
+  func row(_ digest: Digest) -> Row? { contents.withLock { $0.rows[digest] } }
+
+  /// Adds a row whose digest was computed from its bytes.
+  func keep(_ row: Row, _ digest: Digest) {
+    contents.withLock { $0.rows.keep(row, digest, byteCount: row.encoded.count) }
+  }
+
+  /// The value at `token` in the state of `root`.
+  ///
+  /// - Parameter digest: what a search from `root` has found; `nil` without a search.
+  /// - Returns: `nil` if the value is not kept, or if without a search it is not known to be in that state.
+  func value(_ token: Token, _ digest: Digest?, under root: Digest) -> SealedValue? {
+    contents.withLock { $0.values.value(token, digest, under: root) }
+  }
+
+  /// Adds the value in a row that a search from `root` has found by the token of the name in its attributes.
+  func keepValue(of row: Row, _ digest: Digest, under root: Digest) {
+    contents.withLock { contents in
+      let limit = byteCount - contents.nodes.byteCount - contents.rows.byteCount
+      contents.values.keep(row, digest, under: root, limit: limit)
+    }
+  }
+
+  /// Follows the path of `token` through cached nodes.
+  ///
+  /// - Returns: the end of the search, or the first node on the path that is not cached.
+  func follow(_ token: Token, from digest: Digest, at place: TreePlace) -> TreeStep {
+    contents.withLock { contents in
+      var step = TreeStep.child(digest, place)
+      while case .child(let digest, let place) = step, let node = contents.nodes[digest] {
+        step = node.step(toward: token, at: place)
+      }
+      return step
+    }
+  }
+}
+
+extension TreeNode {
+  fileprivate var byteCount: Int {
+    switch self {
+    case .leaf(let entries): entries.count * 48
+    case .branch(_, let children): children.count * 32
+    }
+  }
+}
+
+/// When the newer half is full it becomes the older one, whose content is dropped.
+private struct Halves<Content: Sendable>: Sendable {
+  private var young = DigestTable<Content>()
+  private var old = DigestTable<Content>()
+  private let halfByteCount: Int
+
+  init(byteCount: Int) { halfByteCount = byteCount / 2 }
+
+  var byteCount: Int { young.byteCount + old.byteCount }
+
+  subscript(_ digest: Digest) -> Content? {
+    mutating get {
+      if let content = young[digest] { return content }
+      guard let content = old[digest] else { return nil }
+      keep(content, digest, byteCount: max(old.averageByteCount - DigestTable<Content>.overhead, 0))
+      return content
+    }
+  }
+
+  mutating func keep(_ content: Content, _ digest: Digest, byteCount: Int) {
+    young.insert(content, digest, byteCount: byteCount)
+    if young.byteCount > halfByteCount {
+      old = young
+      young = DigestTable()
+    }
+  }
+}
+
+/// A hash table from digests to content. A `Dictionary` would hash the digests again, and would spend 50 µs on setting
+/// up its types in a process that reads one item.
+private struct DigestTable<Content: Sendable>: Sendable {
+  // A digest of zeros marks a free slot; no content has it. The digests stand apart so that a search touches few cache
+  // lines.
+  private var digests = [Digest](repeating: .zero, count: 16)
+  private var contents = [Content?](repeating: nil, count: 16)
+  private var count = 0
+  // Random for each table, so that a hostile writer cannot choose digests that collide.
+  private let multiplier = UInt64.random(in: .min ... .max) | 1
+  /// What the table and the allocator add to each content, approximately.
+  static var overhead: Int { 160 }
+  /// The approximate size of the content in bytes.
+  private(set) var byteCount = 0
+
+  var averageByteCount: Int { byteCount / max(count, 1) }
+
+  subscript(_ digest: Digest) -> Content? { contents[index(of: digest)] }
+
+  mutating func insert(_ content: Content, _ digest: Digest, byteCount: Int) {
+    let index = index(of: digest)
+    guard digests[index] == .zero, digest != .zero else { return }
+    digests[index] = digest
+    contents[index] = content
+    count += 1
+    self.byteCount += Self.overhead + byteCount
+    if count * 4 > digests.count * 3 { grow() }
+  }
+
+  /// The index of `digest`, or the index at which it would be inserted.
+  private func index(of digest: Digest) -> Int {
+    let mask = digests.count - 1
+    var index = Int(truncatingIfNeeded: (digest.word &* multiplier) >> 32) & mask
+    while digests[index] != digest, digests[index] != .zero { index = (index + 1) & mask }
+    return index
+  }
+
+  private mutating func grow() {
+    let (full, content) = (digests, contents)
+    digests = [Digest](repeating: .zero, count: full.count * 2)
+    contents = [Content?](repeating: nil, count: full.count * 2)
+    for (old, digest) in full.enumerated() where digest != .zero {
+      let new = index(of: digest)
+      digests[new] = digest
+      contents[new] = content[old]
+    }
+  }
+}
+
+/// A sealed value, and what opening it needs besides its token.
+struct SealedValue {
+  let version: UInt64
+  let nonce: Nonce
+  let box: [UInt8]
+}
+
+/// Sealed values by their tokens, next to each other in chunks of bytes. A row as an object takes three times the memory,
+/// and the memory decides how many gets of a large group need not ask SQLite.
+private struct SealedValues {
+  /// What precedes a box.
+  private struct Header {
+    let token: Token
+    let digest: Digest
+    /// The number of the root from which a search found the value last.
+    var root: UInt64
+    let version: UInt64
+    let nonce: Nonce
+    let boxByteCount: Int
+
+    /// The size of the entry: a multiple of 8, so that the next one is aligned.
+    var entryByteCount: Int { (MemoryLayout<Header>.size + boxByteCount + 7) & ~7 }
+  }
+
+  /// Where an entry is.
+  private struct Place: Equatable {
+    let chunk, offset: Int
+
+    init(chunk: Int, offset: Int) { (self.chunk, self.offset) = (chunk, offset) }
+
+    init(slot: UInt64) {
+      let number = Int(slot & 0xFFFF_FFFF) - 1
+      (chunk, offset) = (number >> 13, (number & 0x1FFF) << 3)
+    }
+
+    /// Not zero, and less than 2^32.
+    var number: UInt64 { UInt64(chunk << 13 | offset >> 3) + 1 }
+  }
+
+  // Filled one after the other, and then again from the first one on. They are small, so that a process that reads few
+  // items takes little memory.
+  private var chunks: [[UInt8]] = []
+  private var current = 0
+  // A hash table. The upper half of a slot is the token's hash, the lower one the place of its entry; 0 is a free slot.
+  private var slots = [UInt64](repeating: 0, count: 16)
+  private var count = 0
+  // Random, so that a hostile writer cannot choose tokens that collide.
+  private let multiplier = UInt64.random(in: .min ... .max) | 1
+  private var root = Digest.zero
+  private var rootNumber: UInt64 = 0
+
+  private static let chunkByteCount = 64 << 10
+
+  mutating func value(_ token: Token, _ digest: Digest?, under root: Digest) -> SealedValue? {
+    guard digest != nil || root == self.root, case let slot = slots[slot(of: token)], slot != 0 else { return nil }
+    let place = Place(slot: slot)
+    var header = header(at: place)
+    if let digest {
+      guard header.digest == digest else { return nil }
+      header.root = number(of: root)
+      unsafe chunks[place.chunk].withUnsafeMutableBytes {
+        unsafe $0.storeBytes(of: header, toByteOffset: place.offset, as: Header.self)
+      }
+    }
+    guard header.root == rootNumber else { return nil }
+    let start = place.offset + MemoryLayout<Header>.size
+    return SealedValue(
+      version: header.version, nonce: header.nonce,
+      box: Array(chunks[place.chunk][start..<start + header.boxByteCount]))
+  }
+
+  mutating func keep(_ row: Row, _ digest: Digest, under root: Digest, limit: Int) {
+    let header = Header(
+      token: row.token, digest: digest, root: number(of: root), version: row.version, nonce: row.nonce,
+      boxByteCount: row.secretRange.count)
+    if chunks.isEmpty || chunks[current].count + header.entryByteCount > SealedValues.chunkByteCount {
+      beginChunk(limit: limit)
+    }
+    let place = Place(chunk: current, offset: chunks[current].count)
+    unsafe withUnsafeBytes(of: header) { unsafe chunks[current].append(contentsOf: $0) }
+    chunks[current].append(contentsOf: row.encoded[row.secretRange])
+    let end = place.offset + header.entryByteCount
+    chunks[current].append(contentsOf: repeatElement(0, count: end - chunks[current].count))
+    let slot = slot(of: row.token)
+    if slots[slot] == 0 { count += 1 }
+    slots[slot] = hash(of: row.token) << 32 | place.number
+    if count * 4 > slots.count * 3 { grow() }
+  }
+
+  private mutating func number(of root: Digest) -> UInt64 {
+    if root != self.root { (self.root, rootNumber) = (root, rootNumber + 1) }
+    return rootNumber
+  }
+
+  private mutating func beginChunk(limit: Int) {
+    if chunks.isEmpty || (chunks.count + 1) * SealedValues.chunkByteCount + slots.count * 8 <= limit {
+      current = chunks.count
+      chunks.append([])
+      chunks[current].reserveCapacity(SealedValues.chunkByteCount)
+      return
+    }
+    current = (current + 1) % chunks.count
+    var place = Place(chunk: current, offset: 0)
+    while place.offset < chunks[current].count {
+      let header = header(at: place)
+      let slot = slot(of: header.token)
+      // A later entry may have taken the place of this one.
+      if slots[slot] != 0, Place(slot: slots[slot]) == place { free(slot) }
+      place = Place(chunk: current, offset: place.offset + header.entryByteCount)
+    }
+    chunks[current].removeAll(keepingCapacity: true)
+  }
+
+  private func header(at place: Place) -> Header {
+    unsafe chunks[place.chunk].withUnsafeBytes { unsafe $0.load(fromByteOffset: place.offset, as: Header.self) }
+  }
+
+  // MARK: Hash table
+
+  private func hash(of token: Token) -> UInt64 { (token.low &* multiplier) >> 32 }
+
+  /// The slot of `token`, or the free one that it would get.
+  private func slot(of token: Token) -> Int {
+    let (mask, hash) = (slots.count - 1, hash(of: token))
+    var index = Int(hash) & mask
+    while slots[index] != 0 {
+      if slots[index] >> 32 == hash, header(at: Place(slot: slots[index])).token == token { break }
+      index = (index + 1) & mask
+    }
+    return index
+  }
+
+  /// Frees a slot, and moves those after it that a search would no longer reach.
+  private mutating func free(_ slot: Int) {
+    let mask = slots.count - 1
+    var (hole, next) = (slot, (slot + 1) & mask)
+    while slots[next] != 0 {
+      let home = Int(slots[next] >> 32) & mask
+      if (next - home) & mask >= (next - hole) & mask {
+        slots[hole] = slots[next]
+        hole = next
+      }
+      next = (next + 1) & mask
+    }
+    slots[hole] = 0
+    count -= 1
+  }
+
+  private mutating func grow() {
+    let full = slots
+    let mask = full.count * 2 - 1
+    slots = [UInt64](repeating: 0, count: full.count * 2)
+    for slot in full where slot != 0 {
+      var index = Int(slot >> 32) & mask
+      while slots[index] != 0 { index = (index + 1) & mask }
+      slots[index] = slot
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+@Suite struct ProvedCacheTests {
+  private let keys: GroupKeys
+  private let roots = (Digest(Randomness.bytes(32))!, Digest(Randomness.bytes(32))!)
+
+  init() throws {
+    let groupID = GroupID(Randomness.bytes(32))!
+    keys = try GroupKeys(groupKey: Key.random(), groupID: groupID, generation: 1, deviceKey: nil)
+  }
+
+  private func row(_ name: String, version: UInt64 = 1) throws -> Row {
+    let secret = try unsafe Array("\(name) \(version)".utf8).withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
+    let attributes = Attributes(name: name, created: 1, changed: 1, valueKind: 2)
+    return try keys.sealedRow(
+      attributes, secret, token: keys.token(of: name), version: version, oldest: 1, previous: .zero
+    ).row
+  }
+
+  private func text(_ value: SealedValue?, _ token: Token) throws -> String? {
+    try value.map { try keys.secret($0, of: token).text }
+  }
+
+  @Test func `a value counts for the root that a search has begun from, and for no other`() throws {
+    let cache = ProvedCache()
+    let (old, new) = (try row("name"), try row("name", version: 2))
+    let token = old.token
+    cache.keepValue(of: old, old.digest, under: roots.0)
+    #expect(try text(cache.value(token, nil, under: roots.0), token) == "name 1")
+    #expect(cache.value(token, nil, under: roots.1) == nil)
+    #expect(cache.value(token, new.digest, under: roots.1) == nil)
+    // The item is unchanged in the new state.
+    #expect(try text(cache.value(token, old.digest, under: roots.1), token) == "name 1")
+    #expect(try text(cache.value(token, nil, under: roots.1), token) == "name 1")
+    #expect(cache.value(token, nil, under: roots.0) == nil)
+    cache.keepValue(of: new, new.digest, under: roots.1)
+    #expect(try text(cache.value(token, nil, under: roots.1), token) == "name 2")
+  }
+
+  @Test func `beyond its limit the cache keeps the values that came last`() throws {
+    let cache = ProvedCache(byteCount: 256 << 10)
+    let rows = try (0..<3_000).map { try row("\($0)") }
+    for row in rows { cache.keepValue(of: row, row.digest, under: roots.0) }
+    var found = 0
+    for (number, row) in rows.enumerated() {
+      let value = try text(cache.value(row.token, nil, under: roots.0), row.token)
+      if value != nil { found += 1 }
+      #expect(value == nil ? number < 2_200 : value == "\(number) 1")
+    }
+    #expect((800..<1_600).contains(found))
+  }
+
+  @Test func `a value that was read before is read anew after another process has changed it`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "first", "other": "value"])
+    let file = try group.open()
+    for _ in 0..<3 { #expect(try file.value("name") == "first") }
+    try group.set(["other": "changed"])
+    for _ in 0..<3 { #expect(try file.value("name") == "first") }
+    try group.set(["name": "second"])
+    for _ in 0..<3 { #expect(try file.value("name") == "second") }
+    let transaction = try group.open().beginWriting()
+    try transaction.destroy("name")
+    try transaction.commit()
+    #expect(failure { try file.value("name") } == .notFound(.item))
+  }
+
+  @Test func `a value under another item's name is refused each time`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "first", "other": "value"])
+    try group.storeRow("name", named: "other")
+    let file = try group.open()
+    for _ in 0..<3 { #expect(failure { try file.value("name") }?.isDamage == true) }
+  }
+}
