@@ -160,6 +160,9 @@ class Bench:
             other = self.json([plain, f"{plain}-{count}.db", "get", str(count)])["perSecond"]
             self.row(f"one process: gets, {count:,} items", own, "per s", (">=", wanted[count]))
             self.row(f"one process: time of a get, {count:,} items", 1e6 / own, "us", ("<=", 2.5), other / own, "SQLite's point read")
+            if count == 1_000_000:
+                again = self.json([IN_PROCESS, "again", folder, str(count)])["perSecond"]
+                self.row("the same once each item was read", 1e6 / again, "us", None, other / again, "SQLite's point read")
 
     def bulk(self, folder, filled):
         shutil.rmtree(folder)
