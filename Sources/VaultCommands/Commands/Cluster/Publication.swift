@@ -32,7 +32,8 @@ struct PublishGroup: Command {
       session.endProgress()
     } catch VaultError.service(.busy, let why) {
       session.endProgress()
-      throw Failure(.busy, why, hint: "if it has users, let the remote's write: vault remote provision \(remote) \(name)")
+      throw Failure(
+        .busy, why, hint: "if it has users, let the remote's write: vault remote provision \(remote) \(name)")
     }
     session.say("'\(name)' is published at '\(remote)'")
   }
