@@ -28,6 +28,13 @@ package enum ConnectionPool {
     ConnectionTable.shared.close { $0.location == place }
   }
 
+  /// Closes all idle connections and lock files in `folder`, a canonical path, because the groups in it will not be
+  /// used again at their present paths.
+  package static func forget(inside folder: String) {
+    ConnectionTable.shared.forgetTurns(inside: folder)
+    ConnectionTable.shared.close { CanonicalPath.isInside($0.location.folder, folder) }
+  }
+
   private static func connection(
     at place: ContainerPlace, for access: Connection.Access
   ) throws(VaultError) -> Connection {
@@ -71,7 +78,9 @@ package struct ConnectionLease: ~Copyable {
   deinit {
     // Before the lock is released, so that the next writer finds the connection idle.
     connection.rollback()
-    if connection.isReusable { ConnectionTable.shared.keep(connection) } else { connection.close() }
+    // A file that was replaced while it was read is not held open any longer.
+    let isWanted = connection.isReusable && !connection.location.hasLost(connection.identity)
+    if isWanted { ConnectionTable.shared.keep(connection) } else { connection.close() }
   }
 }
 
@@ -100,6 +109,8 @@ package struct ConnectionLease: ~Copyable {
 
   /// How many idle connections are kept open; each holds four or five descriptors.
   static let idleLimit = 24
+  /// The number of turns that are kept although no thread may use them; each holds a descriptor.
+  static let turnLimit = 32
 
   private init() {
     unsafe pthread_mutex_init(mutex, nil)
@@ -150,10 +161,28 @@ package struct ConnectionLease: ~Copyable {
   func turn(at path: String) -> WriterTurn {
     locked {
       for known in turns where known.path == path { return known.turn }
+      // Forget those that no thread uses.
+      if turns.count >= ConnectionTable.turnLimit {
+        for index in turns.indices.reversed() where isKnownUniquelyReferenced(&turns[index].turn) {
+          turns.remove(at: index)
+        }
+      }
       let turn = WriterTurn()
       turns.append((path, turn))
       return turn
     }
+  }
+
+  /// Closes the lock files in `folder` that nobody uses.
+  func forgetTurns(inside folder: String) {
+    // Threads that hold such a turn or wait for it keep it: only the path's next user gets a new one. The lock on the
+    // file itself excludes one from the other.
+    let forgotten = locked {
+      let forgotten = turns.filter { CanonicalPath.isInside($0.path, folder) }
+      turns.removeAll { CanonicalPath.isInside($0.path, folder) }
+      return forgotten
+    }
+    _ = forgotten
   }
 
   // MARK: Open files

@@ -51,12 +51,13 @@ package final class ContainerPlace: Equatable, Sendable {
   let lockPath: String
   /// The only user besides root who may own the folder.
   let owner: UInt32
-  private let seen = Locked<Sighting?>(nil)
+  private let seen = Locked(Sighting())
 
-  /// What one look at the folder and its files found.
+  /// What the last look at the folder and its files found.
   private struct Sighting {
-    let folder: Status
-    let file: FileIdentity
+    /// `nil` if the folder may have changed unnoticed since.
+    var folder: Status?
+    var file: FileIdentity?
   }
 
   /// Resolves `folder`.
@@ -113,6 +114,17 @@ package final class ContainerPlace: Equatable, Sendable {
   /// - Throws: `notFound` if there is no file; `damaged` if the file, its log or its index is not a regular file, or if
   ///   there is a rollback journal, which Vault never makes; `denied` if others may read or write them.
   func shape() throws(VaultError) -> Shape {
+    while true {
+      let around = try ContainerPlace.status(folder)
+      do throws(VaultError) { return try shape(in: around) } catch {
+        // The folder was exchanged, so this may be a mixture of two.
+        guard try ContainerPlace.status(folder)?.identity != around?.identity else { throw error }
+      }
+    }
+  }
+
+  private func shape(in folder: Status?) throws(VaultError) -> Shape {
+    guard let folder else { throw .notFound(.group) }
     let file = try file()
     guard try ContainerPlace.status(journalPath) == nil else { throw ContainerPlace.journalFound }
     let log = try ContainerPlace.status(logPath)
@@ -120,8 +132,7 @@ package final class ContainerPlace: Equatable, Sendable {
     guard log?.isRegular != false, index?.isRegular != false else {
       throw .damaged(.container, "the log or index of the group file is not a regular file")
     }
-    guard let around = try ContainerPlace.status(folder) else { throw .notFound(.group) }
-    try ContainerTrust.check(folder: around, files: [file, log, index], owner: owner)
+    try ContainerTrust.check(folder: folder, files: [file, log, index], owner: owner)
     return Shape(identity: file.identity, log: log, index: index)
   }
 
@@ -133,13 +144,17 @@ package final class ContainerPlace: Equatable, Sendable {
   /// - Throws: as `shape`.
   func identity() throws(VaultError) -> FileIdentity {
     guard let folder = try ContainerPlace.status(folder) else { throw .notFound(.group) }
-    if let seen = seen.withLock({ $0 }), seen.folder == folder { return seen.file }
+    let known = seen.withLock { $0 }
+    if known.folder == folder, let file = known.file { return file }
     let file = try file().identity
     guard try ContainerPlace.status(journalPath) == nil else { throw ContainerPlace.journalFound }
-    let sighting = folder.changed.isSettled ? Sighting(folder: folder, file: file) : nil
+    let sighting = Sighting(folder: folder.changed.isSettled ? folder : nil, file: file)
     seen.withLock { $0 = sighting }
     return file
   }
+
+  /// Whether the last look found another file at the path.
+  func hasLost(_ file: FileIdentity) -> Bool { seen.withLock { $0.file.map { $0 != file } ?? false } }
 
   func file() throws(VaultError) -> Status {
     guard let file = try ContainerPlace.status(path) else { throw .notFound(.group) }

@@ -27,7 +27,7 @@ struct SnapshotCheck {
     let schemaVersion = try first.integer(0, in: Int64.min...Int64.max)
     let dataVersion = connection.dataVersion
     // If the header is the same before and after, it is that of the snapshot.
-    index = before == connection.indexHeader ? before : nil
+    index = before.flatMap { $0 == connection.indexHeader ? $0 : nil }
     if dataVersion == self.dataVersion && schemaVersion == self.schemaVersion { return }
     found = nil
     let version = FormatVersion(userVersion: UInt32(truncatingIfNeeded: try connection.value("PRAGMA user_version")))
@@ -91,7 +91,8 @@ struct IndexHeader: Equatable {
 extension Connection {
   /// The current header of the log's index; `nil` without an index, or while another process changes it.
   var indexHeader: IndexHeader? {
-    guard !isFrozen else { return nil }
+    // Asking for the index of a file without a log, such as a new one, would make an index that SQLite never closes.
+    guard let index = companions.last, index != nil else { return nil }
     var header = csqlite_index_header()
     return unsafe csqlite_index_header(handle.database, &header) == SQLITE_OK ? IndexHeader(header) : nil
   }

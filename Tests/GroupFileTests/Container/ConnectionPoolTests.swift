@@ -105,6 +105,36 @@ import Testing
       .compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
   }
 
+  @Test func `a connection to a file that was replaced while it was used is closed at the end`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let other = try TemporaryFolder().makeGroup()
+    let place = try ContainerPlace(folder: folder.path)
+    var old: Connection?
+    do {
+      let lease = try ConnectionPool.reader(at: place)
+      old = lease.connection
+      for name in ["group.vault", "group.vault-wal", "group.vault-shm"] {
+        #expect(unsafe rename(other.file(name), folder.file(name)) == 0)
+      }
+      _ = try ConnectionPool.reader(at: place).connection.identity
+    }
+    #expect(old?.isReusable == false)
+    ConnectionPool.closeIdle(at: place)
+  }
+
+  @Test func `a process that has written to many groups keeps few lock files open`() throws {
+    var folders: [TemporaryFolder] = []
+    for _ in 0..<2 * ConnectionTable.turnLimit {
+      let folder = try TemporaryFolder().makeGroup()
+      folders.append(folder)
+      _ = try ConnectionPool.writer(at: ContainerPlace(folder: folder.path)).connection.identity
+    }
+    let locks = Set(folders.map { $0.file("lock") })
+    #expect(try openFiles().count { locks.contains($0) } <= ConnectionTable.turnLimit)
+    for folder in folders { ConnectionPool.forget(inside: folder.path) }
+    #expect(try !openFiles().contains { path in folders.contains { path.hasPrefix($0.path + "/") } })
+  }
+
   @Test func `sixteen threads read and write without losing a change`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)

@@ -1,5 +1,8 @@
+import CVaultSQLite
 import Foundation
 import Glibc
+import Synchronization
+import TestSupport
 import Testing
 
 @testable import GroupFile
@@ -134,6 +137,27 @@ import Testing
     #expect(unsafe stat(group.folder + "/group.vault", &status) == 0)
     #expect(Int(status.st_size) == 50 << 32 && Int(status.st_blocks) < 1 << 12)
     expectFiles(group, 0o600)
+  }
+
+  @Test func `the modes of a folder and of its successor's files are not compared`() throws {
+    let folder = TemporaryFolder()
+    let paths = (0..<2_000).map { folder.file("\($0)") }
+    for (number, path) in paths.enumerated() {
+      #expect(unsafe mkdir(path, 0o700) == 0 && chmod(path, number % 2 == 0 ? 0o700 : 0o2770) == 0)
+      let file = unsafe open(path + "/group.vault", O_CREAT | O_WRONLY | O_CLOEXEC, 0o600)
+      #expect(file >= 0 && fchmod(file, number % 2 == 0 ? 0o600 : 0o660) == 0 && close(file) == 0)
+    }
+    let place = try ContainerPlace(folder: paths[0])
+    let isDone = Atomic(false)
+    onThreads(2) { thread in
+      if thread == 0 {
+        // Each folder comes into the place once, like that of a new key.
+        for path in paths.dropFirst() { #expect(unsafe csqlite_exchange(path, paths[0]) == 0) }
+        isDone.store(true, ordering: .releasing)
+      } else {
+        while !isDone.load(ordering: .acquiring) { #expect(throws: Never.self) { try place.shape() } }
+      }
+    }
   }
 
   private func expectFiles(_ group: GroupFixture, _ mode: mode_t) {
