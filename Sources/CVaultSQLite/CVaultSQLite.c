@@ -183,7 +183,13 @@ int csqlite_rename_new(const char *from, const char *to) {
   if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return -1;
   // File systems that do not support that flag have hard links, and link() fails if the name is taken.
-  return link(from, to) == 0 ? unlink(from) : -1;
+  if (link(from, to) == 0) return unlink(from);
+  // Folders have no hard links. rename() replaces nothing by a folder but an empty folder.
+  struct stat status;
+  if (errno != EPERM || lstat(from, &status) != 0 || !S_ISDIR(status.st_mode)) return -1;
+  if (lstat(to, &status) != 0) return rename(from, to);
+  errno = EEXIST;
+  return -1;
 }
 
 int csqlite_exchange(const char *left, const char *right) {

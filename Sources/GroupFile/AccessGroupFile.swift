@@ -16,6 +16,8 @@ package final class AccessGroupFile: Sendable {
   private let place = Locked<ContainerPlace?>(nil)
   /// Finds what orders the group's states among its hosts, if it is published.
   let publisher: @Sendable () -> (any CommitPublishing)?
+  /// Runs its argument while nobody else makes or removes a group.
+  private let keepingGroups: (@Sendable (() -> Void) throws(VaultError) -> Void)?
   /// The clock, in milliseconds since 1970-01-01 UTC.
   let now: @Sendable () -> UInt64
 
@@ -23,14 +25,17 @@ package final class AccessGroupFile: Sendable {
   ///   - folderOwner: the only user besides root who may own the folder; `nil` means the user of this process.
   ///   - confirm: called for a state that has neither witness nor floor; throws if the owner's registry contradicts it.
   ///   - publisher: finds what orders the states of a published group; `nil` if nothing does here.
+  ///   - keepingGroups: runs its argument while nobody else makes or removes a group; throws if it cannot.
   package init(
     folder: String, context: GroupContext, folderOwner: UInt32? = nil, witness: any Witnessing,
     confirm: (@Sendable (VerifiedState) throws(VaultError) -> Void)? = nil,
     publisher: @escaping @Sendable () -> (any CommitPublishing)? = { nil },
+    keepingGroups: (@Sendable (() -> Void) throws(VaultError) -> Void)? = nil,
     now: @escaping @Sendable () -> UInt64
   ) {
     self.confirm = confirm
     self.publisher = publisher
+    self.keepingGroups = keepingGroups
     self.folder = folder
     self.folderOwner = folderOwner
     self.context = context
@@ -54,6 +59,23 @@ package final class AccessGroupFile: Sendable {
   ///   again with `reading`.
   /// - Throws: the first error of a reader's checks, in the order of rule 10 of the format.
   package func beginReading(_ beginning: Connection.Beginning = .reading) throws(VaultError) -> ReadTransaction {
+    try settled { () throws(VaultError) in try look(beginning) }
+  }
+
+  /// Calls `look`, and calls it again if another process may have been making or removing the group meanwhile: the
+  /// group's file and its witness cannot change in one step.
+  private func settled<Result>(_ look: () throws(VaultError) -> Result) throws(VaultError) -> Result {
+    do {
+      return try look()
+    } catch {
+      guard let keepingGroups, error == .anotherGroup("") || error.isOfReturn else { throw error }
+      var again = Swift.Result<Result, VaultError>.failure(error)
+      try? keepingGroups { again = Swift.Result { () throws(VaultError) in try look() } }
+      return try again.get()
+    }
+  }
+
+  private func look(_ beginning: Connection.Beginning) throws(VaultError) -> ReadTransaction {
     // The witness first: read after the snapshot began, another process's newer witness would look like a rollback.
     let reading = witness.read()
     let lease = try takeReader()
@@ -81,6 +103,10 @@ package final class AccessGroupFile: Sendable {
   ///
   /// - Throws: as `beginReading`; `busy` after ten seconds; `denied(.readOnly)`.
   package func beginWriting() throws(VaultError) -> WriteTransaction {
+    try settled { () throws(VaultError) in try beginWritingOnce() }
+  }
+
+  private func beginWritingOnce() throws(VaultError) -> WriteTransaction {
     let session = try beginSession()
     let view = try snapshot(session.connection, witness.readToWrite(), strict: true)
     try view.state.confirmRoster(session.connection)
@@ -182,6 +208,13 @@ package final class AccessGroupFile: Sendable {
     view.notices = outcome.notice.map { [$0] } ?? []
     if outcome.isAhead, state.hasOwnersVersion { view.raise(witness, to: state, gapSeen: outcome.gapSeen) }
     return view
+  }
+}
+
+extension VaultError {
+  /// Whether it says that a removed group is back.
+  fileprivate var isOfReturn: Bool {
+    if case .rolledBack(_, _, _, .broughtBack) = self { true } else { false }
   }
 }
 

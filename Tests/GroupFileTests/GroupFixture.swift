@@ -48,6 +48,12 @@ final class GroupFixture: Sendable {
       witness: witness ?? self.witness, now: { 1_000 })
   }
 
+  /// Removes the group, as the owner's command does.
+  func remove() throws {
+    defer { try? FileManager.default.removeItem(atPath: folder + ".removed") }
+    try open().remove(to: folder + ".removed")
+  }
+
   /// Sets items in one transaction.
   func set(_ values: [String: String]) throws {
     let transaction = try open().beginWriting()

@@ -64,7 +64,7 @@ int csqlite_lend_blob(sqlite3_stmt *statement, int index, const void *bytes, int
 /// The number of forks that led to this process. It is constant for the life of the process.
 int csqlite_fork_generation(void);
 
-/// Renames the file `from` to `to` atomically. Fails with EEXIST if that name is taken.
+/// Renames the file or folder `from` to `to` atomically. Fails with EEXIST if that name is taken.
 int csqlite_rename_new(const char *from, const char *to);
 
 /// Exchanges the names of two files or folders atomically. Fails with EINVAL if the file system cannot.

@@ -88,31 +88,16 @@ extension Connection {
   static func remove(_ draft: ContainerPlace) {
     for path in [draft.path, draft.logPath, draft.indexPath] { unsafe unlink(path) }
   }
-
-  /// Removes the group's file, log, index and lock, and its folder.
-  ///
-  /// - Throws: `denied`, `storage`; either the whole group or no group file is left then.
-  func removeFiles() throws(VaultError) {
-    // With the log merged, the file alone is the newest state, so it is removed last. Unmerged, it alone would be an
-    // older state, so it is removed first.
-    let isMerged = (try? truncatingCheckpoint()) != nil
-    try location.removeFiles(isMerged: isMerged)
-  }
 }
 
 extension ContainerPlace {
-  /// Removes the group's files and its folder, or whatever is left of them.
+  /// Moves the group's folder with all its files to `path`, an unused one on the same file system, in one step.
   ///
-  /// - Parameter isMerged: whether the file contains everything that is in the log.
-  func removeFiles(isMerged: Bool = false) throws(VaultError) {
-    let beside = [logPath, indexPath]
-    for path in isMerged ? beside + [path] : [path] + beside { try ContainerPlace.unlinkIfPresent(path) }
-    try ContainerPlace.unlinkIfPresent(lockPath)
-    guard unsafe rmdir(folder) == 0 || errno == ENOTEMPTY else { throw ResultCode.error(errno: errno) }
-  }
-
-  private static func unlinkIfPresent(_ path: String) throws(VaultError) {
-    guard unsafe unlink(path) == 0 || errno == ENOENT else { throw ResultCode.error(errno: errno) }
+  /// - Throws: `notFound`, `denied`, `storage`.
+  func moveFolder(to path: String) throws(VaultError) {
+    ConnectionPool.forget(inside: folder)
+    try onDisk(NewName.give(path, to: folder))
+    for moved in [folder, path] { try Connection.synchronise(CanonicalPath.split(moved).folder) }
   }
 }
 

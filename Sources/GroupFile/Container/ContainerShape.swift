@@ -124,7 +124,7 @@ extension AccessGroupFile {
   /// processes that have the old files open or locked have no hold on the new ones. The contents are not checked, and
   /// users who may only read the files cannot prevent the change.
   ///
-  /// - Parameter places: `draft` is the path of the new folder, `kept` the path to which the old one is moved.
+  /// - Parameter places: `draft` is the path of the new folder and, afterwards, of the old one, which the caller removes.
   /// - Throws: `denied`, `busy`, `notFound`, `damaged`, `storage`; the group is unchanged then.
   package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) {
     let place = try resolvedPlace()
@@ -134,7 +134,7 @@ extension AccessGroupFile {
       let lock = try WriterLock(at: place, toChangeModes: true)
       let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
       try SalvageCopy.duplicate(place, to: ContainerPlace(folder: places.draft), shape)
-      _ = try draft.take(keeping: places.kept, holding: lock)
+      _ = try draft.take(keeping: places.kept, dropping: true, holding: lock)
     } catch {
       guard error == .permissionDenied else { throw error }
       throw .denied(.permissions(DeniedPath.words(folder: folder, toWrite: false)))

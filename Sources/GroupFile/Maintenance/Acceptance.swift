@@ -244,30 +244,48 @@ extension AccessGroupFile {
     guard written else { throw .storage(.stateFolder) }
   }
 
-  /// Removes the group's file and flags its witness, so that the file cannot come back unnoticed.
+  /// Removes the group: flags its witness, so that the file cannot come back unnoticed, and moves its folder away.
   ///
-  /// - Throws: the errors of a writer's checks; the file is not removed then.
-  package func remove() throws(VaultError) {
+  /// - Parameter path: an unused path on the store's file system, from where the caller removes the folder.
+  /// - Throws: the errors of a writer's checks; the group is not removed then.
+  package func remove(to path: String) throws(VaultError) {
     let transaction = try beginWriting()
     defer { transaction.rollback() }
     try markRemoved(transaction.view.state.witnessRecord(sequence: 0))
-    try transaction.removeFiles()
+    try transaction.moveFolder(to: path)
+    forgetPlace()
   }
 
   /// Finishes a removal that was interrupted after the witness was flagged.
   ///
-  /// The state is not proved: the owner has decided, and the remaining files may not be a whole group.
+  /// The state is not proved: the owner has decided, and an older program may have left a part of the group's files.
   ///
+  /// - Parameter path: as for `remove(to:)`.
   /// - Returns: `false` if the witness is not flagged; nothing is removed then.
-  package func finishRemoval() throws(VaultError) -> Bool {
+  package func finishRemoval(to path: String) throws(VaultError) -> Bool {
     guard case .valid(let record) = witness.read(), record.flags.contains(.removed) else { return false }
+    try AccessGroupFile.moveFolder(folder, to: path)
+    forgetPlace()
+    return true
+  }
+
+  /// Moves away what a process that was killed while it made a group has left in `folder`; `path` is as for
+  /// `remove(to:)`. A group's file or log with content stays.
+  package static func clearFolder(_ folder: String, movingTo path: String) throws(VaultError) {
+    guard try ContainerPlace.status(folder) != nil, !exists(in: folder) else { return }
+    if let log = try ContainerPlace.status(ContainerPlace(folder: folder).logPath), log.byteCount > 0 { return }
+    try moveFolder(folder, to: path)
+  }
+
+  private static func moveFolder(_ folder: String, to path: String) throws(VaultError) {
     do throws(VaultError) {
       let place = try ContainerPlace(folder: folder)
-      if AccessGroupFile.exists(in: folder) { try beginSession().removeFiles() } else { try place.removeFiles() }
+      let lock = try WriterLock(at: place, toChangeModes: true)
+      try place.moveFolder(to: path)
+      _ = consume lock
     } catch {
       guard error == .notFound(.group) else { throw error }
     }
-    return true
   }
 }
 

@@ -193,49 +193,74 @@ package struct GroupDraft: Sendable {
 
   /// Moves the draft to the group's place, while no writer is active there.
   ///
-  /// - Parameter kept: an unused path, to which the replaced files are moved.
-  /// - Returns: whether files were moved there.
+  /// - Parameters:
+  ///   - kept: an unused path, to which the replaced files are moved.
+  ///   - drops: whether the replaced files are not needed. They are in the draft's folder afterwards, for the caller to
+  ///     remove.
+  /// - Returns: whether files were moved to `kept`.
   /// - Throws: `busy`, `denied`, `storage`; the group is unchanged then.
-  package func take(keeping kept: String) throws(VaultError) -> Bool {
+  package func take(keeping kept: String, dropping drops: Bool = false) throws(VaultError) -> Bool {
     guard try ContainerPlace.status(target) != nil else {
       ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder))
       try onDisk(NewName.give(target, to: folder))
-      try synchronise(kept)
+      try synchronise(folder)
       return false
     }
     let lock = try WriterLock(at: ContainerPlace(folder: target))
-    return try take(keeping: kept, holding: lock)
+    return try take(keeping: kept, dropping: drops, holding: lock)
   }
 
-  /// As `take(keeping:)`, for a caller that holds the writer lock of the group's place.
-  func take(keeping kept: String, holding lock: borrowing WriterLock) throws(VaultError) -> Bool {
-    try takeWhileLocked(keeping: kept)
+  /// As `take(keeping:dropping:)`, for a caller that holds the writer lock of the group's place.
+  func take(
+    keeping kept: String, dropping drops: Bool = false, holding lock: borrowing WriterLock
+  ) throws(VaultError) -> Bool {
+    try takeWhileLocked(keeping: kept, dropping: drops)
   }
 
-  /// As `take(keeping:)`, while the writer lock of the group's place is held.
-  func takeWhileLocked(keeping kept: String) throws(VaultError) -> Bool {
-    for path in [folder, target] { ConnectionPool.closeIdle(at: try ContainerPlace(folder: path)) }
+  /// As `take(keeping:dropping:)`, while the writer lock of the group's place is held.
+  func takeWhileLocked(keeping kept: String, dropping drops: Bool) throws(VaultError) -> Bool {
+    let old = try ContainerPlace(folder: target)
+    for place in [try ContainerPlace(folder: folder), old] { ConnectionPool.closeIdle(at: place) }
+    // A folder without a group's file holds nothing to keep.
+    let drops = drops || (try? old.checkVacant()) != nil
+    // If the process is killed, the replaced files are where the drafts of killed processes are removed.
+    if drops, try GroupDraft.exchange(folder, target) {
+      try synchronise(folder)
+      return false
+    }
     // First rename the draft to the path for the old files, so that a process killed from now on loses neither.
     try onDisk(NewName.give(kept, to: folder))
-    try GroupDraft.exchange(kept, target)
+    do throws(VaultError) {
+      if try !GroupDraft.exchange(kept, target) { try GroupDraft.exchangeInSteps(kept, target) }
+    } catch {
+      try? NewName.give(folder, to: kept)
+      throw error
+    }
     try synchronise(kept)
-    let old = try ContainerPlace(folder: kept)
-    guard (try? old.checkVacant()) != nil else { return true }
-    // The folder held no group file, so there is nothing to keep.
-    try? old.removeFiles()
+    if drops { try onDisk(NewName.give(folder, to: kept)) }
+    return !drops
+  }
+
+  /// - Returns: `false` if the file system cannot exchange two folders.
+  private static func exchange(_ draft: String, _ target: String) throws(VaultError) -> Bool {
+    if unsafe csqlite_exchange(draft, target) == 0 { return true }
+    guard errno == EINVAL || errno == ENOSYS else { throw ResultCode.error(errno: errno) }
     return false
   }
 
-  private static func exchange(_ kept: String, _ target: String) throws(VaultError) {
-    if unsafe csqlite_exchange(kept, target) == 0 { return }
-    guard errno == EINVAL || errno == ENOSYS else { throw ResultCode.error(errno: errno) }
-    // On a file system that cannot exchange two folders, the group is missing for a moment.
-    let old = kept + ".old"
-    for (name, folder) in [(old, target), (target, kept), (kept, old)] { try onDisk(NewName.give(name, to: folder)) }
+  /// The same for any file system: the group is missing for a moment.
+  private static func exchangeInSteps(_ draft: String, _ target: String) throws(VaultError) {
+    let old = draft + ".old"
+    try onDisk(NewName.give(old, to: target))
+    do throws(FileFault) { try NewName.give(target, to: draft) } catch {
+      try? NewName.give(target, to: old)
+      throw VaultError(error)
+    }
+    try onDisk(NewName.give(draft, to: old))
   }
 
-  private func synchronise(_ kept: String) throws(VaultError) {
-    for path in [target, kept] { try Connection.synchronise(CanonicalPath.split(path).folder) }
+  private func synchronise(_ other: String) throws(VaultError) {
+    for path in [target, other] { try Connection.synchronise(CanonicalPath.split(path).folder) }
   }
 }
 

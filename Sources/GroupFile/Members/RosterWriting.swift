@@ -4,7 +4,8 @@ import Sealing
 package struct DraftPlaces: Sendable {
   /// An unused path on the store's file system; the same path with the suffix `.salvage` must be unused too.
   package let draft: String
-  /// An unused path, to which the replaced files are moved.
+  /// An unused path for the replaced files. Files that need not be kept are moved to the draft's path instead, from
+  /// where the caller removes them.
   package let kept: String
 
   package init(draft: String, kept: String) {

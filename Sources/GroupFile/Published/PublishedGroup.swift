@@ -105,11 +105,12 @@ extension AccessGroupFile {
   /// - Parameters:
   ///   - draft: holds the file.
   ///   - kept: an unused path, to which the replaced files are moved.
+  ///   - drops: whether they are not needed, as for `GroupDraft.take(keeping:dropping:)`.
   ///   - following: returns the next commits after a state, and none at the end.
   /// - Returns: whether the file was put in place.
   /// - Throws: what `following` throws, the errors of a reader, and of the proof; the group is unchanged then.
   package func adopt(
-    _ draft: GroupDraft, keeping kept: String,
+    _ draft: GroupDraft, keeping kept: String, dropping drops: Bool = false,
     following: (PublishedState) throws(VaultError) -> [[UInt8]] = { _ in [] }
   ) throws(VaultError) -> Bool {
     let state: PublishedState
@@ -126,9 +127,9 @@ extension AccessGroupFile {
       if case .valid(let record) = witness.read(), record.epoch >= state.epoch, (try? beginReading()) != nil {
         return false
       }
-      _ = try draft.take(keeping: kept, holding: lock)
+      _ = try draft.take(keeping: kept, dropping: drops, holding: lock)
     } else {
-      _ = try draft.take(keeping: kept)
+      _ = try draft.take(keeping: kept, dropping: drops)
     }
     forgetPlace()
     // The first look in its place raises the witness.

@@ -62,7 +62,7 @@ final class WriteSession {
 
   /// Puts the complete file in `draft` in the place of the group's file, while nobody else can write to that one.
   ///
-  /// - Parameter kept: an unused path, to which the replaced files are moved.
+  /// - Parameter kept: an unused path, as for `GroupDraft.take(keeping:dropping:)`; the replaced files are dropped.
   /// - Throws: `denied`, `storage`; the group is unchanged then.
   func exchange(
     for draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState, keeping kept: String
@@ -72,7 +72,7 @@ final class WriteSession {
       try publishing.publisher.publish(
         fileAt: draft.filePath, holding: PublishedState(state), after: PublishedState(old))
     }
-    _ = try draft.takeWhileLocked(keeping: kept)
+    _ = try draft.takeWhileLocked(keeping: kept, dropping: true)
     isReplaced = true
   }
 
@@ -98,10 +98,11 @@ final class WriteSession {
     lease = nil
   }
 
-  /// Removes the group's folder with all its files.
-  func removeFiles() throws(VaultError) {
-    connection.rollback()
-    try connection.removeFiles()
+  /// Moves the group's folder with all its files to `path`, from where the caller removes it.
+  func moveFolder(to path: String) throws(VaultError) {
+    guard try !connection.hasMoved() else { throw .storage(.replaced) }
+    try connection.location.moveFolder(to: path)
+    isReplaced = true
     end()
   }
 }

@@ -250,8 +250,8 @@ package final class WriteTransaction: ItemReading {
   /// Ends the transaction without changes and admits the next writer.
   package func rollback() { session.end() }
 
-  /// Removes the group's files while no other writer can be active; the transaction is over.
-  func removeFiles() throws(VaultError) { try session.removeFiles() }
+  /// Moves the group's folder to `path` while no other writer can be active; the transaction is over.
+  func moveFolder(to path: String) throws(VaultError) { try session.moveFolder(to: path) }
 }
 
 extension VerifiedState {

@@ -154,10 +154,10 @@ extension SecretStore {
     var acceptance: OwnersAcceptance?
     if let confirm { acceptance = try ownersAcceptance(of: name, asking: confirm) }
     let drafts = try DraftFolder.make(in: location.home)
-    let places = drafts.places(of: name)
     do throws(VaultError) {
-      let changed = try file.changeRoster(change, accepting: acceptance, at: places, by: identity) { progress($0) }
-      drafts.drop(places.kept)
+      let changed = try file.changeRoster(
+        change, accepting: acceptance, at: drafts.places(of: name), by: identity
+      ) { progress($0) }
       return note(changed, name, nil)
     } catch {
       // We hold the writer lock, so SQLite's lock on the file can only belong to a process that obstructs the change,

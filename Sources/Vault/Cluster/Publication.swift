@@ -221,7 +221,7 @@ extension SecretStore {
     var failure: VaultError?
     let isAdopted: Bool
     do throws(VaultError) {
-      isAdopted = try file.adopt(draft, keeping: places.kept) { (state) throws(VaultError) in
+      isAdopted = try file.adopt(draft, keeping: places.kept, dropping: isReadable) { (state) throws(VaultError) in
         do throws(VaultError) { return try following(state) } catch {
           failure = error
           throw .unordered(.unreachable(error.message))
@@ -230,7 +230,6 @@ extension SecretStore {
     } catch {
       throw failure ?? error.named(group.name.description)
     }
-    if isAdopted, isReadable { drafts.drop(places.kept) }
     return isAdopted
   }
 

@@ -102,12 +102,9 @@ extension SecretStore {
       return Result { () throws(VaultError) in try file.accept(another: takesAnother, confirm: confirm) }
     }
     let drafts = try DraftFolder.make(in: location.home)
-    let places = drafts.places(of: name)
-    let result = Result { () throws(VaultError) in
-      try file.accept((owner, places), another: takesAnother, confirm: confirm)
+    return Result { () throws(VaultError) in
+      try file.accept((owner, drafts.places(of: name)), another: takesAnother, confirm: confirm)
     }
-    if case .success(.accepted) = result { drafts.drop(places.kept) }
-    return result
   }
 
   /// Accepts the state of a group whose file is too damaged to be changed in place, or that another process keeps locked.

@@ -292,6 +292,8 @@ extension Folder {
 
   private func removeFolder(_ name: String) throws(FileFault) {
     let inner = try folder(name, FileTrust(owners: [geteuid(), 0], forbiddenMode: 0))
+    // Otherwise other users who still have a shared folder open could create files in it.
+    try? inner.file.setMode(0o700)
     for entry in try inner.names(hidden: true) { try inner.removeTree(entry) }
     guard unsafe unlinkat(file.descriptor, name, AT_REMOVEDIR) == 0 else { throw FileFault(errno: errno) }
   }

@@ -1,3 +1,4 @@
+internal import Glibc
 public import GroupFile
 internal import Sealing
 
@@ -129,14 +130,16 @@ extension SecretStore {
     defer { groups.file.unlock() }
     let known = try registry.entry(of: group.name)
     let file = try group.file
-    if var known, known.presence == .changing, try inGroup(name, file.finishRemoval()) {
+    let drafts = try DraftFolder.make(in: location.home)
+    let path = drafts.path(of: group.name)
+    if var known, known.presence == .changing, try inGroup(name, file.finishRemoval(to: path)) {
       known.presence = .absent
       return try registry.record(known, of: group.name)
     }
     var entry = Registry.Entry(
       groupID: try groupID(of: group), presence: .changing, created: known?.created ?? SystemClock.milliseconds())
     try registry.record(entry, of: group.name)
-    try inGroup(name, file.remove())
+    try inGroup(name, file.remove(to: path))
     try location.settleEntrance(groups)
     entry.presence = .absent
     try registry.record(entry, of: group.name)
@@ -165,6 +168,10 @@ extension SecretStore {
     let identity = try owner()
     let folder = location.groupFolder(name.description)
     do {
+      if groups.contains(name.description) {
+        let drafts = try DraftFolder.make(in: location.home)
+        try AccessGroupFile.clearFolder(folder, movingTo: drafts.path(of: name))
+      }
       try creation.shape.makeFolder(folder)
       let record = try creation.write(to: folder, groupID: groupID, owner: identity.ownerSigningKey(), seed: seed)
       // The first read reports a state folder that cannot be written, as for any other group.
@@ -259,9 +266,15 @@ extension SecretStore {
   /// Runs `body` while no other process creates, shares or removes a group. If an application may not open the folder
   /// of groups, `body` runs without the lock.
   func keepingGroups<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
+    let thread = UInt(pthread_self())
+    if keepers.withLock({ $0.contains(thread) }) { return try body() }
     if !access.isOwners, (try? location.groupNames()) == nil { return try body() }
     let groups = try location.lockedGroups()
-    defer { groups.file.unlock() }
+    keepers.withLock { _ = $0.insert(thread) }
+    defer {
+      keepers.withLock { _ = $0.remove(thread) }
+      groups.file.unlock()
+    }
     return try body()
   }
 }

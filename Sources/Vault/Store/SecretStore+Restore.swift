@@ -49,7 +49,7 @@ extension SecretStore {
     let missing = try completeRegistry(&steps)
     let folder = try location.lockedGroups()
     defer { folder.file.unlock() }
-    for index in steps.indices { steps[index].place(in: self, drafts) }
+    for index in steps.indices { steps[index].place(in: self, replacing, drafts) }
     noteRestored(&steps)
     for index in steps.indices { steps[index].followLog(in: self) }
     record(.restoreBackup, detail: names.map(\.description).joined(separator: " "))
@@ -253,14 +253,16 @@ struct Restoration {
   }
 
   /// Moves the draft into the group's place.
-  mutating func place(in store: SecretStore, _ drafts: borrowing DraftFolder) {
+  mutating func place(in store: SecretStore, _ replacing: Bool, _ drafts: borrowing DraftFolder) {
     guard let prepared else { return }
     let kept = drafts.keepingPath(of: name)
-    do {
-      let isKept = try prepared.draft.take(keeping: kept)
-      let state = prepared.state
-      restoredID = state.manifest.groupID
-      isPublished = state.isPublished
+    do throws(VaultError) {
+      // Another process may have made or restored the group since this one looked.
+      guard replacing || !AccessGroupFile.exists(in: store.location.groupFolder(name.description)) else {
+        throw .otherState(group: name.description)
+      }
+      let (isKept, state) = (try prepared.draft.take(keeping: kept), prepared.state)
+      (restoredID, isPublished) = (state.manifest.groupID, state.isPublished)
       if prepared.isRenewed {
         _ = store.witness(name).raise { reading in reading == .absent ? state.witnessRecord(sequence: 1) : nil }
       }

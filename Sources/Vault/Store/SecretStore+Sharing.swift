@@ -40,10 +40,8 @@ extension SecretStore {
     let group = try group(name)
     let groups = try location.lockedGroups()
     let drafts = try DraftFolder.make(in: location.home)
-    let places = drafts.places(of: group.name)
     let file = try group.file
-    try inGroup(name, file.take(shape, at: places))
-    drafts.drop(places.kept)
+    try inGroup(name, file.take(shape, at: drafts.places(of: group.name)))
     try location.settleEntrance(groups)
   }
 }

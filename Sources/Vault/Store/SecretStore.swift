@@ -20,8 +20,13 @@ public final class SecretStore: Sendable {
   private let groups = Locked<[AccessGroup.Name: AccessGroup]>([:])
   /// How old the states of published groups may be.
   let ages = KnownAges()
+  /// The threads that hold the lock of the folder of groups in ``keepingGroups(_:)``.
+  let keepers = Locked<Set<UInt>>([])
   /// Called with a group's name before each attempt of ``settled(_:_:)``.
   let testOnlyBeforeLook = Locked<(@Sendable (String) -> Void)?>(nil)
+
+  /// The number of groups that are kept although nobody may use them; each holds up to three descriptors.
+  private static let groupLimit = 32
 
   private enum Source: Sendable {
     /// In this process, as this member.
@@ -108,6 +113,9 @@ public final class SecretStore: Sendable {
   func group(_ name: AccessGroup.Name) -> AccessGroup {
     groups.withLock { groups in
       if let group = groups[name] { return group }
+      if groups.count >= SecretStore.groupLimit {
+        for name in Array(groups.keys) where isKnownUniquelyReferenced(&groups[name]!) { groups[name] = nil }
+      }
       let group =
         switch source {
         case .files(let member):
@@ -139,7 +147,9 @@ public final class SecretStore: Sendable {
       publisher: { [location, weak self] in
         if let publisher = self?.publishing.withLock({ $0 }) { return publisher(name) }
         return ServicePublisher(name.description, at: location)
-      }, now: { SystemClock.milliseconds() })
+      },
+      keepingGroups: { [weak self] (body) throws(VaultError) in try self?.keepingGroups(body) },
+      now: { SystemClock.milliseconds() })
   }
 
   /// Has `publisher` order the changes of published groups, instead of asking `vaultd` to.

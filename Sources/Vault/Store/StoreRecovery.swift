@@ -144,8 +144,8 @@ struct DraftFolder: ~Copyable {
   static func make(in home: String) throws(VaultError) -> DraftFolder {
     for _ in 0..<100 {
       do throws(FileFault) { return try DraftFolder(home) } catch {
-        // Another process may remove the empty parent folder at the same moment.
-        guard error == .missing else { throw VaultError(error, at: .store) }
+        // Another process may remove the empty parent folder at the same moment, or the new folder before it is locked.
+        guard error == .missing || error == .busy else { throw VaultError(error, at: .store) }
       }
     }
     throw .busy(group: nil)
@@ -160,6 +160,7 @@ struct DraftFolder: ~Copyable {
     try parent.makeFolder(name)
     let folder = try parent.folder(name, .secret())
     try folder.file.lock(waiting: 0)
+    guard parent.contains(name) else { throw .missing }
     self.home = home
     self.name = name
     self.parent = parent
@@ -167,6 +168,8 @@ struct DraftFolder: ~Copyable {
   }
 
   deinit {
+    let path = "\(home)/\(DraftFolder.parentName)/\(name)"
+    if let path = try? CanonicalPath.of(path) { ConnectionPool.forget(inside: path) }
     try? parent.removeTree(name)
     // Removes the parent folder only if it is empty.
     unsafe rmdir("\(home)/\(DraftFolder.parentName)")
@@ -196,13 +199,6 @@ struct DraftFolder: ~Copyable {
       return name.hasPrefix(prefix) && time.contains("T") && time.last == "Z"
     }
     return kept.map { "\(home)/\(DraftFolder.parentName)/\($0)" }
-  }
-
-  /// Removes the files kept at `path`, because the group's new files are copies of them.
-  borrowing func drop(_ path: String) {
-    // Otherwise other users who still have it open could create files in it.
-    unsafe chmod(path, 0o700)
-    if let slash = path.lastIndex(of: "/") { try? parent.removeTree(String(path[path.index(after: slash)...])) }
   }
 
   /// An unused path for keeping the current files of `group`.

@@ -102,13 +102,4 @@ import Testing
       return bytes.indices.dropLast(mark.count).contains { bytes[$0..<$0 + mark.count].elementsEqual(mark) }
     }
   }
-
-  @Test func `removing a group's files removes its folder`() throws {
-    let folder = try TemporaryFolder().makeGroup()
-    let place = try ContainerPlace(folder: folder.path)
-    let lease = try ConnectionPool.writer(at: place)
-    try write(lease.connection, 100)
-    try lease.connection.removeFiles()
-    #expect(throws: VaultError.notFound(.group)) { _ = try ContainerPlace(folder: folder.path) }
-  }
 }

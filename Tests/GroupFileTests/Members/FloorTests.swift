@@ -28,7 +28,7 @@ import Testing
 
   @Test func `a missing group is refused at first use`() throws {
     let (group, _, floor) = try aged()
-    try group.open().remove()
+    try group.remove()
     let file = try group.open("com.example.api", floor: floor)
     #expect(failure { try file.value("name") } == .rolledBack(found: 0, known: 4, .vanished))
     #expect(try file.accept() == .removal)

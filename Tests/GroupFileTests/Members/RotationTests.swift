@@ -99,6 +99,19 @@ import Testing
     #expect(try group.open().verify().items == 103)
   }
 
+  @Test func `the replaced files take the draft's place, and a taken path for kept files does not matter`() throws {
+    let group = try group()
+    let places = DraftPlaces(draft: group.folder + ".draft", kept: group.folder + ".kept")
+    defer { for path in [places.draft, places.kept] { try? FileManager.default.removeItem(atPath: path) } }
+    try FileManager.default.createDirectory(atPath: places.kept, withIntermediateDirectories: false)
+    let old = try FileManager.default.attributesOfItem(atPath: group.folder + "/group.vault")[.systemFileNumber] as? Int
+    try group.open().changeRoster(RosterChange(rotates: true), at: places, by: group.authority())
+    let dropped = try FileManager.default.attributesOfItem(atPath: places.draft + "/group.vault")[.systemFileNumber]
+    #expect(dropped as? Int == old)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: places.kept) == [])
+    #expect(try group.open().verify().items == 103)
+  }
+
   @Test func `a change that fails leaves no new file behind`() throws {
     let group = try group()
     try group.tamper { try $0.run("DELETE FROM node WHERE prefix = (SELECT max(prefix) FROM node)") }
@@ -109,6 +122,10 @@ import Testing
         .isDamage == true)
     #expect(try FileManager.default.contentsOfDirectory(atPath: places.draft) == [])
     #expect(!FileManager.default.fileExists(atPath: places.kept))
+    let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
+      try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
+    }
+    #expect(open.filter { $0.hasPrefix(places.draft) } == [])
   }
 
   @Test func `nothing sealed under the new key opens with the old one`() throws {

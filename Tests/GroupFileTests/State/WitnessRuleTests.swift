@@ -212,7 +212,7 @@ import Testing
     let group = try GroupFixture()
     try group.set(["name": "value"])
     let copy = try group.files()
-    try group.open().remove()
+    try group.remove()
     #expect(!FileManager.default.fileExists(atPath: group.folder))
     #expect(group.witness.record?.flags == .removed)
     #expect(throws: VaultError.notFound(.group)) { try group.open().beginReading() }

@@ -106,6 +106,9 @@ import Testing
     #expect(operation.again.contains(again.status), "\(point): \(again.errors)")
     #expect(store.execute("verify").status == 0, "\(point)")
     #expect(store.execute("set", "last", input: "x").status == 0, "\(point)")
+    guard !operation.isOfDamage else { return }
+    let left = store.shell(#"cd "$folder/store" && find . -path './set-aside/*' -o -name 'group.vault.*'"#)
+    #expect(left.output.isEmpty, "\(point): \(left.output)")
   }
 
   @Test func `a command killed at any call has done everything or nothing, and can be repeated`() throws {
@@ -180,6 +183,17 @@ import Testing
         #expect(value == (told.status == 0 ? operation.after : operation.before), "\(point): \(get.errors)")
         expectSound(operation, point)
       }
+    }
+  }
+
+  @Test func `a file system that can neither exchange folders nor refuse a taken name is enough`() throws {
+    try fill()
+    for operation in Operation.all {
+      startAgain(operation)
+      let told = store.trace(
+        arguments(of: operation), input: operation.input, ["renameat2"], ["-e", "inject=renameat2:error=EINVAL"])
+      #expect(told.status == 0, "\(operation.arguments): \(told.errors)")
+      expectSound(operation, TestStore.SystemCall(name: "renameat2", number: 0))
     }
   }
 

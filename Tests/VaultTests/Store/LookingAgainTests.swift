@@ -1,6 +1,7 @@
 import Foundation
 import GroupFile
 import Sealing
+import TestSupport
 import Testing
 
 @testable import Vault
@@ -106,6 +107,52 @@ struct LookingAgainTests {
       }
       #expect(try look(open(store, "team", begin, end)) == [])
     }
+  }
+
+  @Test func `a read or a change while another process removes or makes the group waits for it`() throws {
+    let looks: [@Sendable (SecretStore) throws -> Void] = [
+      { _ = try $0.group("team").get("a") }, { try $0.group("team").set("b", to: "2") },
+    ]
+    // Before its file is moved away, a group is flagged as removed. Its witness has the other id until the new one is whole.
+    let steps: [(inout WitnessRecord) -> Void] = [
+      { $0.flags.insert(.removed) },
+      {
+        $0.groupID = GroupID(Randomness.bytes(32))!
+        $0.flags.insert(.removed)
+      },
+    ]
+    for (look, step) in looks.flatMap({ look in steps.map { (look, $0) } }) {
+      let store = try StoreFixture()
+      try store.open().createGroup("team").set("a", to: "1")
+      let witness = try store.open().witness(AccessGroup.Name("team"))
+      guard case .valid(let whole) = witness.read() else { throw VaultError.notFound(.group) }
+      let open = try store.open()
+      var lock: HeldLock? = try HeldLock(store)
+      change(witness, step)
+      onThreads(2) { thread in
+        guard thread == 0 else {
+          #expect(throws: Never.self) { try look(open) }
+          return
+        }
+        // Whoever looks before the lock is released waits for it. Nothing shows that, so give them time.
+        usleep(50_000)
+        change(witness) { $0 = whole }
+        _ = lock
+        lock = nil
+      }
+    }
+  }
+
+  @Test func `a removed group that is back is still reported`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team")
+    let group = store.location.home + "/groups/team"
+    try FileManager.default.copyItem(atPath: group, toPath: store.folder + "/copy")
+    try store.open().removeGroup("team")
+    try FileManager.default.copyItem(atPath: store.folder + "/copy", toPath: group)
+    let back = VaultError.rolledBack(group: "team", found: 1, known: 1, reason: .broughtBack)
+    #expect(throws: back) { try store.value("a", in: "team") }
+    #expect(throws: back) { try store.open().group("team").set("a", to: "1") }
   }
 
   @Test func `a group that is removed after its entry was read has not vanished`() throws {

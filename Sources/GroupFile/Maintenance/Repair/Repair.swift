@@ -226,8 +226,10 @@ extension AccessGroupFile {
     _ = witness.raise { reading in
       switch reading {
       case .absent: state.witnessRecord(sequence: 1)
-      case .valid(let record): state.witnessRecord(sequence: record.sequence + 1, flags: record.flags)
-      case .invalid, .unavailable: nil
+      case .valid(let record) where record.epoch < state.manifest.epoch:
+        state.witnessRecord(sequence: record.sequence + 1, flags: record.flags)
+      // Others may have written to the new file already.
+      case .valid, .invalid, .unavailable: nil
       }
     }
   }
