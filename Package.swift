@@ -65,6 +65,7 @@ let package = Package(
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .target(name: "CVaultSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
     .target(name: "CVaultSystem"),
+    .target(name: "CVaultStart"),
     .systemLibrary(name: "CGcrypt", pkgConfig: "libgcrypt", providers: [.apt(["libgcrypt20-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     // Only with the trait Daemon, so without pkg-config, whose absence every other build would report.
@@ -97,13 +98,14 @@ let package = Package(
       name: "VaultCommands", dependencies: ["Vault", "Exchange", "KeyedArchives", "CVaultSystem"],
       swiftSettings: settings),
     .executableTarget(
-      name: "VaultCLI", dependencies: ["VaultCommands", "CVaultSystem"], swiftSettings: settings),
+      name: "VaultCLI", dependencies: ["VaultCommands", "CVaultSystem", "CVaultStart"], swiftSettings: settings),
 
     // What vault import starts to read other programs' stores, so that vault is not linked with what they need.
     .target(
       name: "ForeignStores", dependencies: ["Exchange", "KeyedArchives", "CGcrypt", "CZlib"], swiftSettings: settings),
     .executableTarget(
-      name: "VaultExchange", dependencies: ["ForeignStores", "Exchange", "CVaultSystem"], swiftSettings: settings),
+      name: "VaultExchange", dependencies: ["ForeignStores", "Exchange", "CVaultSystem", "CVaultStart"],
+      swiftSettings: settings),
 
     // The daemon. Targets cannot be left out, so without its trait the module is empty and the executable says why.
     .target(

@@ -28,6 +28,11 @@ static void prepare(void) {
   registered = sqlite3_threadsafe() ? guarding_vfs_register() : SQLITE_MISUSE;
 }
 
+void csqlite_serve_one_command(void) {
+  sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+  sqlite3_config(SQLITE_CONFIG_PAGECACHE, NULL, 0, 0);
+}
+
 int csqlite_fork_generation(void) {
   pthread_once(&once, prepare);
   return fork_generation;

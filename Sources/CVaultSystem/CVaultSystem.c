@@ -17,30 +17,30 @@
 
 static int argument_count;
 static char **arguments;
-static int set_backtrace;
 
-// Runs before Swift's runtime does. Where /proc is not mounted, the runtime cannot find its own path, which it wants only
-// for its tool that prints backtraces, and aborts; naming a tool keeps it from looking.
+// Runs before Swift's runtime does.
 __attribute__((constructor(101))) static void keep_arguments(int count, char **values) {
   argument_count = count;
   arguments = values;
-  if (access("/proc/self/exe", F_OK) != 0 && getenv("SWIFT_BACKTRACE") == NULL)
-    set_backtrace = setenv("SWIFT_BACKTRACE", "enable=no,swift-backtrace=/nonexistent", 1) == 0;
 }
 
 int csystem_argument_count(void) { return argument_count; }
 
 const char *csystem_argument(int number) { return number < argument_count ? arguments[number] : NULL; }
 
-void csystem_restore_environment(void) {
-  if (set_backtrace) unsetenv("SWIFT_BACKTRACE");
-}
-
 int csystem_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }
 
 int csystem_get_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0); }
 
-int csystem_lookup_in(const char *database, const char *service) { return __nss_configure_lookup(database, service); }
+static int finds_users_in_files;
+
+void csystem_find_users_in_files(void) { finds_users_in_files = 1; }
+
+void csystem_prepare_to_find_users(void) {
+  if (!finds_users_in_files) return;
+  __nss_configure_lookup("passwd", "files");
+  __nss_configure_lookup("group", "files");
+}
 
 int csystem_lock_on_fault(const void *address, size_t count) { return mlock2(address, count, MLOCK_ONFAULT); }
 

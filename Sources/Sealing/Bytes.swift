@@ -108,11 +108,27 @@ package struct ByteReader: Sendable {
   package static let counterLimit: UInt64 = 1 << 53
 }
 
-extension Sequence<UInt8> {
+// Not one property of all sequences: a process that reads one item would search the conformances of their types.
+
+extension [UInt8] {
+  /// Two lower-case hexadecimal digits for each byte.
+  package var hexadecimal: String { self[...].hexadecimal }
+}
+
+extension ArraySlice<UInt8> {
   /// Two lower-case hexadecimal digits for each byte.
   package var hexadecimal: String {
-    let digits = Array("0123456789abcdef".utf8)
-    return String(decoding: flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    unsafe String(unsafeUninitializedCapacity: 2 * count) { text in
+      for (position, byte) in enumerated() {
+        unsafe text[2 * position] = ArraySlice.digit(byte >> 4)
+        unsafe text[2 * position + 1] = ArraySlice.digit(byte & 15)
+      }
+      return 2 * count
+    }
+  }
+
+  private static func digit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
   }
 }
 

@@ -1,10 +1,10 @@
+import CVaultStart
 import CVaultSystem
 import Glibc
 import VaultCommands
 
-// A static glibc dies when it loads the plugins that the machine's nsswitch.conf names; files need none.
-_ = unsafe csystem_lookup_in("passwd", "files")
-_ = unsafe csystem_lookup_in("group", "files")
+cstart_restore_environment()
+csystem_find_users_in_files()
 // The store's file could otherwise become descriptor 2, and an error message be written into it.
 for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(descriptor, F_GETFD) == -1 {
   // `open` returns the lowest free number, which is the missing one. It is opened in the wrong direction, so that using it

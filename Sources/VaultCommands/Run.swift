@@ -106,8 +106,8 @@ struct TypedLine {
 ///
 /// - Returns: the exit status.
 public func runProcess() -> Int32 {
-  csystem_restore_environment()
   hardenProcess()
+  serveOneCommand()
   guard let arguments = decodedArguments() else {
     let failure = Failure(.usage, "an argument is not UTF-8")
     try? Descriptor.write(ErrorReport(failure).words(Style(descriptor: 2, environment: [:])), to: 2)

@@ -1,3 +1,4 @@
+import CVaultStart
 import CVaultSystem
 import Exchange
 import ForeignStores
@@ -11,6 +12,7 @@ import Glibc
 // It is a separate program so that hostile files are read in a process without an open store, and so that `vault` is
 // not linked with libraries that only they need. Secrets are passed only through descriptors.
 
+cstart_restore_environment()
 harden()
 exit(run(Array(CommandLine.arguments.dropFirst())))
 

@@ -4,6 +4,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/// Chooses settings of SQLite for the whole process, before its first use, that suit a process which runs one command.
+void csqlite_serve_one_command(void);
+
 /// Opens `path` through the guarding VFS, registered on the first call, and applies the fixed settings of a connection
 /// before any statement runs. `path` is absolute and free of links. On failure `*db` is NULL and `*system_errno` is
 /// set.

@@ -9,15 +9,14 @@ int csystem_argument_count(void);
 /// NULL beyond the last one.
 const char *csystem_argument(int number);
 
-/// Takes back what was set for the runtime's start, so that no program inherits it.
-void csystem_restore_environment(void);
-
 int csystem_set_dumpable(int dumpable);
 int csystem_get_dumpable(void);
 
-/// Sets the service in which glibc looks up a database such as "passwd". In a static executable the default loads
-/// plugins and crashes.
-int csystem_lookup_in(const char *database, const char *service);
+/// Lets glibc look up users and groups only in /etc/passwd and /etc/group from now on. A static executable would crash
+/// when it loads the plugins that the machine's nsswitch.conf names.
+void csystem_find_users_in_files(void);
+/// To be called before each call that looks up a user or a group. Only then nsswitch.conf is read.
+void csystem_prepare_to_find_users(void);
 
 /// Locks pages when they are first touched, so reserving a large range takes no memory.
 int csystem_lock_on_fault(const void *address, size_t count);

@@ -25,8 +25,13 @@ internal import Glibc
   let isFrozen: Bool
   private var isReused = false
   private var awaitsSnapshot = false
-  /// Identifies the log and index that SQLite opened.
-  var companions: [FileIdentity?] = []
+  /// The log and index that SQLite opened; `nil` as long as they are not known.
+  var companions: Companions?
+
+  /// The files beside the group's file; `nil` for one that does not exist.
+  struct Companions: Equatable {
+    let log, index: FileIdentity?
+  }
   /// How many bytes the log held when this connection last checkpointed it; 0 after the log was restarted.
   var checkpointedByteCount = 0
   private var statements: [(key: UInt, statement: Statement)] = []
@@ -75,11 +80,12 @@ internal import Glibc
     try begin(.reading)
     try commit()
     if isFrozen { return }
-    companions = try findCompanions()
+    let found = try findCompanions()
+    companions = found
     // A log or index that existed before opening must still be the same file.
-    for (before, after) in zip([shape.log, shape.index], companions) {
-      guard before == nil || before?.identity == after else { throw .storage(.replaced) }
-    }
+    guard shape.log == nil || shape.log?.identity == found.log,
+      shape.index == nil || shape.index?.identity == found.index
+    else { throw .storage(.replaced) }
   }
 
   /// Opens the empty file that was created at `place`, and creates its tables.
@@ -120,11 +126,10 @@ internal import Glibc
   }
 
   /// Identifies the log and the index beside the file that was opened.
-  func findCompanions() throws(VaultError) -> [FileIdentity?] {
-    [
-      try ContainerPlace.identity(of: location.name + "-wal", in: handle.folder),
-      try ContainerPlace.identity(of: location.name + "-shm", in: handle.folder),
-    ]
+  func findCompanions() throws(VaultError) -> Companions {
+    Companions(
+      log: try ContainerPlace.identity(of: location.name + "-wal", in: handle.folder),
+      index: try ContainerPlace.identity(of: location.name + "-shm", in: handle.folder))
   }
 
   private static func handle(
@@ -223,6 +228,10 @@ internal import Glibc
 /// The SQLite library of this build.
 package enum ContainerLibrary {
   package static var version: String { unsafe String(cString: sqlite3_libversion()) }
+
+  /// Sets SQLite up for a process that runs one command, before its first use: it keeps no statistics, which would take
+  /// a lock at each allocation, and takes memory for each page by itself instead of for twenty at once.
+  package static func serveOneCommand() { csqlite_serve_one_command() }
 }
 
 extension Connection {
@@ -231,7 +240,7 @@ extension Connection {
   /// Data written to a file that was moved away, or to a deleted log, would be lost.
   package func hasMoved() throws(VaultError) -> Bool {
     guard try ContainerPlace.identity(of: location.path) == identity else { return true }
-    return companions.isEmpty ? false : try findCompanions() != companions
+    return companions == nil ? false : try findCompanions() != companions
   }
 
   /// Whether SQLite has opened the file that is at the path. One check is enough, because SQLite keeps its files open.

@@ -132,7 +132,7 @@ package final class ContainerPlace: Equatable, Sendable {
     guard log?.isRegular != false, index?.isRegular != false else {
       throw .damaged(.container, "the log or index of the group file is not a regular file")
     }
-    try ContainerTrust.check(folder: folder, files: [file, log, index], owner: owner)
+    try ContainerTrust.check(folder: folder, file, log, index, owner: owner)
     return Shape(identity: file.identity, log: log, index: index)
   }
 
@@ -244,21 +244,26 @@ extension ContainerPlace {
 enum ContainerTrust {
   static let permissions: mode_t = 0o7077
 
-  /// Checks the folder of a group and its existing files.
+  /// Checks the folder of a group and its existing files: the group's file, its log and its index.
   ///
   /// - Parameter owner: the only user besides root who may own the folder. In a shared folder each writer owns their
   ///   files.
   /// - Throws: `denied` with the reason, also for a folder of another user.
   static func check(
-    folder: ContainerPlace.Status, files: [ContainerPlace.Status?], owner: uid_t
+    folder: ContainerPlace.Status, _ file: ContainerPlace.Status, _ log: ContainerPlace.Status?,
+    _ index: ContainerPlace.Status?, owner: uid_t
   ) throws(VaultError) {
     guard let shape = ContainerShape(folder: folder) else { throw refused("folder", folder.mode) }
     guard folder.owner == owner || folder.owner == 0 else {
       throw .denied(.permissions("the group's folder belongs to another user"))
     }
-    for case let file? in files where file.mode & permissions & ~shape.fileMode != 0 {
-      throw refused("file", file.mode)
-    }
+    try check(file, shape)
+    if let log { try check(log, shape) }
+    if let index { try check(index, shape) }
+  }
+
+  private static func check(_ file: ContainerPlace.Status, _ shape: ContainerShape) throws(VaultError) {
+    if file.mode & permissions & ~shape.fileMode != 0 { throw refused("file", file.mode) }
   }
 
   static func refused(_ what: String, _ mode: mode_t) -> VaultError {

@@ -130,8 +130,9 @@ extension Roster {
   }
 
   private static func text(_ bytes: [UInt8]) throws -> String {
-    guard let text = String(validating: bytes, as: UTF8.self) else { throw VaultError.damaged(.roster, "text") }
-    return text
+    // `String(validating:as:)` is not specialized.
+    guard let text = try? UTF8Span(validating: bytes.span) else { throw VaultError.damaged(.roster, "text") }
+    return String(copying: text)
   }
 
   private static func readMembers(_ reader: inout ByteReader) throws -> [Member] {

@@ -1,3 +1,4 @@
+internal import CVaultSystem
 internal import Glibc
 public import GroupFile
 internal import Sealing
@@ -130,6 +131,7 @@ enum UserList {
     var entry = unsafe passwd()
     var found: UnsafeMutablePointer<passwd>?
     var text = [CChar](repeating: 0, count: 16_384)
+    csystem_prepare_to_find_users()
     guard unsafe getpwuid_r(user, &entry, &text, text.count, &found) == 0, let found = unsafe found,
       let folder = unsafe found.pointee.pw_dir
     else { return nil }

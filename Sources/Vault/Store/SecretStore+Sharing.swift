@@ -1,3 +1,4 @@
+internal import CVaultSystem
 internal import Glibc
 public import GroupFile
 
@@ -178,6 +179,7 @@ package enum UnixUser {
     var entry = unsafe passwd()
     var found: UnsafeMutablePointer<passwd>?
     var text = [CChar](repeating: 0, count: 16 * 1_024)
+    csystem_prepare_to_find_users()
     guard unsafe getpwnam_r(user, &entry, &text, text.count, &found) == 0, unsafe found != nil else { return nil }
     return unsafe entry.pw_uid
   }
@@ -210,6 +212,7 @@ private enum UnixGroupList {
       UnsafeMutablePointer<group>, UnsafeMutablePointer<CChar>, Int, UnsafeMutablePointer<UnsafeMutablePointer<group>?>
     ) -> CInt, read: (group) -> Value
   ) -> Value? {
+    csystem_prepare_to_find_users()
     var size = 4_096
     while size <= byteLimit {
       var entry = unsafe group()

@@ -46,6 +46,24 @@ import Testing
     #expect(folder.names() == ["empty"])
   }
 
+  @Test func `who opens a log alone does not trust the index that an earlier process left`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    #expect(RawFile.run(folder.group, ["PRAGMA user_version=5"], keepingLog: true))
+    let stale = folder.bytes(of: "group.vault-shm")
+    #expect(stale.count == 32_768)
+    #expect(RawFile.run(folder.group, ["PRAGMA user_version=6"], keepingLog: true))
+    folder.write(stale, to: "group.vault-shm")
+    var database: OpaquePointer?
+    var systemError: Int32 = 0
+    try #require(unsafe csqlite_open(folder.group, SQLITE_OPEN_READWRITE, &database, &systemError) == SQLITE_OK)
+    defer { unsafe sqlite3_close(database) }
+    var statement: OpaquePointer?
+    try #require(unsafe sqlite3_prepare_v2(database, "PRAGMA user_version", -1, &statement, nil) == SQLITE_OK)
+    #expect(unsafe sqlite3_step(statement) == SQLITE_ROW)
+    #expect(unsafe sqlite3_column_int(statement, 0) == 6)
+    unsafe sqlite3_finalize(statement)
+  }
+
   @Test func `no other database can be attached and no extension can be loaded`() throws {
     let folder = try TemporaryFolder().makeGroup()
     #expect(RawFile.run(folder.file("other"), ["CREATE TABLE a(b)"]))

@@ -54,6 +54,12 @@ import Testing
     #expect(result.output.hasSuffix("\n0\n"))
   }
 
+  @Test func `what is set for the start of our own runtime does not reach the program`() {
+    #expect(!output([], "env").output.contains("SWIFT_BACKTRACE"))
+    store.environment["SWIFT_BACKTRACE"] = "color=no"
+    #expect(output([], "echo $SWIFT_BACKTRACE").output == "color=no\n")
+  }
+
   @Test func `the program replaces our process, and its status becomes ours`() {
     #expect(output([], "exit 10").status == 10)
     #expect(output([], "kill -TERM $$").status == 128 + 15)
