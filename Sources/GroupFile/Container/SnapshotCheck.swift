@@ -92,7 +92,7 @@ extension Connection {
   /// The current header of the log's index; `nil` without an index, or while another process changes it.
   var indexHeader: IndexHeader? {
     // Asking for the index of a file without a log, such as a new one, would make an index that SQLite never closes.
-    guard let index = companions.last, index != nil else { return nil }
+    guard companions?.index != nil else { return nil }
     var header = csqlite_index_header()
     return unsafe csqlite_index_header(handle.database, &header) == SQLITE_OK ? IndexHeader(header) : nil
   }
