@@ -84,10 +84,7 @@ public final class AccessGroup: Sendable {
     if let service { return Secret(try opened(name, version, through: service).secret) }
     guard version == nil else { return Secret(try opened(name, version).secret) }
     let name = try Item.Name(name).description
-    return Secret(
-      try observed(.read) { () throws(VaultError) in
-        try readingItems { (transaction) throws(VaultError) in try transaction.view.value(name) }
-      })
+    return Secret(try readingItems { (transaction) throws(VaultError) in try transaction.view.value(name) })
   }
 
   /// Opens the secret of `name` and returns it with the item's metadata, both from one state.
