@@ -65,7 +65,7 @@ let package = Package(
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .target(name: "CVaultSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
     .target(name: "CVaultSystem"),
-    .target(name: "CVaultStart"),
+    .target(name: "CVaultStart", dependencies: ["CVaultSystem"]),
     .systemLibrary(name: "CGcrypt", pkgConfig: "libgcrypt", providers: [.apt(["libgcrypt20-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     // Only with the trait Daemon, so without pkg-config, whose absence every other build would report.

@@ -1,17 +1,14 @@
 #include "CVaultStart.h"
+#include "CVaultSystem.h"
 
 #include <stdlib.h>
 
-static int argument_count;
-static char **arguments;
 static int set_backtrace;
 
 // Runs before Swift's runtime does, which looks in eight folders for its tool that prints backtraces, and aborts where
 // /proc is not mounted. Naming a tool keeps it from looking. A crash here prints no backtrace anyway: it would show
 // memory.
-__attribute__((constructor(101))) static void prepare(int count, char **values) {
-  argument_count = count;
-  arguments = values;
+__attribute__((constructor(101))) static void prepare(void) {
   if (getenv("SWIFT_BACKTRACE") == NULL)
     set_backtrace = setenv("SWIFT_BACKTRACE", "enable=no,swift-backtrace=/nonexistent", 1) == 0;
 }
@@ -23,12 +20,7 @@ void cstart_restore_environment(void) {
 // Swift's `CommandLine` calls these. The runtime's own ones come with a constructor that finds the arguments by parsing
 // /proc/self/maps; in a static executable the linker takes these instead.
 
-char **_swift_stdlib_getUnsafeArgvArgc(int *count) {
-  *count = argument_count;
-  return arguments;
-}
+char **_swift_stdlib_getUnsafeArgvArgc(int *count) { return csystem_arguments(count); }
 
-void _swift_stdlib_overrideUnsafeArgvArgc(char **values, int count) {
-  arguments = values;
-  argument_count = count;
-}
+// Called where a program sets `CommandLine.arguments`, which these do not.
+void _swift_stdlib_overrideUnsafeArgvArgc(char **values, int count) { (void)values, (void)count; }

@@ -24,9 +24,10 @@ __attribute__((constructor(101))) static void keep_arguments(int count, char **v
   arguments = values;
 }
 
-int csystem_argument_count(void) { return argument_count; }
-
-const char *csystem_argument(int number) { return number < argument_count ? arguments[number] : NULL; }
+char **csystem_arguments(int *count) {
+  *count = argument_count;
+  return arguments;
+}
 
 int csystem_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }
 

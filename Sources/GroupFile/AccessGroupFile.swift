@@ -75,7 +75,8 @@ package final class AccessGroupFile: Sendable {
     }
   }
 
-  private func look(_ beginning: Connection.Beginning) throws(VaultError) -> ReadTransaction {
+  /// One look, for callers that hold the group's lock: they must not wait for those who make or remove groups.
+  func look(_ beginning: Connection.Beginning) throws(VaultError) -> ReadTransaction {
     // The witness first: read after the snapshot began, another process's newer witness would look like a rollback.
     let reading = witness.read()
     let lease = try takeReader()

@@ -18,7 +18,9 @@ public final class AccessGroup: Sendable {
   let sharing: Locked<SharedWriting?>
   /// The request that all changes are made for; without one, each change is a request of its own.
   let request: ChangeID?
-  private let asyncQueues = Locked<(any AnyObject & Sendable)?>(nil)
+  private let asyncQueues: Locked<(any AnyObject & Sendable)?>
+  /// What stays while this object does: the store, whose rules hold for every call, and the group that the store knows.
+  private let kept: (store: SecretStore?, group: AccessGroup)?
 
   /// Where the group is: in a file that this process opens, or behind `vaultd`.
   private enum Place {
@@ -34,25 +36,27 @@ public final class AccessGroup: Sendable {
     requireRecent: @escaping @Sendable (VerifiedState) throws(VaultError) -> Void = { _ in }
   ) {
     (self.name, place, self.notices, request) = (name, .file(file), notices, nil)
-    sharing = Locked(nil)
+    (sharing, asyncQueues, kept) = (Locked(nil), Locked(nil), nil)
     self.requireRecent = requireRecent
   }
 
   init(_ name: Name, _ service: ServiceClient, _ notices: NoticeBoard) {
     (self.name, place, self.notices, request) = (name, .service(service), notices, nil)
-    sharing = Locked(nil)
+    (sharing, asyncQueues, kept) = (Locked(nil), Locked(nil), nil)
     requireRecent = { _ in }
   }
 
-  private init(_ group: AccessGroup, answering request: ChangeID) {
+  /// A group that is `group`, and keeps `store` open.
+  init(_ group: AccessGroup, of store: SecretStore?, answering request: ChangeID? = nil) {
     (name, place, notices) = (group.name, group.place, group.notices)
-    (sharing, self.request) = (group.sharing, request)
+    (sharing, asyncQueues, self.request) = (group.sharing, group.asyncQueues, request)
     requireRecent = group.requireRecent
+    kept = (store, group)
   }
 
   /// This group for one request, which may be repeated: no item is changed for it again as long as a version that was
   /// written for it is kept. The call then returns that version's number, and compares no value.
-  public func answering(_ request: ChangeID) -> AccessGroup { AccessGroup(self, answering: request) }
+  public func answering(_ request: ChangeID) -> AccessGroup { AccessGroup(self, of: kept?.store, answering: request) }
 
   /// The group's file.
   ///
@@ -279,7 +283,7 @@ public final class AccessGroup: Sendable {
     call.request = request
     return try observed(.write) { [call] () throws(VaultError) in
       do throws(VaultError) { return try service.answer(to: call, value) } catch {
-        guard case .unordered(_, .outcomeUnknown) = error else { throw error }
+        guard case .unordered(_, .outcomeUnknown) = error else { throw error.named(name.description) }
         throw .unordered(group: name.description, .outcomeUnknown(request))
       }
     }

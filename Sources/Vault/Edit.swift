@@ -186,7 +186,9 @@ extension AccessGroup {
     let (file, group) = (try file, name.description)
     let transaction = try inGroup(group, file.beginWriting())
     defer { transaction.rollback() }
-    transaction.answer(request, isNew: request == nil)
+    // In a published group the outcome may stay open, and whoever repeats the change then needs its name.
+    let request = request ?? (transaction.view.state.isPublished ? ChangeID() : nil)
+    transaction.answer(request, isNew: self.request == nil)
     for (token, position) in try order(count, nameOfItem, in: transaction) {
       var outcome: Result<Void, VaultError> = .failure(.unexpected("a value that does not lend its bytes"))
       unsafe lend(position) { (name, kind, bytes) in

@@ -107,7 +107,7 @@ struct TypedLine {
 /// - Returns: the exit status.
 public func runProcess() -> Int32 {
   hardenProcess()
-  serveOneCommand()
+  ContainerLibrary.serveOneCommand()
   guard let arguments = decodedArguments() else {
     let failure = Failure(.usage, "an argument is not UTF-8")
     try? Descriptor.write(ErrorReport(failure).words(Style(descriptor: 2, environment: [:])), to: 2)
@@ -119,13 +119,17 @@ public func runProcess() -> Int32 {
 /// `CommandLine.arguments` replaces bytes that are not UTF-8, so two names could become one.
 private func decodedArguments() -> [String]? {
   var arguments: [String] = []
-  if let program = unsafe csystem_argument(0) {
-    arguments = unsafe ProgramName.command(of: String(cString: program))
-  }
-  for number in 1..<max(1, csystem_argument_count()) {
-    guard let argument = unsafe csystem_argument(number), let text = unsafe String(validatingCString: argument)
-    else { return nil }
-    arguments.append(text)
+  var count: CInt = 0
+  let given = unsafe csystem_arguments(&count)
+  for number in 0..<Int(count) {
+    guard let argument = unsafe given?[number] else { continue }
+    if number == 0 {
+      arguments = unsafe ProgramName.command(of: String(cString: argument))
+    } else if let text = unsafe String(validatingCString: argument) {
+      arguments.append(text)
+    } else {
+      return nil
+    }
   }
   return arguments
 }

@@ -68,3 +68,13 @@ package final class TemporaryFolder {
     return 0
   }
 }
+
+/// The files inside `folder` that this process has open, as paths from there.
+package func openFiles(inside folder: String) throws -> [String] {
+  guard let real = unsafe realpath(folder, nil) else { throw CocoaError(.fileNoSuchFile) }
+  defer { unsafe free(real) }
+  let start = unsafe String(cString: real) + "/"
+  let all = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+    .compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
+  return all.filter { $0.hasPrefix(start) }.map { String($0.dropFirst(start.count)) }
+}

@@ -112,7 +112,7 @@ import Vault
     (
       .unordered(group: "team", .outcomeUnknown(ChangeID("7"))), 15,
       "'team' is published, and its cluster did not confirm the change in time, which may have been made or not",
-      "look whether it was made before you do it again: vault sync, vault history NAME"
+      "look whether it was made before you do it again: vault sync, then vault history NAME or vault group show GROUP"
     ),
     (.wrongKey(.passphrase), 16, "wrong passphrase", "check which key or passphrase belongs to this store"),
     (
@@ -149,6 +149,10 @@ import Vault
       "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
     ),
     (.newerFormat(read: nil, write: nil), 17, "made by a newer version", "use a newer vault"),
+    (
+      .contradiction(.notByLog), 18, "a published group is made smaller only by a new key",
+      "give it a new key: vault group rotate GROUP"
+    ),
     (
       .contradiction(.recovering), 18, "the recovery of this store was not finished",
       "run it again: vault init --recover DIR"

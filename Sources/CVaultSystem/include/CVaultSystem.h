@@ -5,9 +5,7 @@
 #include <stdint.h>
 
 /// The arguments that this process was started with. Swift's own list is read from /proc, and empty without it.
-int csystem_argument_count(void);
-/// NULL beyond the last one.
-const char *csystem_argument(int number);
+char **csystem_arguments(int *count);
 
 int csystem_set_dumpable(int dumpable);
 int csystem_get_dumpable(void);

@@ -125,11 +125,12 @@ internal import Glibc
     try Statement(handle, "PRAGMA cache_size=-8192").run()
   }
 
-  /// Identifies the log and the index beside the file that was opened.
+  /// Identifies the log and the index where SQLite finds them.
   func findCompanions() throws(VaultError) -> Companions {
-    Companions(
-      log: try ContainerPlace.identity(of: location.name + "-wal", in: handle.folder),
-      index: try ContainerPlace.identity(of: location.name + "-shm", in: handle.folder))
+    let path = handle.isLasting ? location.name : location.path
+    return Companions(
+      log: try ContainerPlace.identity(of: path + "-wal", in: handle.folder),
+      index: try ContainerPlace.identity(of: path + "-shm", in: handle.folder))
   }
 
   private static func handle(
@@ -235,7 +236,7 @@ package enum ContainerLibrary {
 }
 
 extension Connection {
-  /// Whether another file, log or index than the open one is at the path.
+  /// Whether another file than the open one is at the path, or another log or index in the folder that was opened.
   ///
   /// Data written to a file that was moved away, or to a deleted log, would be lost.
   package func hasMoved() throws(VaultError) -> Bool {

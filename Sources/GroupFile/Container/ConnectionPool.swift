@@ -25,7 +25,7 @@ package enum ConnectionPool {
 
   /// Closes the idle connections to the file at `place`, before its folder is moved away or removed.
   package static func closeIdle(at place: ContainerPlace) {
-    ConnectionTable.shared.close { $0.location == place }
+    ConnectionTable.shared.close { $0.location.path == place.path }
   }
 
   /// Closes all idle connections and lock files in `folder`, a canonical path, because the groups in it will not be

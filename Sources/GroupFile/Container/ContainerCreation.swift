@@ -91,13 +91,33 @@ extension Connection {
 }
 
 extension ContainerPlace {
-  /// Moves the group's folder with all its files to `path`, an unused one on the same file system, in one step.
+  /// Moves the group's folder with all its files to `path`, an unused one, in one step. One that cannot move stays, and
+  /// the group's files in it are removed.
   ///
+  /// - Parameter entry: the folder's path as the store names it, which may be a link.
   /// - Throws: `notFound`, `denied`, `storage`.
-  func moveFolder(to path: String) throws(VaultError) {
+  func removeFolder(_ entry: String, to path: String) throws(VaultError) {
     ConnectionPool.forget(inside: folder)
-    try onDisk(NewName.give(path, to: folder))
-    for moved in [folder, path] { try Connection.synchronise(CanonicalPath.split(moved).folder) }
+    if try ContainerPlace.status(entry)?.isFolder == true {
+      if unsafe csqlite_rename_new(entry, path) == 0 {
+        for moved in [entry, path] { try Connection.synchronise(CanonicalPath.split(moved).folder) }
+        return
+      }
+      // Another file system, or a mount point.
+      guard errno == EXDEV || errno == EBUSY else { throw VaultError(FileFault(errno: errno)) }
+    }
+    // The file first: without its log it would be an older state. The lock last, because this process holds it.
+    for name in [self.path, logPath, indexPath, journalPath, lockPath] {
+      guard unsafe unlink(name) == 0 || errno == ENOENT else { throw VaultError(FileFault(errno: errno)) }
+    }
+    try Connection.synchronise(folder)
+  }
+
+  /// Whether Vault or SQLite makes files of this name in a group's folder.
+  static func isOwnName(_ name: String) -> Bool {
+    guard name != "lock" else { return true }
+    let base = ["-wal", "-shm", "-journal"].first(where: name.hasSuffix).map { name.dropLast($0.count) } ?? name[...]
+    return base == groupFileName || base.hasPrefix(groupFileName + ".") && base.hasSuffix(".new")
   }
 }
 

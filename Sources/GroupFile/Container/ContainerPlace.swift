@@ -175,6 +175,7 @@ package final class ContainerPlace: Equatable, Sendable {
   struct Status: Equatable {
     let identity: FileIdentity
     let isRegular: Bool
+    let isFolder: Bool
     let byteCount: Int
     let mode: mode_t
     let owner: uid_t
@@ -192,8 +193,8 @@ package final class ContainerPlace: Equatable, Sendable {
       throw ResultCode.error(errno: errno)
     }
     return Status(
-      identity: FileIdentity(found), isRegular: found.st_mode & S_IFMT == S_IFREG, byteCount: Int(found.st_size),
-      mode: found.st_mode & 0o7777,
+      identity: FileIdentity(found), isRegular: found.st_mode & S_IFMT == S_IFREG,
+      isFolder: found.st_mode & S_IFMT == S_IFDIR, byteCount: Int(found.st_size), mode: found.st_mode & 0o7777,
       owner: found.st_uid, unixGroup: found.st_gid, changed: ChangeTime(found))
   }
 
@@ -273,7 +274,7 @@ enum ContainerTrust {
 
 /// Gives a complete draft its final name, so that an incomplete file never has that name.
 enum NewName {
-  /// Renames `draft` to `name` in the same folder, unless `name` exists.
+  /// Renames `draft` to `name` on the same file system, unless `name` exists.
   static func give(_ name: String, to draft: String) throws(FileFault) {
     guard unsafe csqlite_rename_new(draft, name) == 0 else { throw FileFault(errno: errno) }
   }

@@ -200,6 +200,8 @@ package import Sealing
   let database: OpaquePointer
   /// The folder of the file, open to look up names in it.
   let folder: CInt
+  /// Whether SQLite opens everything through ``folder``.
+  let isLasting: Bool
   private let watch: UnsafeMutablePointer<csqlite_watch>
   private let forkGeneration = csqlite_fork_generation()
   /// How many instructions of SQLite's virtual machine one statement may run.
@@ -220,7 +222,8 @@ package import Sealing
     let folder = unsafe csqlite_name(place.folder)
     guard folder >= 0 else { throw ResultCode.error(errno: errno) }
     let lasting = "/proc/self/fd/\(folder)"
-    let path = unsafe access(lasting, F_OK) == 0 ? "\(lasting)/\(place.name)" : place.path
+    isLasting = unsafe access(lasting, F_OK) == 0
+    let path = isLasting ? "\(lasting)/\(place.name)" : place.path
     let flags =
       (writable ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX
       | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW

@@ -183,6 +183,8 @@ public enum VaultError: Error, Sendable, Equatable {
     case presentItem
     /// This group is published at the remote.
     case publishedGroup(String)
+    /// A published group is made smaller only by a new key.
+    case notByLog
     /// The credential does not say where the application's groups are published.
     case remotelessCredential
     /// A newer credential of the application was joined here.

@@ -100,18 +100,30 @@ package struct Folder: ~Copyable {
   ///
   /// - Parameter hidden: whether names that begin with a dot are included.
   package func names(limit: Int = 10_000, hidden: Bool = false) throws(FileFault) -> [String] {
+    var names: [String] = []
+    try unsafe visit { (_, name) in
+      if hidden || !name.hasPrefix(".") { names.append(name) }
+      return names.count < limit
+    }
+    return names.sorted()
+  }
+
+  /// Calls `body` with each name in the folder, as the system has it and as text, until it returns `false`. `body` may
+  /// remove what it is called with.
+  package func visit(_ body: (UnsafePointer<CChar>, String) -> Bool) throws(FileFault) {
     // The stream owns and closes its descriptor, so it gets a separate one.
     let copy = unsafe openat(file.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0, let stream = unsafe fdopendir(copy) else { throw FileFault(errno: errno) }
     defer { unsafe closedir(stream) }
-    var names: [String] = []
-    while names.count < limit, let entry = unsafe readdir(stream) {
-      let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
-        unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+    while let entry = unsafe readdir(stream) {
+      let goesOn = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
+        unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { name in
+          let text = unsafe String(cString: name)
+          return text == "." || text == ".." ? true : unsafe body(name, text)
+        }
       }
-      if hidden ? name != "." && name != ".." : !name.hasPrefix(".") { names.append(name) }
+      guard goesOn else { return }
     }
-    return names.sorted()
   }
 }
 

@@ -1,3 +1,4 @@
+internal import Glibc
 package import Sealing
 
 /// The result of accepting a group's current state.
@@ -246,42 +247,62 @@ extension AccessGroupFile {
 
   /// Removes the group: flags its witness, so that the file cannot come back unnoticed, and moves its folder away.
   ///
+  /// If the folder cannot move, because it is a link, a mount point or on another file system, the group's files in it
+  /// are removed.
+  ///
   /// - Parameter path: an unused path on the store's file system, from where the caller removes the folder.
-  /// - Throws: the errors of a writer's checks; the group is not removed then.
+  /// - Throws: the errors of a writer's checks; the group is not removed then. `storage` or `denied` if its files cannot
+  ///   be removed; repeating the removal finishes it then.
   package func remove(to path: String) throws(VaultError) {
     let transaction = try beginWriting()
     defer { transaction.rollback() }
     try markRemoved(transaction.view.state.witnessRecord(sequence: 0))
-    try transaction.moveFolder(to: path)
+    try transaction.removeFolder(folder, to: path)
     forgetPlace()
   }
 
   /// Finishes a removal that was interrupted after the witness was flagged.
   ///
   /// The state is not proved: the owner has decided, and an older program may have left a part of the group's files.
+  /// So nothing behind a link is touched.
   ///
   /// - Parameter path: as for `remove(to:)`.
   /// - Returns: `false` if the witness is not flagged; nothing is removed then.
   package func finishRemoval(to path: String) throws(VaultError) -> Bool {
-    guard case .valid(let record) = witness.read(), record.flags.contains(.removed) else { return false }
-    try AccessGroupFile.moveFolder(folder, to: path)
+    func isWanted() -> Bool {
+      guard case .valid(let record) = witness.read() else { return false }
+      return record.flags.contains(.removed)
+    }
+    guard isWanted() else { return false }
+    switch try ContainerPlace.status(folder)?.isFolder {
+    case nil: break
+    case true?: try AccessGroupFile.removeFolder(folder, to: path, while: isWanted)
+    case false?: guard unsafe unlink(folder) == 0 else { throw VaultError(FileFault(errno: errno)) }
+    }
     forgetPlace()
     return true
   }
 
   /// Moves away what a process that was killed while it made a group has left in `folder`; `path` is as for
-  /// `remove(to:)`. A group's file or log with content stays.
+  /// `remove(to:)`. A group's file, a log with content, and anything that Vault does not make there stay.
   package static func clearFolder(_ folder: String, movingTo path: String) throws(VaultError) {
-    guard try ContainerPlace.status(folder) != nil, !exists(in: folder) else { return }
-    if let log = try ContainerPlace.status(ContainerPlace(folder: folder).logPath), log.byteCount > 0 { return }
-    try moveFolder(folder, to: path)
+    func isLeftover() throws(VaultError) -> Bool {
+      guard try ContainerPlace.status(folder)?.isFolder == true, !exists(in: folder) else { return false }
+      if let log = try ContainerPlace.status(ContainerPlace(folder: folder).logPath), log.byteCount > 0 { return false }
+      let names = try onDisk(Folder(folder, FileTrust(owners: [geteuid(), 0], forbiddenMode: 0)).names(hidden: true))
+      return names.allSatisfy(ContainerPlace.isOwnName)
+    }
+    if try isLeftover() { try removeFolder(folder, to: path, while: isLeftover) }
   }
 
-  private static func moveFolder(_ folder: String, to path: String) throws(VaultError) {
+  private static func removeFolder(
+    _ folder: String, to path: String, while isWanted: () throws(VaultError) -> Bool
+  ) throws(VaultError) {
     do throws(VaultError) {
       let place = try ContainerPlace(folder: folder)
       let lock = try WriterLock(at: place, toChangeModes: true)
-      try place.moveFolder(to: path)
+      // Another process may have put a group there before this one had the lock.
+      if try isWanted() { try place.removeFolder(folder, to: path) }
       _ = consume lock
     } catch {
       guard error == .notFound(.group) else { throw error }

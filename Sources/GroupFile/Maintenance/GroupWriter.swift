@@ -198,12 +198,12 @@ package struct GroupDraft: Sendable {
   ///   - drops: whether the replaced files are not needed. They are in the draft's folder afterwards, for the caller to
   ///     remove.
   /// - Returns: whether files were moved to `kept`.
-  /// - Throws: `busy`, `denied`, `storage`; the group is unchanged then.
+  /// - Throws: `busy`, `denied`, `storage`; the group is unchanged then, unless the error is `unconfirmed`.
   package func take(keeping kept: String, dropping drops: Bool = false) throws(VaultError) -> Bool {
     guard try ContainerPlace.status(target) != nil else {
       ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder))
       try onDisk(NewName.give(target, to: folder))
-      try synchronise(folder)
+      try confirm(folder)
       return false
     }
     let lock = try WriterLock(at: ContainerPlace(folder: target))
@@ -225,7 +225,7 @@ package struct GroupDraft: Sendable {
     let drops = drops || (try? old.checkVacant()) != nil
     // If the process is killed, the replaced files are where the drafts of killed processes are removed.
     if drops, try GroupDraft.exchange(folder, target) {
-      try synchronise(folder)
+      try confirm(folder)
       return false
     }
     // First rename the draft to the path for the old files, so that a process killed from now on loses neither.
@@ -236,7 +236,7 @@ package struct GroupDraft: Sendable {
       try? NewName.give(folder, to: kept)
       throw error
     }
-    try synchronise(kept)
+    try confirm(kept)
     if drops { try onDisk(NewName.give(folder, to: kept)) }
     return !drops
   }
@@ -256,11 +256,16 @@ package struct GroupDraft: Sendable {
       try? NewName.give(target, to: old)
       throw VaultError(error)
     }
-    try onDisk(NewName.give(draft, to: old))
+    do throws(FileFault) { try NewName.give(draft, to: old) } catch { throw .storage(.unconfirmed) }
   }
 
-  private func synchronise(_ other: String) throws(VaultError) {
-    for path in [target, other] { try Connection.synchronise(CanonicalPath.split(path).folder) }
+  /// - Throws: `storage(.unconfirmed)`, because the files are exchanged already.
+  private func confirm(_ other: String) throws(VaultError) {
+    do throws(VaultError) {
+      for path in [target, other] { try Connection.synchronise(CanonicalPath.split(path).folder) }
+    } catch {
+      throw .storage(.unconfirmed)
+    }
   }
 }
 
@@ -303,7 +308,7 @@ extension AccessGroupFile {
     try view.state.confirmRoster(session.connection)
     try view.state.requireWriter()
     // A log has no way to say that rows are gone, but for a new file, which a new key makes.
-    guard !view.state.isPublished else { throw .unordered(.notHere) }
+    guard !view.state.isPublished else { throw .contradiction(.notByLog) }
     var kept = TreeBuilder()
     var tombstones: [Row] = []
     _ = try FullProof.run(

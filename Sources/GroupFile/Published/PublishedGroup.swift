@@ -35,9 +35,9 @@ extension CommitPublishing {
   func publishOnce(_ commit: GroupCommit) throws(VaultError) {
     var failure: VaultError
     do throws(VaultError) { return try publish(commit, isRepeated: false) } catch { failure = error }
-    let start = time(nil)
+    let end = Deadline(after: 8_000)
     for pause: UInt32 in [50_000, 100_000, 200_000, 400_000, 800_000] {
-      guard case .unordered(_, .outcomeUnknown) = failure, time(nil) - start < 8 else { break }
+      guard case .unordered(_, .outcomeUnknown) = failure, !end.hasPassed else { break }
       usleep(pause)
       do throws(VaultError) { return try publish(commit, isRepeated: true) } catch {
         // An error that says nothing about the first attempt leaves its outcome unknown.
@@ -124,7 +124,7 @@ extension AccessGroupFile {
     if AccessGroupFile.exists(in: folder) {
       let lock = try WriterLock(at: resolvedPlace())
       // Nobody else can raise the witness now. A file that it refuses is older than what it has seen.
-      if case .valid(let record) = witness.read(), record.epoch >= state.epoch, (try? beginReading()) != nil {
+      if case .valid(let record) = witness.read(), record.epoch >= state.epoch, (try? look(.reading)) != nil {
         return false
       }
       _ = try draft.take(keeping: kept, dropping: drops, holding: lock)

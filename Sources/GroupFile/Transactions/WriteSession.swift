@@ -63,7 +63,7 @@ final class WriteSession {
   /// Puts the complete file in `draft` in the place of the group's file, while nobody else can write to that one.
   ///
   /// - Parameter kept: an unused path, as for `GroupDraft.take(keeping:dropping:)`; the replaced files are dropped.
-  /// - Throws: `denied`, `storage`; the group is unchanged then.
+  /// - Throws: `denied`, `storage`; the group is unchanged then, unless the error is `unconfirmed`.
   func exchange(
     for draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState, keeping kept: String
   ) throws(VaultError) {
@@ -71,9 +71,14 @@ final class WriteSession {
     if let publishing {
       try publishing.publisher.publish(
         fileAt: draft.filePath, holding: PublishedState(state), after: PublishedState(old))
+      isPublished = true
     }
-    _ = try draft.takeWhileLocked(keeping: kept, dropping: true)
+    // Whatever fails now, this connection is not used for another file.
     isReplaced = true
+    do throws(VaultError) { _ = try draft.takeWhileLocked(keeping: kept, dropping: true) } catch {
+      // As with a commit: the other hosts have the state.
+      throw isPublished ? .storage(.unconfirmed) : error
+    }
   }
 
   /// Ends the session: rolls back uncommitted changes, checkpoints if necessary, and admits the next writer.
@@ -98,11 +103,12 @@ final class WriteSession {
     lease = nil
   }
 
-  /// Moves the group's folder with all its files to `path`, from where the caller removes it.
-  func moveFolder(to path: String) throws(VaultError) {
+  /// Moves the group's folder, which the store knows as `entry`, with all its files to `path`, from where the caller
+  /// removes it.
+  func removeFolder(_ entry: String, to path: String) throws(VaultError) {
     guard try !connection.hasMoved() else { throw .storage(.replaced) }
-    try connection.location.moveFolder(to: path)
     isReplaced = true
+    try connection.location.removeFolder(entry, to: path)
     end()
   }
 }

@@ -250,8 +250,11 @@ package final class WriteTransaction: ItemReading {
   /// Ends the transaction without changes and admits the next writer.
   package func rollback() { session.end() }
 
-  /// Moves the group's folder to `path` while no other writer can be active; the transaction is over.
-  func moveFolder(to path: String) throws(VaultError) { try session.moveFolder(to: path) }
+  /// Moves the group's folder, which the store knows as `entry`, to `path` while no other writer can be active; the
+  /// transaction is over.
+  func removeFolder(_ entry: String, to path: String) throws(VaultError) {
+    try session.removeFolder(entry, to: path)
+  }
 }
 
 extension VerifiedState {

@@ -247,6 +247,12 @@ private struct SealedValues {
   }
 
   private mutating func beginChunk(limit: Int) {
+    if chunks.count * SealedValues.chunkByteCount + slots.count * 8 > limit {
+      // Nodes and rows have grown since. Roots keep their numbers, which the next entry has one of.
+      let (root, rootNumber) = (root, rootNumber)
+      self = SealedValues()
+      (self.root, self.rootNumber) = (root, rootNumber)
+    }
     if chunks.isEmpty || (chunks.count + 1) * SealedValues.chunkByteCount + slots.count * 8 <= limit {
       current = chunks.count
       chunks.append([])

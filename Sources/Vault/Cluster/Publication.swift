@@ -42,10 +42,14 @@ extension SecretStore {
     } catch {
       // If it is unknown whether the group was published, the note stays, and `vaultd` finds out.
       if case .unordered(_, .outcomeUnknown) = error { throw error }
+      if error == .storage(.unconfirmed) { throw error }
       try clearPublished(name)
-      // Its own words say that the group is published.
-      if case .unordered(_, .unreachable(let why)) = error { throw .unreachableCluster(why) }
-      throw error
+      // Their own words say that the group is published.
+      switch error {
+      case .unordered(_, .unreachable(let why)): throw .unreachableCluster(why)
+      case .unordered(_, .notHere): throw ServiceClient.nobodyListens
+      default: throw error
+      }
     }
   }
 

@@ -16,6 +16,7 @@ final class ServiceClient: Sendable {
   private let path: String
   private let connection: Locked<ServiceConnection?>
 
+  static let nobodyListens = VaultError.locked(.service("nobody listens on its socket"))
   static let misunderstood = VaultError.unexpected("vaultd sent an answer that is not understood")
 
   /// Connects to the socket at `path` and asks who this process is.
@@ -97,7 +98,7 @@ extension StoreLocation {
     let answer = try asking(patience: patience) { (vaultd) throws(VaultError) in
       try vaultd.answer(to: path, body, value)
     }
-    guard let answer else { throw ServiceConnection.nobodyListens }
+    guard let answer else { throw ServiceClient.nobodyListens }
     return answer
   }
 
@@ -108,7 +109,7 @@ extension StoreLocation {
   ) throws(VaultError) -> Result? {
     let named = variable("VAULT_SOCKET").map { [StoreLocation.absolute($0)] }
     for path in named ?? serviceSockets {
-      do { return try ask(ServiceConnection(path, patience: patience)) } catch ServiceConnection.nobodyListens {}
+      do { return try ask(ServiceConnection(path, patience: patience)) } catch ServiceClient.nobodyListens {}
     }
     return nil
   }
@@ -123,7 +124,7 @@ extension StoreLocation {
   /// - Returns: `nil` if nobody does.
   func service() throws(VaultError) -> ServiceClient? {
     for path in serviceSockets {
-      do { return try ServiceClient(path) } catch ServiceConnection.nobodyListens { continue }
+      do { return try ServiceClient(path) } catch ServiceClient.nobodyListens { continue }
     }
     return nil
   }
@@ -133,7 +134,6 @@ extension StoreLocation {
 private final class ServiceConnection: Sendable {
   private let descriptor: CInt
 
-  static let nobodyListens = VaultError.locked(.service("nobody listens on its socket"))
   /// How many seconds an answer may take.
   private let patience: Int
 
@@ -158,7 +158,7 @@ private final class ServiceConnection: Sendable {
       }
     }
     guard result == 0 else {
-      throw errno == EACCES ? .locked(.service("this user may not use its socket")) : ServiceConnection.nobodyListens
+      throw errno == EACCES ? .locked(.service("this user may not use its socket")) : ServiceClient.nobodyListens
     }
     guard let user = uid_t(exactly: csystem_peer_user(descriptor)), ServiceConnection.isTrusted(user, at: path) else {
       throw .locked(.service("another user listens on its socket"))

@@ -283,18 +283,23 @@ extension Folder {
   /// Whether nothing at all is in the folder.
   fileprivate func isEmpty() throws(FileFault) -> Bool { try names(limit: 1, hidden: true).isEmpty }
 
-  /// Removes the file or folder `name` with all its contents, without following links.
+  /// Removes the file or folder `name` with all that can be removed in it, without following links.
+  ///
+  /// - Throws: the first fault, after everything else was removed.
   func removeTree(_ name: String) throws(FileFault) {
     if unsafe unlinkat(file.descriptor, name, 0) == 0 || errno == ENOENT { return }
     guard errno == EISDIR else { throw FileFault(errno: errno) }
-    try removeFolder(name)
-  }
-
-  private func removeFolder(_ name: String) throws(FileFault) {
+    // Another user may have made it, and it may be empty.
+    if unsafe unlinkat(file.descriptor, name, AT_REMOVEDIR) == 0 { return }
     let inner = try folder(name, FileTrust(owners: [geteuid(), 0], forbiddenMode: 0))
     // Otherwise other users who still have a shared folder open could create files in it.
     try? inner.file.setMode(0o700)
-    for entry in try inner.names(hidden: true) { try inner.removeTree(entry) }
-    guard unsafe unlinkat(file.descriptor, name, AT_REMOVEDIR) == 0 else { throw FileFault(errno: errno) }
+    var fault: FileFault?
+    try unsafe inner.visit { (entry, name) in
+      if unsafe unlinkat(inner.file.descriptor, entry, 0) == 0 { return true }
+      do throws(FileFault) { try inner.removeTree(name) } catch { fault = fault ?? error }
+      return true
+    }
+    guard unsafe unlinkat(file.descriptor, name, AT_REMOVEDIR) == 0 else { throw fault ?? FileFault(errno: errno) }
   }
 }

@@ -93,11 +93,11 @@ extension SecretStore {
     let registry = try registry()
     let file = try registry.group.file
     if !AccessGroupFile.exists(in: file.folder) {
-      let groups = try location.lockedGroups()
-      defer { groups.file.unlock() }
-      try make(
-        .registry, GroupCreation(name: AccessGroup.Name.registry.description, time: SystemClock.milliseconds()),
-        groupID: GroupID(Randomness.bytes(32))!, as: file.context.seed, in: groups)
+      try lockingGroups { (groups) throws(VaultError) in
+        try make(
+          .registry, GroupCreation(name: AccessGroup.Name.registry.description, time: SystemClock.milliseconds()),
+          groupID: GroupID(Randomness.bytes(32))!, as: file.context.seed, in: groups)
+      }
     }
     let entry = try registry.entry(of: .default)
     guard entry == nil || entry?.presence == .changing else { throw SecretStore.storeExists }

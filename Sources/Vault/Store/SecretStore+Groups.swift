@@ -70,19 +70,19 @@ extension SecretStore {
   @discardableResult
   func createGroup(_ name: AccessGroup.Name, _ creation: GroupCreation) throws(VaultError) -> AccessGroup {
     let registry = try registry()
-    let groups = try location.lockedGroups()
-    defer { groups.file.unlock() }
-    try refuseKnown(name)
-    // Recorded before and after, so that a process killed in between leaves neither an unregistered nor a missing
-    // group.
-    var entry = Registry.Entry(groupID: GroupID(Randomness.bytes(32))!, presence: .changing, created: creation.time)
-    try registry.record(entry, of: name)
-    try make(name, creation, groupID: entry.groupID, as: member(), in: groups)
-    entry.presence = .present
-    do { try registry.record(entry, of: name) } catch {
-      // On a full disk the entry stays as it is. The group is complete, and whoever reads such an entry looks for the
-      // group itself.
-      guard case .storage = error else { throw error }
+    try lockingGroups { (groups) throws(VaultError) in
+      try refuseKnown(name)
+      // Recorded before and after, so that a process killed in between leaves neither an unregistered nor a missing
+      // group.
+      var entry = Registry.Entry(groupID: GroupID(Randomness.bytes(32))!, presence: .changing, created: creation.time)
+      try registry.record(entry, of: name)
+      try make(name, creation, groupID: entry.groupID, as: member(), in: groups)
+      entry.presence = .present
+      do throws(VaultError) { try registry.record(entry, of: name) } catch {
+        // On a full disk the entry stays as it is. The group is complete, and whoever reads such an entry looks for the
+        // group itself.
+        guard case .storage = error else { throw error }
+      }
     }
     return group(name)
   }
@@ -117,17 +117,16 @@ extension SecretStore {
   /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anyone but the owner, and the error of a
   ///   group that fails verification.
   public func removeGroup(_ name: String) throws(VaultError) {
-    try remove(try group(name))
+    let group = try group(name)
+    try lockingGroups { (groups) throws(VaultError) in try remove(group, in: groups) }
     // Otherwise vaultd would go on asking for its log.
     if (try? publishedGroups())?[name] != nil { try clearPublished(name) }
     record(.removeGroup, group: name)
   }
 
-  private func remove(_ group: AccessGroup) throws(VaultError) {
+  private func remove(_ group: AccessGroup, in groups: borrowing Folder) throws(VaultError) {
     let name = group.name.description
     let registry = try registry()
-    let groups = try location.lockedGroups()
-    defer { groups.file.unlock() }
     let known = try registry.entry(of: group.name)
     let file = try group.file
     let drafts = try DraftFolder.make(in: location.home)
@@ -205,6 +204,16 @@ extension SecretStore {
 }
 
 extension StoreLocation {
+  fileprivate func groupsFolder(isLocked: Bool) throws(VaultError) -> Folder {
+    do throws(FileFault) {
+      let folder = try Folder(home + "/" + IdentityFolder.groupsName, .visible(), followingLink: true)
+      if isLocked { try folder.file.lock(waiting: 10_000) }
+      return folder
+    } catch {
+      throw error == .missing ? .noStore(path: home) : VaultError(error, at: .store)
+    }
+  }
+
   /// The names of the groups whose files exist, sorted, without the registry. Nothing is opened or verified.
   ///
   /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
@@ -266,16 +275,29 @@ extension SecretStore {
   /// Runs `body` while no other process creates, shares or removes a group. If an application may not open the folder
   /// of groups, `body` runs without the lock.
   func keepingGroups<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
-    let thread = UInt(pthread_self())
-    if keepers.withLock({ $0.contains(thread) }) { return try body() }
     if !access.isOwners, (try? location.groupNames()) == nil { return try body() }
-    let groups = try location.lockedGroups()
+    return try lockingGroups { (_) throws(VaultError) in try body() }
+  }
+
+  /// Runs `body` with the folder of groups while no other process creates, shares or removes a group.
+  ///
+  /// A thread that has the lock already only runs `body`: looking at a group may need it.
+  ///
+  /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/busy(group:)``, ``VaultError/denied(_:)``, and what `body`
+  ///   throws.
+  func lockingGroups<Result>(
+    _ body: (borrowing Folder) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
+    let thread = UInt(pthread_self())
+    let isHeld = keepers.withLock { $0.contains(thread) }
+    let groups = try location.groupsFolder(isLocked: !isHeld)
+    if isHeld { return try body(groups) }
     keepers.withLock { _ = $0.insert(thread) }
     defer {
       keepers.withLock { _ = $0.remove(thread) }
       groups.file.unlock()
     }
-    return try body()
+    return try body(groups)
   }
 }
 

@@ -47,10 +47,10 @@ extension SecretStore {
     }
     // The registry is restored last: the store is incomplete without it.
     let missing = try completeRegistry(&steps)
-    let folder = try location.lockedGroups()
-    defer { folder.file.unlock() }
-    for index in steps.indices { steps[index].place(in: self, replacing, drafts) }
-    noteRestored(&steps)
+    try lockingGroups { (_) throws(VaultError) in
+      for index in steps.indices { steps[index].place(in: self, replacing, drafts) }
+      noteRestored(&steps)
+    }
     for index in steps.indices { steps[index].followLog(in: self) }
     record(.restoreBackup, detail: names.map(\.description).joined(separator: " "))
     return StoreRestoration(

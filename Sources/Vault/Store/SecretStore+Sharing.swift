@@ -39,28 +39,16 @@ extension SecretStore {
 
   private func take(_ shape: ContainerShape, _ name: String) throws(VaultError) {
     let group = try group(name)
-    let groups = try location.lockedGroups()
-    let drafts = try DraftFolder.make(in: location.home)
-    let file = try group.file
-    try inGroup(name, file.take(shape, at: drafts.places(of: group.name)))
-    try location.settleEntrance(groups)
+    try lockingGroups { (groups) throws(VaultError) in
+      let drafts = try DraftFolder.make(in: location.home)
+      let file = try group.file
+      try inGroup(name, file.take(shape, at: drafts.places(of: group.name)))
+      try location.settleEntrance(groups)
+    }
   }
 }
 
 extension StoreLocation {
-  /// Opens and locks the folder of groups; until it is released, no other process creates, shares or removes a group.
-  ///
-  /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/busy(group:)``, ``VaultError/denied(_:)``.
-  func lockedGroups() throws(VaultError) -> Folder {
-    do throws(FileFault) {
-      let folder = try Folder(home + "/" + IdentityFolder.groupsName, .visible(), followingLink: true)
-      try folder.file.lock(waiting: 10_000)
-      return folder
-    } catch {
-      throw error == .missing ? .noStore(path: home) : VaultError(error, at: .store)
-    }
-  }
-
   /// Lets others pass through the store's folder and its folder of groups (0711) if any group is shared, and closes
   /// them (0700) if none is. Other modes, which somebody set on purpose, are kept.
   func settleEntrance(_ groups: borrowing Folder) throws(VaultError) {

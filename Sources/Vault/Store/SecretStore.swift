@@ -20,7 +20,7 @@ public final class SecretStore: Sendable {
   private let groups = Locked<[AccessGroup.Name: AccessGroup]>([:])
   /// How old the states of published groups may be.
   let ages = KnownAges()
-  /// The threads that hold the lock of the folder of groups in ``keepingGroups(_:)``.
+  /// The threads that hold the lock of the folder of groups in ``lockingGroups(_:)``.
   let keepers = Locked<Set<UInt>>([])
   /// Called with a group's name before each attempt of ``settled(_:_:)``.
   let testOnlyBeforeLook = Locked<(@Sendable (String) -> Void)?>(nil)
@@ -111,10 +111,17 @@ public final class SecretStore: Sendable {
   public func takeNotices() -> [Notice] { notices.take() }
 
   func group(_ name: AccessGroup.Name) -> AccessGroup {
+    // The groups that are kept here do not keep the store, so others are handed out, which do.
+    AccessGroup(keptGroup(name), of: self)
+  }
+
+  private func keptGroup(_ name: AccessGroup.Name) -> AccessGroup {
     groups.withLock { groups in
       if let group = groups[name] { return group }
-      if groups.count >= SecretStore.groupLimit {
-        for name in Array(groups.keys) where isKnownUniquelyReferenced(&groups[name]!) { groups[name] = nil }
+      if groups.count >= SecretStore.groupLimit,
+        let idle = Array(groups.keys).first(where: { isKnownUniquelyReferenced(&groups[$0]!) })
+      {
+        groups[idle] = nil
       }
       let group =
         switch source {
@@ -298,7 +305,7 @@ extension AccessGroup {
 extension SecretStore {
   /// - Throws: `unordered(.tooOld)`.
   func requireRecent(_ state: VerifiedState, _ name: AccessGroup.Name) throws(VaultError) {
-    guard state.isPublished, let limit = maxAge(of: name.description) else { return }
+    guard state.isPublished, let limit = try maxAge(of: name.description) else { return }
     let now = ages.now()
     let age = now > state.manifest.time ? (now - state.manifest.time) / 1_000 : 0
     guard age <= limit else { throw .unordered(.tooOld(seconds: age, limit: limit)) }
@@ -306,13 +313,13 @@ extension SecretStore {
 
   /// In seconds; `nil` for no limit. An application knows it from its credential. The owner and the service read it
   /// from their group, at most every half minute.
-  private func maxAge(of group: String) -> UInt64? {
+  private func maxAge(of group: String) throws(VaultError) -> UInt64? {
     if case .application(let credential) = access, let remote = credential.remote {
       return remote.maxAge.map(UInt64.init)
     }
-    return ages.age(of: group) {
-      guard let publication = try? publications().first(where: { $0.group == group }),
-        let remote = try? remotes().first(where: { $0.name == publication.remote })
+    return try ages.age(of: group) { () throws(VaultError) in
+      guard let publication = try publications().first(where: { $0.group == group }),
+        let remote = try remotes().first(where: { $0.name == publication.remote })
       else { return nil }
       return remote.maxAge.map(UInt64.init)
     }
@@ -327,10 +334,10 @@ final class KnownAges: Sendable {
 
   func now() -> UInt64 { testOnlyNow.withLock { $0 } ?? SystemClock.milliseconds() }
 
-  func age(of group: String, _ find: () -> UInt64?) -> UInt64? {
+  func age(of group: String, _ find: () throws(VaultError) -> UInt64?) throws(VaultError) -> UInt64? {
     let time = SystemClock.monotonic()
     if let found = known.withLock({ $0[group] }), found.until > time { return found.age }
-    let age = find()
+    let age = try find()
     known.withLock { $0[group] = (age, time + .seconds(30)) }
     return age
   }

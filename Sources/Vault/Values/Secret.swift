@@ -186,9 +186,6 @@ public func hardenProcess() {
   }
 }
 
-/// Makes the libraries that this one uses start faster in a process that runs one command. Call it before anything else.
-package func serveOneCommand() { ContainerLibrary.serveOneCommand() }
-
 /// The system's clocks.
 package enum SystemClock {
   /// Milliseconds since 1970-01-01 UTC; 0 before that. This clock may be set back, so its times are only informative and

@@ -129,7 +129,7 @@ extension VaultError {
     case .unordered(_, .notHere):
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
     case .unordered(_, .outcomeUnknown):
-      "look whether it was made before you do it again: vault sync, vault history NAME"
+      "look whether it was made before you do it again: vault sync, then vault history NAME or vault group show GROUP"
     case .busy: "try again; see who holds it: fuser -v on all files of the group's folder"
     case .wrongKey: "check which key or passphrase belongs to this store"
     case .mistypedCode: "compare it with what was written down: 8 groups of 5 characters, the last of each a check"
@@ -159,6 +159,7 @@ extension VaultError.Contradiction {
       "have the owner write it again: vault app issue APP --output FILE --again --remote NAME"
     case .newerCredential:
       "use that one, or have the owner write this one again: vault app issue APP --output FILE --again"
+    case .notByLog: "give it a new key: vault group rotate GROUP"
     case .revokedApplication: "give it a new one first: vault app issue APP --output FILE --replace"
     default: nil
     }

@@ -7,7 +7,7 @@
     /// The group's id in hexadecimal.
     let group: String
 
-    init(group id: [UInt8]) { group = hexadecimal(id) }
+    init(group id: [UInt8]) { group = id.hexadecimal }
 
     var prefix: String { "/vault/\(group)/" }
 
@@ -27,7 +27,7 @@
     func large(_ epoch: UInt64) -> Data { key("large/\(Self.digits(of: epoch))") }
     var largeEnd: Data { key("large0") }
 
-    func part(_ digest: Digest) -> Data { key("part/\(hexadecimal(digest.bytes))") }
+    func part(_ digest: Digest) -> Data { key("part/\(digest.bytes.hexadecimal)") }
     var parts: (start: Data, end: Data) { (key("part/"), key("part0")) }
 
     /// - Returns: `nil` if `key` is not that of a commit.
@@ -55,11 +55,5 @@
       let digits = String(epoch, radix: 16)
       return String(repeating: "0", count: 16 - digits.count) + digits
     }
-  }
-
-  /// Lower-case hexadecimal.
-  private func hexadecimal(_ bytes: [UInt8]) -> String {
-    String(
-      decoding: bytes.flatMap { [$0 >> 4, $0 & 15].map { Array("0123456789abcdef".utf8)[Int($0)] } }, as: UTF8.self)
   }
 #endif

@@ -61,24 +61,30 @@
       func post(
         _ address: String, _ body: [UInt8], _ token: String?, limit: Int, within time: Duration, isBulk: Bool
       ) async throws(EtcdError) -> (Int, [UInt8]) {
-        let request = request(address, body, token)
-        let received = Received()
+        let passage = Passage(body: body)
+        var request = request(address, token)
+        request.body = .stream(passage, length: .known(Int64(body.count)))
+        let exchange = request
         let end = ContinuousClock.now + time + .seconds(body.count / Self.slowest)
-        return try await Self.limited {
-          isBulk ? end + .seconds(received.byteCount.load(ordering: .relaxed) / Self.slowest) : end
-        } work: {
-          let response = try await Self.http.execute(request, deadline: .distantFuture)
-          if let length = response.headers.first(name: "content-length").flatMap({ Int($0) }), length > limit {
-            throw EtcdError.answerTooLarge
+        do throws(EtcdError) {
+          return try await Self.limited {
+            isBulk ? end + .seconds(passage.receivedCount.load(ordering: .relaxed) / Self.slowest) : end
+          } work: {
+            let response = try await Self.http.execute(exchange, deadline: .distantFuture)
+            if let length = response.headers.first(name: "content-length").flatMap({ Int($0) }), length > limit {
+              throw EtcdError.answerTooLarge
+            }
+            var bytes: [UInt8] = []
+            for try await buffer in response.body {
+              guard bytes.count + buffer.readableBytes <= limit else { throw EtcdError.answerTooLarge }
+              bytes.append(contentsOf: buffer.readableBytesView)
+              passage.receivedCount.store(bytes.count, ordering: .relaxed)
+            }
+            try Task.checkCancellation()
+            return (Int(response.status.code), bytes)
           }
-          var bytes: [UInt8] = []
-          for try await buffer in response.body {
-            guard bytes.count + buffer.readableBytes <= limit else { throw EtcdError.answerTooLarge }
-            bytes.append(contentsOf: buffer.readableBytesView)
-            received.byteCount.store(bytes.count, ordering: .relaxed)
-          }
-          try Task.checkCancellation()
-          return (Int(response.status.code), bytes)
+        } catch EtcdError.unanswered where !passage.isSent.load(ordering: .relaxed) {
+          throw .unreachable
         }
       }
 
@@ -91,7 +97,8 @@
         _ address: String, _ body: [UInt8], _ token: String?, limit: Int, within time: Duration,
         _ consume: ([UInt8]) async throws(EtcdError) -> Void
       ) async throws(EtcdError) {
-        let request = request(address, body, token)
+        var request = request(address, token)
+        request.body = .bytes(ByteBuffer(bytes: body))
         do {
           let response = try await Self.http.execute(request, timeout: TimeAmount(time))
           guard response.status == .ok else { throw EtcdError.malformed }
@@ -113,18 +120,33 @@
         }
       }
 
-      private func request(_ address: String, _ body: [UInt8], _ token: String?) -> HTTPClientRequest {
+      private func request(_ address: String, _ token: String?) -> HTTPClientRequest {
         var request = HTTPClientRequest(url: address)
         request.method = .POST
         request.headers.add(name: "content-type", value: "application/json")
         if let token { request.headers.add(name: "authorization", value: token) }
-        request.body = .bytes(ByteBuffer(bytes: body))
         request.tlsConfiguration = security
         return request
       }
 
-      private final class Received: Sendable {
-        let byteCount = Atomic<Int>(0)
+      /// What is sent, in one piece that is asked for when a server has let us in, and how much came back.
+      private final class Passage: AsyncSequence, Sendable {
+        private let body: ByteBuffer
+        let isSent = Atomic<Bool>(false)
+        let receivedCount = Atomic<Int>(0)
+
+        init(body: [UInt8]) { self.body = ByteBuffer(bytes: body) }
+
+        struct Iterator: AsyncIteratorProtocol {
+          fileprivate var piece: ByteBuffer?
+
+          mutating func next() async -> ByteBuffer? { piece.take() }
+        }
+
+        func makeAsyncIterator() -> Iterator {
+          isSent.store(true, ordering: .relaxed)
+          return Iterator(piece: body)
+        }
       }
 
       /// The result of `work`, or ``EtcdError/unanswered`` if it is not there at its end, which may move.

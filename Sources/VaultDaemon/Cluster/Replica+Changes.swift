@@ -95,6 +95,7 @@
       guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }
       let pieces = FilePieces(path)
       let found = try await newestHead()
+      let hidings = renewal.withLock { $0.hidings }
       let isAncestor: Bool
       do { isAncestor = try found.map { try precedes($0, previous) } ?? true } catch {
         throw error as? VaultError ?? .unexpected("an error of a store")
@@ -105,7 +106,7 @@
           try pieces.piece(index)
         }
         head.withLock { $0 = new }
-        renewal.withLock { $0.note(base: new.epoch) }
+        renewal.withLock { $0.note(base: new.epoch, after: hidings) }
       } catch {
         throw meaning(of: error, isChange: true)
       }
@@ -126,6 +127,7 @@
     /// If it fails, the next change tries again.
     func renewBaseIfDue() async {
       do { try await renewBase() } catch {
+        renewal.withLock { _ = $0.suspect() }
         logger.warning("the log keeps its old complete file", metadata: ["reason": "\(type(of: error))"])
       }
     }
@@ -133,10 +135,10 @@
     /// Has the log begin with the copy as it is now, if that is due, or if commits between the complete file and the head
     /// are missing or were written a second time.
     private func renewBase() async throws {
-      let isSuspected = renewal.withLock { $0.takeSuspicion() }
-      guard isSuspected || renewal.withLock({ $0.isDue }) else { return }
+      let (isSuspected, isDue, hidings) = renewal.withLock { ($0.takeSuspicion(), $0.isDue, $0.hidings) }
+      guard isSuspected || isDue else { return }
       let old = try await Replica.result { () async throws(LogError) in try await self.log.base() }.replaceable()
-      renewal.withLock { $0.note(base: old?.epoch ?? 0, isNew: false) }
+      renewal.withLock { $0.found(base: old?.epoch ?? 0) }
       if renewal.withLock({ !$0.isDue }) {
         guard isSuspected, let copy = try await copy(), copy.isWriter, copy.isPublished,
           let head = head.withLock({ $0 })
@@ -148,14 +150,16 @@
         let start = old.map { $0.epoch <= head.epoch ? $0.epoch : 0 } ?? 0
         // Whoever rewrites commits, and then the head, leaves no trace but for those who saw them before.
         let isWatched = renewal.withLock { $0.isWatched } || start == head.epoch
-        if isWatched, try await log.isWhole(from: start, to: head) { return renewal.withLock { $0.isWatched = true } }
+        if isWatched, try await log.isWhole(from: start, to: head) {
+          return renewal.withLock { $0.watch(since: hidings) }
+        }
         logger.notice("commits in the log may be missing or changed", metadata: ["epoch": "\(head.epoch)"])
       }
       let log = log
       let base = try await lendingFile { (state, link, pieces) in
         try await log.putBase(epoch: state.epoch, link: link, replacing: old, keeping: Renewal.margin, pieces: pieces)
       }
-      renewal.withLock { $0.note(base: base.epoch) }
+      renewal.withLock { $0.note(base: base.epoch, after: hidings) }
       logger.info("the log has a new complete file", metadata: ["epoch": "\(base.epoch)"])
     }
 
@@ -186,12 +190,12 @@
       guard copy.isWriter else {
         throw VaultError.unordered(group: group, .unreachable("its log is gone, until a host that may write is back"))
       }
-      let log = log
+      let (log, hidings) = (log, renewal.withLock { $0.hidings })
       let new = try await lendingFile { (state, link, pieces) in
         try await log.publish(epoch: state.epoch, link: link, after: found, pieces: pieces)
       }
       head.withLock { $0 = new }
-      renewal.withLock { $0.note(base: new.epoch) }
+      renewal.withLock { $0.note(base: new.epoch, after: hidings) }
       logger.notice("the log was begun anew", metadata: ["epoch": "\(new.epoch)"])
     }
 
@@ -237,8 +241,13 @@
     private var hasNewMembers = false
     /// Whether something happened that may have taken commits from hosts that are behind.
     private var isSuspected = false
+    /// How often something may have happened that this host has not seen.
+    private(set) var hidings = 0
+    /// The ``hidings`` before which everything that happened to the commits since the complete file is accounted for.
+    private var watchedSince: Int?
+
     /// Whether this host has seen everything that happened to the commits since the complete file.
-    var isWatched = false
+    var isWatched: Bool { watchedSince == hidings }
 
     var isDue: Bool { hasNewMembers || newest > base && newest - base >= Renewal.commitLimit }
 
@@ -258,10 +267,19 @@
       hasNewMembers = hasNewMembers || commit.changesRoster
     }
 
-    mutating func note(base epoch: UInt64, isNew: Bool = true) {
-      // A base above the newest commit is nobody's.
-      base = isNew || epoch <= newest ? epoch : 0
-      if isNew { (hasNewMembers, isWatched) = (false, true) }
+    /// - Parameter hidings: as they were before the new complete file was begun.
+    mutating func note(base epoch: UInt64, after hidings: Int) {
+      (base, hasNewMembers) = (epoch, false)
+      watch(since: hidings)
     }
+
+    mutating func found(base epoch: UInt64) {
+      // A base above the newest commit is nobody's.
+      base = epoch <= newest ? epoch : 0
+    }
+
+    mutating func watch(since hidings: Int) { watchedSince = hidings }
+
+    mutating func hide() { hidings += 1 }
   }
 #endif

@@ -45,11 +45,11 @@
           let known = head.withLock { $0 }
           var newest = known?.epoch ?? 0
           // What happened before was not seen.
-          renewal.withLock { $0.isWatched = false }
+          renewal.withLock { $0.hide() }
           await suspect()
           for try await event in log.watch(after: known) {
             let hides = event.hidesThePast(of: head.withLock { $0 })
-            if hides { renewal.withLock { $0.isWatched = false } }
+            if hides { renewal.withLock { $0.hide() } }
             if hides || event.changesThePast(of: newest) { await suspect() }
             if case .head(let head) = event { newest = head.epoch }
             try await take(event)

@@ -95,7 +95,7 @@
     private func request(on bus: OpaquePointer, _ thread: inout BusThread) throws(BusError) {
       // Without flags: in the queue it gets the name when the other program ends. The bus tells by a signal, too, when the
       // name is this connection's.
-      var answer = try thread.ask("RequestName", [.text(name), .word(0)])
+      var answer = unsafe try BusMessage.answerOfBus(to: "RequestName", [.text(name), .word(0)], on: bus)
       guard (try? answer.values())?.first == .number(2) else { return }
       take(.name(false, owner: thread.program(named: name)?.peer.executable))
     }
@@ -196,13 +196,7 @@
     func watchClients() throws(BusError) {
       let rule =
         "type='signal',sender='\(BusMessage.busName)',interface='\(BusMessage.busName)',member='NameOwnerChanged',arg2=''"
-      _ = try ask("AddMatch", [.text(rule)])
-    }
-
-    /// What the bus itself answers.
-    func ask(_ member: String, _ values: [BusValue]) throws(BusError) -> BusMessage {
-      unsafe try BusMessage.answer(
-        of: BusMessage.busName, to: member, of: BusMessage.busName, at: BusMessage.busPath, values, on: bus)
+      _ = unsafe try BusMessage.answerOfBus(to: "AddMatch", [.text(rule)], on: bus)
     }
 
     /// Keeps a call until it is answered.
@@ -228,7 +222,7 @@
 
     /// A number that the bus itself tells about a connection.
     private func number(_ member: String, of client: String) -> UInt64? {
-      guard var answer = try? ask(member, [.text(client)]),
+      guard var answer = unsafe try? BusMessage.answerOfBus(to: member, [.text(client)], on: bus),
         case .number(let number)? = (try? answer.values())?.first
       else { return nil }
       return number

@@ -305,6 +305,13 @@
       }
       throw failure
     }
+
+    /// What the bus itself answers.
+    static func answerOfBus(
+      to member: String, _ values: [BusValue], on bus: OpaquePointer
+    ) throws(BusError) -> BusMessage {
+      unsafe try answer(of: busName, to: member, of: busName, at: busPath, values, on: bus)
+    }
   }
 
   /// An error number of sd-bus.

@@ -18,8 +18,8 @@
       guard let bus = unsafe opened else { throw BusError(code: ENOTCONN) }
       do throws(BusError) {
         // The bus may have to start it.
-        _ = try? unsafe Self.ask("StartServiceByName", [.text(SecretsDoor.name), .word(0)], on: bus)
-        var answer = unsafe try Self.ask("GetNameOwner", [.text(SecretsDoor.name)], on: bus)
+        _ = try? unsafe BusMessage.answerOfBus(to: "StartServiceByName", [.text(SecretsDoor.name), .word(0)], on: bus)
+        var answer = unsafe try BusMessage.answerOfBus(to: "GetNameOwner", [.text(SecretsDoor.name)], on: bus)
         guard case .text(let owner)? = (try? answer.values())?.first else { throw BusError(code: EBADMSG) }
         self.owner = owner
       } catch {
@@ -27,14 +27,6 @@
         throw error
       }
       unsafe self.bus = unsafe bus
-    }
-
-    /// What the bus itself answers.
-    private static func ask(
-      _ member: String, _ values: [BusValue], on bus: OpaquePointer
-    ) throws(BusError) -> BusMessage {
-      unsafe try BusMessage.answer(
-        of: BusMessage.busName, to: member, of: BusMessage.busName, at: BusMessage.busPath, values, on: bus)
     }
 
     deinit { unsafe sd_bus_flush_close_unref(bus) }
@@ -100,7 +92,7 @@
         let object = BusObject(path: prompt)
       else { return }
       let rule = "type='signal',sender='\(owner)',path='\(prompt)',member='Completed'"
-      _ = unsafe try Self.ask("AddMatch", [.text(rule)], on: bus)
+      _ = unsafe try BusMessage.answerOfBus(to: "AddMatch", [.text(rule)], on: bus)
       _ = try call(object, "Prompt", [.text("")])
       for _ in 0..<120 {
         var received: OpaquePointer?

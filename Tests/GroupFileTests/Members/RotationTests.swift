@@ -1,5 +1,6 @@
 import Foundation
 import Sealing
+import TestSupport
 import Testing
 
 @testable import GroupFile
@@ -122,10 +123,7 @@ import Testing
         .isDamage == true)
     #expect(try FileManager.default.contentsOfDirectory(atPath: places.draft) == [])
     #expect(!FileManager.default.fileExists(atPath: places.kept))
-    let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap {
-      try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
-    }
-    #expect(open.filter { $0.hasPrefix(places.draft) } == [])
+    #expect(try openFiles(inside: places.draft) == [])
   }
 
   @Test func `nothing sealed under the new key opens with the old one`() throws {

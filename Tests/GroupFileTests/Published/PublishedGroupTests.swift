@@ -90,7 +90,7 @@ import Testing
   @Test func `a published group cannot be written without a publisher`() throws {
     let (group, _, _) = try published()
     #expect(throws: VaultError.unordered(.notHere)) { try group.set(["item/1": "past the log"]) }
-    #expect(throws: VaultError.unordered(.notHere)) { try group.open().compact() }
+    #expect(throws: VaultError.contradiction(.notByLog)) { try group.open().compact() }
     #expect(throws: VaultError.unordered(.notHere)) { try group.change(RosterChange(rotates: true)) }
     #expect(try group.value("item/1") == "value 1")
   }

@@ -43,6 +43,13 @@ import Testing
     #expect(try store.open().groupNames() == ["default", "vault.audit", "vault.service"])
   }
 
+  @Test func `a group that no vaultd could publish is not called published`() throws {
+    let store = try StoreFixture()
+    try store.open().addRemote(RemoteFixture.plain("a"))
+    #expect(throws: ServiceClient.nobodyListens) { try store.open().publishGroup("default", at: "a") }
+    #expect(try store.open().publishedGroups().isEmpty)
+  }
+
   @Test func `a remote is replaced only on request, and only if it exists`() throws {
     let fixture = try ServiceFixture(enrolled: false)
     #expect(throws: VaultError.notFound(.remote)) {

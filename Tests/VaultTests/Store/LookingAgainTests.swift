@@ -35,7 +35,10 @@ struct LookingAgainTests {
   private final class HeldLock {
     private let groups: Folder
 
-    init(_ store: StoreFixture) throws { groups = try store.location.lockedGroups() }
+    init(_ store: StoreFixture) throws {
+      groups = try Folder(store.location.home + "/groups", .visible())
+      try groups.file.lock(waiting: 10_000)
+    }
   }
 
   private func change(_ witness: Witness, _ change: (inout WitnessRecord) -> Void) {

@@ -139,7 +139,7 @@ extension AccessGroupFile {
   /// - Throws: an error that a repair cannot fix.
   private func isDamaged(_ progress: (MaintenanceProgress) -> Void) throws(VaultError) -> Bool {
     do throws(VaultError) {
-      let transaction = try beginReading()
+      let transaction = try look(.reading)
       _ = try FullProof.run(transaction.view) { progress(.proved($0)) }
       return false
     } catch {

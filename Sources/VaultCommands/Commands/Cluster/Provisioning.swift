@@ -7,9 +7,10 @@ struct ProvisionRemote: Command {
     usage: "vault remote provision NAME [GROUP]... [--root-user USER] [--root-password-fd N] [--json]",
     more: """
       Afterwards the remote's own user can read and write the keys of all groups that are published there and of the \
-      named groups, which you are about to publish there, and no other keys. The user of an application whose credential was issued with --own-login can read or write the keys \
-      of a group if the application can do so in the group. Users who are not members of a group have no access to its \
-      keys. Run the command again after each change of members; it changes only these users and roles.
+      named groups, which you are about to publish there, and no other keys. The user of an application whose \
+      credential was issued with --own-login can read or write the keys of a group if the application can do so in the \
+      group. Users who are not members of a group have no access to its keys. Run the command again after each change \
+      of members; it changes only these users and roles.
 
       It needs the login of an etcd user with the role root. It asks for the password, or reads it from a descriptor. \
       vaultd uses the login for this one request and does not keep it. Permissions take effect once 'etcdctl auth \

@@ -107,7 +107,7 @@ struct SetItem: Command {
         }
     } catch let error as VaultError where error.leavesOutcomeOpen {
       throw Failure(
-        .busy, error.message,
+        error.exitStatus, error.message,
         hint: "set it again, so that it is made once: --request-id \(request); here or on another host")
     }
     guard json else { return }
@@ -217,10 +217,10 @@ struct SetItem: Command {
 }
 
 extension VaultError {
-  /// Whether nobody knows if the change of a published group was made.
+  /// Whether nobody knows if the change was made.
   fileprivate var leavesOutcomeOpen: Bool {
     switch self {
-    case .unordered(_, .outcomeUnknown), .service(.busy, _): true
+    case .unordered(_, .outcomeUnknown), .service(.busy, _), .storage(.unconfirmed): true
     default: false
     }
   }

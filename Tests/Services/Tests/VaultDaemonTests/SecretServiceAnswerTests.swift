@@ -161,7 +161,7 @@ struct SecretServiceAnswerTests {
     }
   }
 
-  @Test func `a label that a program gives a collection stays when the daemon has ended, and no list shows where`()
+  @Test func `a label that a program gives a collection outlives the daemon, and the bus has no item for it`()
     async throws
   {
     let team = BusObject.collection("team")

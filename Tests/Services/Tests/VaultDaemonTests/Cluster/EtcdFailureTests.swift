@@ -1,6 +1,7 @@
 import Foundation
 import Synchronization
 import Testing
+import VaultFoundation
 
 @testable import VaultDaemon
 
@@ -89,6 +90,17 @@ struct EtcdFailureTests {
     let next = try await append(upTo: 2, to: log, from: head)
     #expect(try await patient.head() == next)
     #expect(try await patient.commits(after: 1, limit: 9).map(\.commit) == [.test(2)])
+  }
+
+  @Test func `a server that lets nobody in was sent nothing`() async throws {
+    let crowded = try #require(FullServer())
+    var limits = EtcdClient.TimeLimits()
+    limits.call = .seconds(1)
+    limits.attempt = .milliseconds(500)
+    let remote = try Remote("test", at: "etcd://127.0.0.1:\(crowded.port)")
+    let log = EtcdLog(try EtcdClient(remote, timeLimits: limits), group: EtcdCluster.newGroup())
+    let head = LogHead(epoch: 1, link: .test(1), revision: LogRevision(number: 1))
+    #expect(await failure { _ = try await log.append(.test(2), after: head, over: nil) } == .unavailable)
   }
 
   @Test func `after a restart everything is still there, and the watch continues`() async throws {
@@ -195,4 +207,28 @@ private final class Clock: Sendable {
     get { held.withLock { $0 } }
     set { held.withLock { $0 = newValue } }
   }
+}
+
+/// A port whose queue is full: the kernel answers no further connection.
+private final class FullServer {
+  let port: Int
+  private let listener: Int32
+  private var guests: [RawClient] = []
+
+  init?() {
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    self.listener = listener
+    var address = sockaddr_in()
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    // Without an address the kernel takes a free port.
+    guard listen(listener, 0) == 0 else { return nil }
+    let isNamed = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(listener, $0, &size) == 0 }
+    }
+    port = Int(UInt16(bigEndian: address.sin_port))
+    guard isNamed, let guest = RawClient(port: UInt16(port)) else { return nil }
+    guests = [guest]
+  }
+
+  deinit { close(listener) }
 }

@@ -10,7 +10,7 @@ import VaultFoundation
 @testable import VaultDaemon
 
 /// A published group with one host, whose log is in memory.
-@Suite struct SharedCommitTests {
+@Suite(.timeLimit(.minutes(5))) struct SharedCommitTests {
   private let daemon: RunningDaemon
   private let log: MemoryLog
   private let store: SecretStore
@@ -174,6 +174,25 @@ import VaultFoundation
     }
   }
 
+  @Test func `with version 1 of the interface each request that names itself is made once in any group`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("settings/kv-version/web", in: "vault.service", to: "1")
+    func send(_ id: String, _ arguments: String...) async throws -> Int {
+      try await daemon.curl(
+        url: "http://localhost/v1/web/a",
+        ["--unix-socket", daemon.socket, "-H", "X-Vault-Request-Id: \(id)"] + arguments
+      ).status
+    }
+    for _ in 0..<2 { #expect(try await send("7", "--data", #"{"value":"first"}"#) == 204) }
+    for _ in 0..<2 { #expect(try await send("8", "-X", "DELETE") == 204) }
+    let group = try daemon.owner().group("web")
+    #expect(try await group.history("a").count == 2)
+    // `vault set --request-id` means the same requests.
+    let request = try #require(ChangeID("7"))
+    #expect(try await Blocking.write { try group.answering(request).set("a", to: "again") } == 1)
+    #expect(try await group.history("a").count == 2)
+  }
+
   // MARK: Age
 
   @Test func `a state that is older than the remote permits is not read, and its group is shown`() async throws {
@@ -191,6 +210,10 @@ import VaultFoundation
     #expect(throws: error) { try reader.group("team").list() }
     #expect(throws: error) { try reader.group("team").items() }
     #expect(throws: error) { try reader.group("team").state() }
+    // Also if only the group is left of what was opened.
+    let (group, ages) = try { (reader: SecretStore) in (try reader.group("team"), reader.ages) }(daemon.owner())
+    ages.testOnlyNow.withLock { $0 = time + 61_000 }
+    #expect(throws: error) { try group.get("item 0") }
     #expect(try reader.group("team").info().isPublished)
     #expect(try await reader.group("default").items().isEmpty)
     // A clock that is behind the writer's makes nothing too old.
