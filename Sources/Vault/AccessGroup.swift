@@ -51,7 +51,7 @@ public final class AccessGroup: Sendable {
     (name, place, notices) = (group.name, group.place, group.notices)
     (sharing, asyncQueues, self.request) = (group.sharing, group.asyncQueues, request)
     requireRecent = group.requireRecent
-    kept = (store, group)
+    kept = (store, group.kept?.group ?? group)
   }
 
   /// This group for one request, which may be repeated: no item is changed for it again as long as a version that was

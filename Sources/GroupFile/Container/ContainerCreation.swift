@@ -111,6 +111,8 @@ extension ContainerPlace {
       guard unsafe unlink(name) == 0 || errno == ENOENT else { throw VaultError(FileFault(errno: errno)) }
     }
     try Connection.synchronise(folder)
+    // The link itself leads nowhere now; a folder that cannot move stays.
+    if unsafe unlink(entry) == 0 { try Connection.synchronise(CanonicalPath.split(entry).folder) }
   }
 
   /// Whether Vault or SQLite makes files of this name in a group's folder.

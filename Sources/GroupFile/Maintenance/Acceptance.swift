@@ -264,7 +264,7 @@ extension AccessGroupFile {
   /// Finishes a removal that was interrupted after the witness was flagged.
   ///
   /// The state is not proved: the owner has decided, and an older program may have left a part of the group's files.
-  /// So nothing behind a link is touched.
+  /// So nothing behind a link is touched: if a group's file is there, the owner has to look at it.
   ///
   /// - Parameter path: as for `remove(to:)`.
   /// - Returns: `false` if the witness is not flagged; nothing is removed then.
@@ -277,7 +277,11 @@ extension AccessGroupFile {
     switch try ContainerPlace.status(folder)?.isFolder {
     case nil: break
     case true?: try AccessGroupFile.removeFolder(folder, to: path, while: isWanted)
-    case false?: guard unsafe unlink(folder) == 0 else { throw VaultError(FileFault(errno: errno)) }
+    case false?:
+      guard !AccessGroupFile.exists(in: folder) else {
+        throw .denied(.permissions("the folder that '\(folder)' leads to"))
+      }
+      guard unsafe unlink(folder) == 0 else { throw VaultError(FileFault(errno: errno)) }
     }
     forgetPlace()
     return true

@@ -247,7 +247,7 @@ private struct SealedValues {
   }
 
   private mutating func beginChunk(limit: Int) {
-    if chunks.count * SealedValues.chunkByteCount + slots.count * 8 > limit {
+    if chunks.count * SealedValues.chunkByteCount > limit {
       // Nodes and rows have grown since. Roots keep their numbers, which the next entry has one of.
       let (root, rootNumber) = (root, rootNumber)
       self = SealedValues()

@@ -47,7 +47,7 @@ extension SecretStore {
       // Their own words say that the group is published.
       switch error {
       case .unordered(_, .unreachable(let why)): throw .unreachableCluster(why)
-      case .unordered(_, .notHere): throw ServiceClient.nobodyListens
+      case .unordered(_, .notHere): throw .locked(.service("nobody listens on its socket, or not for this user"))
       default: throw error
       }
     }

@@ -285,7 +285,9 @@ extension Folder {
 
   /// Removes the file or folder `name` with all that can be removed in it, without following links.
   ///
-  /// - Throws: the first fault, after everything else was removed.
+  /// Files come first, whatever others have put beside them.
+  ///
+  /// - Throws: the first fault, after everything else was removed. After a hundred of them no further folder is removed.
   func removeTree(_ name: String) throws(FileFault) {
     if unsafe unlinkat(file.descriptor, name, 0) == 0 || errno == ENOENT { return }
     guard errno == EISDIR else { throw FileFault(errno: errno) }
@@ -294,12 +296,18 @@ extension Folder {
     let inner = try folder(name, FileTrust(owners: [geteuid(), 0], forbiddenMode: 0))
     // Otherwise other users who still have a shared folder open could create files in it.
     try? inner.file.setMode(0o700)
-    var fault: FileFault?
-    try unsafe inner.visit { (entry, name) in
-      if unsafe unlinkat(inner.file.descriptor, entry, 0) == 0 { return true }
-      do throws(FileFault) { try inner.removeTree(name) } catch { fault = fault ?? error }
+    try unsafe inner.visit { (entry, _) in
+      unsafe unlinkat(inner.file.descriptor, entry, 0)
       return true
     }
-    guard unsafe unlinkat(file.descriptor, name, AT_REMOVEDIR) == 0 else { throw fault ?? FileFault(errno: errno) }
+    var faults: [FileFault] = []
+    try unsafe inner.visit { (entry, name) in
+      if unsafe unlinkat(inner.file.descriptor, entry, AT_REMOVEDIR) == 0 { return true }
+      do throws(FileFault) { try inner.removeTree(name) } catch { faults.append(error) }
+      return faults.count < 100
+    }
+    guard unsafe unlinkat(file.descriptor, name, AT_REMOVEDIR) == 0 else {
+      throw faults.first ?? FileFault(errno: errno)
+    }
   }
 }

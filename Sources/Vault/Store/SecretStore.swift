@@ -118,7 +118,7 @@ public final class SecretStore: Sendable {
   private func keptGroup(_ name: AccessGroup.Name) -> AccessGroup {
     groups.withLock { groups in
       if let group = groups[name] { return group }
-      if groups.count >= SecretStore.groupLimit,
+      while groups.count >= SecretStore.groupLimit,
         let idle = Array(groups.keys).first(where: { isKnownUniquelyReferenced(&groups[$0]!) })
       {
         groups[idle] = nil
@@ -311,11 +311,11 @@ extension SecretStore {
     guard age <= limit else { throw .unordered(.tooOld(seconds: age, limit: limit)) }
   }
 
-  /// In seconds; `nil` for no limit. An application knows it from its credential. The owner and the service read it
-  /// from their group, at most every half minute.
+  /// In seconds; `nil` for no limit. An application knows it from its credential, if that names a remote. The owner and the
+  /// service read it from their group, at most every half minute.
   private func maxAge(of group: String) throws(VaultError) -> UInt64? {
-    if case .application(let credential) = access, let remote = credential.remote {
-      return remote.maxAge.map(UInt64.init)
+    if case .application(let credential) = access, credential.application != Applications.service {
+      return credential.remote?.maxAge.map(UInt64.init)
     }
     return try ages.age(of: group) { () throws(VaultError) in
       guard let publication = try publications().first(where: { $0.group == group }),

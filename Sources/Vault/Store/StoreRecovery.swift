@@ -170,7 +170,7 @@ struct DraftFolder: ~Copyable {
   deinit {
     let path = "\(home)/\(DraftFolder.parentName)/\(name)"
     if let path = try? CanonicalPath.of(path) { ConnectionPool.forget(inside: path) }
-    try? parent.removeTree(name)
+    DraftFolder.remove(name, in: parent)
     // Removes the parent folder only if it is empty.
     unsafe rmdir("\(home)/\(DraftFolder.parentName)")
   }
@@ -178,7 +178,15 @@ struct DraftFolder: ~Copyable {
   private static func clear(_ parent: borrowing Folder) {
     for name in (try? parent.names(hidden: true)) ?? [] where name.hasPrefix(prefix) {
       guard let old = try? parent.folder(name, .secret()), (try? old.file.lock(waiting: 0)) != nil else { continue }
-      try? parent.removeTree(name)
+      remove(name, in: parent)
+    }
+  }
+
+  /// What other users keep from being removed gets another name, so that it is not tried again and again.
+  private static func remove(_ name: String, in parent: borrowing Folder) {
+    do throws(FileFault) { try parent.removeTree(name) } catch {
+      let kept = "left-" + name.dropFirst(prefix.count)
+      unsafe renameat(parent.file.descriptor, name, parent.file.descriptor, kept)
     }
   }
 

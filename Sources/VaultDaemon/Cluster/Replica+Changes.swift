@@ -124,10 +124,10 @@
         && store.copy(of: group)?.isPublished == false
     }
 
-    /// If it fails, the next change tries again.
+    /// If it fails, it is tried again later.
     func renewBaseIfDue() async {
       do { try await renewBase() } catch {
-        renewal.withLock { _ = $0.suspect() }
+        suspect(after: .seconds(15))
         logger.warning("the log keeps its old complete file", metadata: ["reason": "\(type(of: error))"])
       }
     }
@@ -145,7 +145,7 @@
         else { return }
         guard head.link.bytes == copy.state.link.bytes else {
           // A change is on its way. Its head looks again.
-          return renewal.withLock { _ = $0.suspect() }
+          return renewal.withLock { $0.isSuspected = true }
         }
         let start = old.map { $0.epoch <= head.epoch ? $0.epoch : 0 } ?? 0
         // Whoever rewrites commits, and then the head, leaves no trace but for those who saw them before.
@@ -240,7 +240,9 @@
     /// Members whom the old file does not name cannot begin with it.
     private var hasNewMembers = false
     /// Whether something happened that may have taken commits from hosts that are behind.
-    private var isSuspected = false
+    var isSuspected = false
+    /// Whether somebody is going to look at that.
+    private var isScheduled = false
     /// How often something may have happened that this host has not seen.
     private(set) var hidings = 0
     /// The ``hidings`` before which everything that happened to the commits since the complete file is accounted for.
@@ -251,11 +253,14 @@
 
     var isDue: Bool { hasNewMembers || newest > base && newest - base >= Renewal.commitLimit }
 
-    /// - Returns: whether nobody has suspected anything since it was looked at last.
+    /// - Returns: whether nobody else is going to look at it.
     mutating func suspect() -> Bool {
-      defer { isSuspected = true }
-      return !isSuspected
+      defer { (isSuspected, isScheduled) = (true, true) }
+      return !isScheduled
     }
+
+    /// From now on, whoever suspects something has to look at it.
+    mutating func beginLooking() { isScheduled = false }
 
     mutating func takeSuspicion() -> Bool {
       defer { isSuspected = false }

@@ -46,11 +46,11 @@
           var newest = known?.epoch ?? 0
           // What happened before was not seen.
           renewal.withLock { $0.hide() }
-          await suspect()
+          suspect()
           for try await event in log.watch(after: known) {
-            let hides = event.hidesThePast(of: head.withLock { $0 })
+            let hides = event.hidesThePast(of: head.withLock { $0 }, newest)
             if hides { renewal.withLock { $0.hide() } }
-            if hides || event.changesThePast(of: newest) { await suspect() }
+            if hides || event.changesThePast(of: newest) { suspect() }
             if case .head(let head) = event { newest = head.epoch }
             try await take(event)
           }
@@ -293,12 +293,13 @@
       }
     }
 
-    /// Puts a complete file under the log soon, if hosts that are behind cannot come to its head without one.
-    private func suspect() async {
+    /// Puts a complete file under the log, if hosts that are behind cannot come to its head without one, and after `pause`,
+    /// because the new file of another host removes many commits at once.
+    func suspect(after pause: Duration = .milliseconds(200)) {
       guard renewal.withLock({ $0.suspect() }) else { return }
       Task { [weak self] in
-        // A new complete file removes many commits at once.
-        try? await Task.sleep(for: .milliseconds(200))
+        try? await Task.sleep(for: pause)
+        self?.renewal.withLock { $0.beginLooking() }
         await self?.renewBaseIfDue()
       }
     }
@@ -325,12 +326,13 @@
   }
 
   extension LogEvent {
-    /// Whether commits may have been rewritten before this: the head was written again, or events are lost.
-    fileprivate func hidesThePast(of known: LogHead?) -> Bool {
+    /// Whether commits up to `epoch` may have been rewritten: one of them was, or the head, or events are lost.
+    fileprivate func hidesThePast(of known: LogHead?, _ epoch: UInt64) -> Bool {
       switch self {
       case .head(let head): head.link == known?.link && head.revision != known?.revision
+      case .commit(let stored): stored.commit.epoch <= epoch
       case .lostPlace: true
-      case .commit, .commitRemoved, .headRemoved, .damaged: false
+      case .commitRemoved, .headRemoved, .damaged: false
       }
     }
 

@@ -46,7 +46,9 @@ import Testing
   @Test func `a group that no vaultd could publish is not called published`() throws {
     let store = try StoreFixture()
     try store.open().addRemote(RemoteFixture.plain("a"))
-    #expect(throws: ServiceClient.nobodyListens) { try store.open().publishGroup("default", at: "a") }
+    #expect(throws: VaultError.locked(.service("nobody listens on its socket, or not for this user"))) {
+      try store.open().publishGroup("default", at: "a")
+    }
     #expect(try store.open().publishedGroups().isEmpty)
   }
 

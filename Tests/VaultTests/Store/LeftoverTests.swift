@@ -72,6 +72,7 @@ struct LeftoverTests {
     try store.open().removeGroup("team")
     #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere) == [])
     #expect(try store.open().groupNames() == ["default"])
+    try store.open().createGroup("team")
   }
 
   @Test func `what Vault does not make in the folder of a group stays when a group is to be made there`() throws {
@@ -96,6 +97,8 @@ struct LeftoverTests {
     #expect(unsafe close(open("\(group)/\u{1}", O_CREAT | O_WRONLY, 0o600)) == 0)
     let invalid: [CChar] = Array(group.utf8CString.dropLast()) + [47, -1, 0]
     #expect(unsafe close(open(invalid, O_CREAT | O_WRONLY, 0o600)) == 0)
+    let folder: [CChar] = invalid.dropLast() + [-1, 0]
+    #expect(unsafe mkdir(folder, 0o700) == 0)
     try store.open().removeGroup("team")
     let left = FileManager.default.enumerator(atPath: store.location.home + "/set-aside")?.map { "\($0)" } ?? []
     #expect(left.map { $0.split(separator: "/").dropFirst(2).joined(separator: "/") }.sorted() == ["", "", "a", "a/b"])

@@ -217,7 +217,10 @@ extension AccessGroupFile {
     let drafted = AccessGroupFile(folder: places.draft, context: context, witness: NoWitness(), now: now)
     let state = try drafted.provedState { progress(.proved($0)) }.state
     try publish(draft, holding: state, after: old)
-    group.isKeptAside = try draft.take(keeping: places.kept, holding: lock)
+    do throws(VaultError) { group.isKeptAside = try draft.take(keeping: places.kept, holding: lock) } catch {
+      // As with a commit: the other hosts have the state.
+      throw state.isPublished || old.isPublished ? .storage(.unconfirmed) : error
+    }
     if offered != nil { try replaceWitness(state) } else { raise(to: state) }
     return (group, state)
   }

@@ -180,11 +180,12 @@ struct EtcdAccessTests {
 
     let stranger = try await TestAuthority()
     var limits = EtcdClient.TimeLimits()
-    limits.call = .seconds(2)
+    (limits.call, limits.attempt) = (.seconds(60), .seconds(30))
     let distrusting = try EtcdClient(
       Remote("test", at: cluster.address, authority: stranger.certificate), timeLimits: limits)
     await #expect(throws: LogError.untrusted) { try await EtcdLog(distrusting, group: group).head() }
     // The server refuses a client without a certificate after the handshake; which error that is differs.
+    limits.call = .seconds(2)
     let nameless = try EtcdClient(
       Remote("test", at: cluster.address, authority: authority.certificate), timeLimits: limits)
     await #expect(throws: LogError.self) { try await EtcdLog(nameless, group: group).head() }

@@ -108,7 +108,12 @@ struct HostileServerTests {
     #expect(errors.contains(await failure { _ = try await scene.log.head() } ?? .stopped))
     #expect(errors.contains(await failure { _ = try await scene.log.commits(after: 1, limit: 9) } ?? .stopped))
     #expect(errors.contains(await failure { _ = try await scene.log.base() } ?? .stopped))
-    #expect(await failure { _ = try await scene.log.append(.test(6), after: scene.head, over: nil) } == .outcomeUnknown)
+    var outcome = LogError?.some(.unavailable)
+    // On a busy machine the time may be over before anything is sent.
+    while outcome == .unavailable {
+      outcome = await failure { _ = try await scene.log.append(.test(6), after: scene.head, over: nil) }
+    }
+    #expect(outcome == .outcomeUnknown)
     scene.proxy.mode = .honest
     // Sent again it is stored, once.
     let next = try await scene.patient.append(.test(6), after: scene.head, over: nil)

@@ -73,6 +73,12 @@ import VaultFoundation
     #expect(try await owner.value() == "from the other")
   }
 
+  @Test func `an application whose credential names no remote reads a published group beside its owner`() async throws {
+    let location = try StoreLocation(home: daemon.folder + "/home", state: daemon.folder + "/state")
+    let application = try await SecretStore.open(at: location, credential: daemon.folder + "/web")
+    #expect(try await application.group("team").get("name").exportInsecurelyAsString() == "first")
+  }
+
   @Test func `a host that another one overtook makes its change again`() async throws {
     try await owner.set("first")
     // The other host has not heard of it.
