@@ -185,6 +185,19 @@
       }
     }
 
+    /// Fetches the newest complete file where there is no copy.
+    ///
+    /// A host that has just been let in cannot begin with a file from before that. The host that let it in puts a new one,
+    /// so this waits for it for a few seconds.
+    func adoptFirstBase(below head: LogHead) async throws -> Bool {
+      let old = try await log.base()
+      do { return try await adoptBase(over: nil) } catch VaultError.denied(.notAMember) {
+        guard let old, old.epoch < head.epoch else { throw VaultError.denied(.notAMember) }
+      }
+      for _ in 0..<25 where try await log.base() == old { try await Task.sleep(for: .milliseconds(200)) }
+      return try await adoptBase(over: nil)
+    }
+
     /// Begins the log anew with the copy's state: the cluster has lost the group, or was set back to an older state.
     func restoreLog(_ copy: GroupCopy, after found: LogHead?) async throws {
       guard copy.isWriter else {

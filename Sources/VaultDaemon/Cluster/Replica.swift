@@ -130,7 +130,7 @@
         return true
       }
       guard let copy else {
-        guard try await adoptBase(over: nil) else {
+        guard try await adoptFirstBase(below: found) else {
           throw VaultError.damaged(group: group, level: .commit, detail: "no complete file is in its log")
         }
         return false
@@ -241,7 +241,7 @@
     /// Fetches the newest complete file and the commits that follow it, if it is later than the copy.
     ///
     /// - Returns: `false` if the copy stays as it is.
-    private func adoptBase(over copy: GroupCopy?) async throws -> Bool {
+    func adoptBase(over copy: GroupCopy?) async throws -> Bool {
       guard let base = try await log.base(), base.epoch > copy?.state.epoch ?? 0 else { return false }
       let (group, store, log) = (group, store, log)
       let isAdopted = try await Blocking.apply {

@@ -73,6 +73,18 @@ import VaultFoundation
     #expect(try await owner.value() == "from the other")
   }
 
+  @Test func `a host that has just been let in waits for the complete file that names it`() async throws {
+    _ = try owner.store.applications.issue("shop", to: daemon.folder + "/shop")
+    try await Blocking.write { [owner] in _ = try owner.store.grant(.read, in: "team", to: "shop") }
+    let location = try ReplicaTests.place("third", in: daemon)
+    let host = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/shop"), server)
+    async let arrival: Void = host.replica.catchUp()
+    try await Task.sleep(for: .milliseconds(300))
+    await owner.replica.renewBaseIfDue()
+    try await arrival
+    #expect(try await host.value() == "first")
+  }
+
   @Test func `an application whose credential names no remote reads a published group beside its owner`() async throws {
     let location = try StoreLocation(home: daemon.folder + "/home", state: daemon.folder + "/state")
     let application = try await SecretStore.open(at: location, credential: daemon.folder + "/web")
