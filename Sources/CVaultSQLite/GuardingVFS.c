@@ -45,8 +45,9 @@ static int open_at_once(const char *name, int flags, int mode) {
 }
 
 // A process that opens the index of a log alone must not trust what is in it, so SQLite cuts it to 3 bytes and then
-// makes each page anew. Zeros over the whole index are the same for a fifth of the time. It cuts no other file to that
-// size.
+// makes each page anew. Zeros over the whole index are the same for a fifth of the time. The whole process cuts files
+// with this function: one of a database of the program's own that SQLite cuts to 3 bytes, a journal or a log, holds
+// nothing with zeros in it either.
 static int cut_or_clear(int descriptor, off_t size) {
   static const char zeros[index_size];
   struct stat status;
