@@ -14,8 +14,8 @@ public final class AccessGroup: Sendable {
   public let name: Name
   private let place: Place
   let notices: NoticeBoard
-  /// Shares commits among the threads that change the group; `nil` unless a log ordered the last change made here.
-  let sharing: Locked<SharedWriting?>
+  /// Shares commits among the threads that change the group.
+  let sharing: SharedWriting
   /// The request that all changes are made for; without one, each change is a request of its own.
   let request: ChangeID?
   private let asyncQueues: Locked<(any AnyObject & Sendable)?>
@@ -36,13 +36,13 @@ public final class AccessGroup: Sendable {
     requireRecent: @escaping @Sendable (VerifiedState) throws(VaultError) -> Void = { _ in }
   ) {
     (self.name, place, self.notices, request) = (name, .file(file), notices, nil)
-    (sharing, asyncQueues, kept) = (Locked(nil), Locked(nil), nil)
+    (sharing, asyncQueues, kept) = (SharedWriting(), Locked(nil), nil)
     self.requireRecent = requireRecent
   }
 
   init(_ name: Name, _ service: ServiceClient, _ notices: NoticeBoard) {
     (self.name, place, self.notices, request) = (name, .service(service), notices, nil)
-    (sharing, asyncQueues, kept) = (Locked(nil), Locked(nil), nil)
+    (sharing, asyncQueues, kept) = (SharedWriting(), Locked(nil), nil)
     requireRecent = { _ in }
   }
 

@@ -136,7 +136,7 @@ extension AccessGroup {
   /// - Throws: what `body` throws, or the ``VaultError`` of the first change that failed; the group is unchanged then.
   @discardableResult
   public func transaction<Result>(_ body: (Edit) throws -> Result) throws -> Result {
-    try observed(.write) { try changing { try changes(of: $0, body) } }
+    try observed(.write) { try changing(isRepeatable: false) { try changes(of: $0, body) } }
   }
 
   private func changes<Result>(of transaction: WriteTransaction, _ body: (Edit) throws -> Result) throws -> Result {

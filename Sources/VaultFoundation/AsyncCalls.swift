@@ -166,15 +166,20 @@ extension AccessGroup {
 }
 
 extension AccessGroup {
-  /// Writers of a group exclude each other, so one thread is enough for them. Reads have their own thread, because a
-  /// writer may wait for other processes.
+  /// Changes that wait at the same time share a commit, each on a thread of its own. Reads have their own thread, because
+  /// a writer may wait for other processes.
   private final class Queues: Sendable {
     let reads = CallQueue()
-    let writes = CallQueue()
+    private let writes = (0..<8).map { _ in CallQueue() }
+    private let turn = Atomic<UInt>(0)
+
+    var nextWrites: CallQueue {
+      writes[Int(turn.wrappingAdd(1, ordering: .relaxed).oldValue % UInt(writes.count))]
+    }
   }
 
   private var reads: CallQueue { asyncQueues(made: Queues.init).reads }
-  private var writes: CallQueue { asyncQueues(made: Queues.init).writes }
+  private var writes: CallQueue { asyncQueues(made: Queues.init).nextWrites }
 }
 
 extension AccessGroup {

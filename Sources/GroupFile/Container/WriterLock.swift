@@ -148,7 +148,7 @@ struct LockFile {
 ///
 /// The thread that passed the turn may take it again before a waiting one wakes up, because a change of threads costs as
 /// much as a tenth of a small change. But once the first waiter has waited for long, the turn is handed to it.
-@safe final class WriterTurn: @unchecked Sendable {
+@safe package final class WriterTurn: @unchecked Sendable {
   /// A waiting thread.
   @safe private final class Waiter {
     let wakes = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
@@ -180,7 +180,7 @@ struct LockFile {
   /// The lock file as the last holder of the turn left it, open and unlocked; only the current holder uses it.
   var file: LockFile?
 
-  init(isTaken: Bool = false) {
+  package init(isTaken: Bool = false) {
     self.isTaken = isTaken
     unsafe pthread_mutex_init(mutex, nil)
   }
@@ -192,7 +192,7 @@ struct LockFile {
   }
 
   /// Waits for the turn; returns `false` if `deadline` passes without it.
-  func take(until deadline: Deadline) -> Bool {
+  package func take(until deadline: Deadline) -> Bool {
     unsafe pthread_mutex_lock(mutex)
     defer { unsafe pthread_mutex_unlock(mutex) }
     if isTaken {
@@ -218,7 +218,7 @@ struct LockFile {
   }
 
   /// Passes the turn to the next waiter; callable from any thread.
-  func pass() {
+  package func pass() {
     unsafe pthread_mutex_lock(mutex)
     defer { unsafe pthread_mutex_unlock(mutex) }
     guard let first = waiters.first else {

@@ -27,7 +27,6 @@ import VaultFoundation
     store.publish { _ in ReplicaPublisher { replica } }
     try store.addRemote(Remote("test", at: "etcd://127.0.0.1:1"))
     try await Blocking.write { try store.publishGroup("team", at: "test") }
-    // From the first change on it is known that a log orders them.
     try await set("item 0", to: "before")
   }
 
@@ -47,7 +46,7 @@ import VaultFoundation
       tasks.addTask { try await set("item 0", to: "first") }
       try await log.waitForHeldCommit()
       for number in 1...count { tasks.addTask { try await changes(number) } }
-      let sharing = try #require(store.group("team").sharing.withLock { $0 })
+      let sharing = try store.group("team").sharing
       while sharing.testOnlyWaitingCount < count { try await Task.sleep(for: .milliseconds(5)) }
       log.isHeld = false
       try await tasks.waitForAll()
@@ -113,7 +112,7 @@ import VaultFoundation
             await #expect(throws: VaultError.self) { try await set("item \(number)", to: "value") }
           }
         }
-        let sharing = try #require(store.group("team").sharing.withLock { $0 })
+        let sharing = try store.group("team").sharing
         while sharing.testOnlyWaitingCount < 3 { try await Task.sleep(for: .milliseconds(5)) }
       } catch {
         Issue.record(error)

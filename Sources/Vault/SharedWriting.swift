@@ -2,12 +2,13 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// Changes of one published group that several threads make at the same time, sharing one commit.
+/// Changes of one group that several threads make at the same time, sharing one commit.
 ///
-/// A commit goes over the network, and other threads wait for it. Then the first of them begins the next transaction.
-/// Each of the others makes its change in it, in turn and on its own thread, and all changes are committed at once. A
-/// change that fails does not affect the others; but if it has already written something, all of them start again, each
-/// in its own transaction.
+/// A commit waits for the disk, and in a published group for the network. Other threads wait meanwhile. Then the first of
+/// them begins the next transaction. Each of the others makes its change in it, in turn and on its own thread, and all
+/// changes are committed at once. A change that fails does not affect the others: if it has already written something,
+/// or if the commit fails and has certainly changed nothing, all of them start again, each in its own transaction. So a
+/// change that must not be made twice shares a commit only in a published group, where each may be repeated anyway.
 final class SharedWriting: Sendable {
   private struct State {
     /// Whether a thread has a transaction, or is about to begin one.
@@ -21,6 +22,10 @@ final class SharedWriting: Sendable {
 
   /// The maximum number of changes in one commit.
   private static let limit = 64
+  /// How long a change waits for those before it at most, in milliseconds.
+  private let patience: Int
+
+  init(waiting patience: Int = 10_000) { self.patience = patience }
 
   /// How many changes wait for the commit before theirs.
   var testOnlyWaitingCount: Int { state.withLock { $0.waiting.count } }
@@ -28,16 +33,17 @@ final class SharedWriting: Sendable {
   /// Makes a change in a transaction that others may share, and commits it.
   ///
   /// - Parameters:
+  ///   - isRepeatable: whether `body` does nothing but change the group, so that it can be called again.
   ///   - begin: begins a transaction.
   ///   - commit: commits it.
   ///   - body: makes the change. Called again in another transaction if the first one was abandoned.
-  /// - Throws: the errors of `begin`, `commit` and `body`.
+  /// - Throws: `busy` if the changes of other threads take ten seconds; the errors of `begin`, `commit` and `body`.
   func run<Result>(
-    beginning begin: () throws -> WriteTransaction, committing commit: (WriteTransaction) throws -> Void,
+    isRepeatable: Bool, beginning begin: () throws -> WriteTransaction, committing commit: (WriteTransaction) throws -> Void,
     _ body: (WriteTransaction) throws -> Result
   ) throws -> Result {
     let thread = pthread_self()
-    let waiter = Waiter()
+    let waiter = Waiter(isRepeatable: isRepeatable)
     let (isAlone, isLeading) = state.withLock { state in
       // A change inside a change would wait for itself.
       if let runner = state.runner, pthread_equal(runner, thread) != 0 { return (true, false) }
@@ -49,7 +55,9 @@ final class SharedWriting: Sendable {
       return (false, false)
     }
     if isAlone { return try SharedWriting.alone(begin, commit, body) }
-    guard !isLeading, case .join(let transaction) = waiter.turn.take() else { return try lead(begin, commit, body) }
+    guard !isLeading, case .join(let transaction) = try turn(of: waiter) else {
+      return try lead(isRepeatable, begin, commit, body)
+    }
     let result = make(body, in: transaction)
     waiter.isClean.give(result.isClean)
     if result.isClean, case .failure(let error) = result.outcome { throw error }
@@ -60,16 +68,29 @@ final class SharedWriting: Sendable {
     }
   }
 
+  private func turn(of waiter: Waiter) throws(VaultError) -> Waiter.Turn {
+    if let turn = waiter.turn.take(until: Deadline(after: patience)) { return turn }
+    let gaveUp = state.withLock { state in
+      let count = state.waiting.count
+      state.waiting.removeAll { $0 === waiter }
+      return state.waiting.count < count
+    }
+    guard !gaveUp else { throw .busy(group: nil) }
+    // Another thread has just called this one.
+    return waiter.turn.take()
+  }
+
   private func lead<Result>(
-    _ begin: () throws -> WriteTransaction, _ commit: (WriteTransaction) throws -> Void,
+    _ isRepeatable: Bool, _ begin: () throws -> WriteTransaction, _ commit: (WriteTransaction) throws -> Void,
     _ body: (WriteTransaction) throws -> Result
   ) throws -> Result {
     defer { handOver() }
     let transaction = try begin()
     defer { transaction.rollback() }
     let own = try make(body, in: transaction).outcome.get()
+    let isPublished = transaction.view.state.isPublished
     var joined: [Waiter] = []
-    while joined.count < SharedWriting.limit, let waiter = takeWaiter() {
+    while isRepeatable || isPublished, joined.count < SharedWriting.limit, let waiter = takeWaiter(isPublished) {
       waiter.turn.give(.join(transaction))
       guard waiter.isClean.take() else {
         transaction.rollback()
@@ -79,8 +100,12 @@ final class SharedWriting: Sendable {
       joined.append(waiter)
     }
     do { try commit(transaction) } catch {
-      for other in joined { other.ending.give(.failed(error)) }
-      throw error
+      // What the network or the disk left open must not be made twice.
+      let isOpen = isPublished || error as? VaultError == .storage(.unconfirmed)
+      transaction.rollback()
+      for other in joined { other.ending.give(isOpen ? .failed(error) : .begunAgain) }
+      guard !isOpen, !joined.isEmpty else { throw error }
+      return try SharedWriting.alone(begin, commit, body)
     }
     for other in joined { other.ending.give(.committed) }
     return own
@@ -111,8 +136,12 @@ final class SharedWriting: Sendable {
     return (outcome, transaction.changeCount == before)
   }
 
-  private func takeWaiter() -> Waiter? {
-    state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
+  /// The first waiter, if its change can share a commit.
+  private func takeWaiter(_ isPublished: Bool) -> Waiter? {
+    state.withLock { state in
+      guard let first = state.waiting.first, isPublished || first.isRepeatable else { return nil }
+      return state.waiting.removeFirst()
+    }
   }
 
   private func handOver() {
@@ -140,60 +169,42 @@ private final class Waiter: Sendable {
     case begunAgain
   }
 
+  let isRepeatable: Bool
   /// A transaction is lent until `isClean` is given.
   let turn = Handed<Turn>()
   /// Whether the transaction contains no part of a failed change.
   let isClean = Handed<Bool>()
   let ending = Handed<Ending>()
+
+  init(isRepeatable: Bool) { self.isRepeatable = isRepeatable }
 }
 
 /// A value that one thread hands to another, which waits for it.
-@safe private final class Handed<Value>: @unchecked Sendable {
-  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  private let given = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-  private var value: Value?
-
-  init() {
-    unsafe pthread_mutex_init(mutex, nil)
-    unsafe pthread_cond_init(given, nil)
-  }
-
-  deinit {
-    unsafe pthread_cond_destroy(given)
-    unsafe pthread_mutex_destroy(mutex)
-    unsafe given.deallocate()
-    unsafe mutex.deallocate()
-  }
+private final class Handed<Value>: Sendable {
+  private let value = Locked<Value?>(nil)
+  private let given = WriterTurn(isTaken: true)
 
   func give(_ value: Value) {
-    unsafe pthread_mutex_lock(mutex)
-    self.value = value
-    unsafe pthread_cond_signal(given)
-    unsafe pthread_mutex_unlock(mutex)
+    self.value.withLock { $0 = value }
+    given.pass()
   }
 
+  /// Takes the value, or returns `nil` if `deadline` passes without it.
+  func take(until deadline: Deadline) -> Value? { given.take(until: deadline) ? value.withLock { $0 } : nil }
+
   func take() -> Value {
-    unsafe pthread_mutex_lock(mutex)
-    defer { unsafe pthread_mutex_unlock(mutex) }
     while true {
-      if let value { return value }
-      unsafe pthread_cond_wait(given, mutex)
+      if let value = take(until: Deadline(after: 60_000)) { return value }
     }
   }
 }
 
 extension AccessGroup {
-  /// Begins a change, and notes whether a log orders it.
-  func beginWriting(_ file: AccessGroupFile) throws(VaultError) -> WriteTransaction {
-    let transaction = try file.beginWriting()
-    let isPublished = transaction.view.state.isPublished
-    sharing.withLock { $0 = isPublished ? $0 ?? SharedWriting() : nil }
-    return transaction
-  }
-
-  /// Makes a change in one transaction. In a published group, it shares a commit with those that other threads make
-  /// meanwhile, and is made again if another host was faster.
-  func changing<Result>(_ body: (WriteTransaction) throws -> Result) throws -> Result {
+  /// Makes a change in one transaction, which it shares with those that other threads make meanwhile. In a published
+  /// group, it is made again if another host was faster.
+  ///
+  /// - Parameter isRepeatable: as `SharedWriting.run`.
+  func changing<Result>(isRepeatable: Bool, _ body: (WriteTransaction) throws -> Result) throws -> Result {
     let known = request
     var request = known
     func change(_ transaction: WriteTransaction) throws -> Result {
@@ -205,27 +216,24 @@ extension AccessGroup {
     return try inOrder {
       let file = try file
       do {
-        if let sharing = sharing.withLock({ $0 }) {
-          return try sharing.run(beginning: { try beginning(file) }, committing: commit, change)
-        }
-        return try SharedWriting.alone({ try beginning(file) }, commit, change)
+        return try sharing.run(
+          isRepeatable: isRepeatable, beginning: { try inGroup(name.description, file.beginWriting()) },
+          committing: commit, change)
+      } catch VaultError.busy(nil) {
+        throw VaultError.busy(group: name.description)
       } catch VaultError.unordered(_, .outcomeUnknown) {
         throw VaultError.unordered(group: name.description, .outcomeUnknown(request))
       }
     }
   }
 
-  /// As ``changing(_:)``, with the errors of a group's file.
+  /// As ``changing(isRepeatable:_:)``, for a change that can be made again, with the errors of a group's file.
   func writing<Result>(_ body: (WriteTransaction) throws(VaultError) -> Result) throws(VaultError) -> Result {
     do {
-      return try observed(.write) { try changing { try inGroup(name.description, body($0)) } }
+      return try observed(.write) { try changing(isRepeatable: true) { try inGroup(name.description, body($0)) } }
     } catch {
       throw error as? VaultError ?? .unexpected("an error of a change")
     }
-  }
-
-  private func beginning(_ file: AccessGroupFile) throws(VaultError) -> WriteTransaction {
-    try inGroup(name.description, beginWriting(file))
   }
 
   private func commit(_ transaction: WriteTransaction) throws {

@@ -1,0 +1,171 @@
+import GroupFile
+import Sealing
+import TestSupport
+import Testing
+
+@testable import Vault
+
+/// Threads that change one group of this machine at the same time. `SharedCommitTests` has those of a published group.
+struct SharedWritingTests {
+  private let store: StoreFixture
+  private let group: AccessGroup
+
+  init() throws {
+    store = try StoreFixture()
+    group = try store.open().group("default")
+  }
+
+  private func epoch() throws -> UInt64 { try group.file.beginReading().view.state.manifest.epoch }
+
+  /// Runs `changes` on a thread each while the change `first` is being made.
+  private func during(
+    _ first: (_ wait: () -> Void) throws -> Void, _ changes: [() throws -> Void]
+  ) -> [any Error] {
+    let hasBegun = Locked(false)
+    return onThreads(changes.count + 1) { number in
+      guard number == 0 else {
+        #expect(eventually { hasBegun.withLock { $0 } })
+        return try changes[number - 1]()
+      }
+      try first {
+        // Called again if the change is.
+        let isFirst = hasBegun.withLock { hasBegun in
+          defer { hasBegun = true }
+          return !hasBegun
+        }
+        if isFirst { #expect(eventually { group.sharing.testOnlyWaitingCount >= changes.count }) }
+      }
+    }
+  }
+
+  private struct Stopped: Error {}
+
+  @Test func `sets that wait for another one share its commit`() throws {
+    let before = try epoch()
+    let errors = during(
+      { wait in
+        try group.writing { (edit) throws(VaultError) in
+          wait()
+          try edit.set("item 0", to: "first")
+        }
+      }, (1...5).map { number in { try group.set("item \(number)", to: "value \(number)") } })
+    #expect(errors.isEmpty)
+    #expect(try epoch() == before + 1)
+    for number in 1...5 { #expect(try store.value("item \(number)") == "value \(number)") }
+    #expect(try store.value("item 0") == "first")
+  }
+
+  @Test func `a transaction of the caller's is made once, and alone`() throws {
+    let before = try epoch()
+    let calls = Locked(0)
+    let errors = during(
+      { wait in
+        try group.transaction { edit in
+          calls.withLock { $0 += 1 }
+          edit.set("item 0", to: "value")
+          wait()
+        }
+      },
+      [
+        { try group.set("item 1", to: "value") },
+        {
+          try group.transaction { edit in
+            calls.withLock { $0 += 1 }
+            edit.set("item 2", to: "half")
+            throw Stopped()
+          }
+        },
+        { try group.set("item 3", to: "value") },
+      ])
+    #expect(errors.count == 1 && errors[0] is Stopped)
+    #expect(calls.withLock { $0 } == 2)
+    #expect(try group.items().map(\.name.description) == ["item 0", "item 1", "item 3"])
+    #expect(try (2...3).contains(epoch() - before))
+  }
+
+  @Test func `a change that fails half done undoes itself alone`() throws {
+    let errors = during(
+      { wait in
+        try group.writing { (edit) throws(VaultError) in
+          wait()
+          try edit.set("item 0", to: "first")
+        }
+      },
+      [
+        { try group.set("item 1", to: "value") },
+        {
+          try group.writing { (edit) throws(VaultError) in
+            try edit.set("item 2", to: "half")
+            throw VaultError.unexpected("half done")
+          }
+        },
+        { try group.set("item 3", to: "value") },
+      ])
+    #expect(errors.count == 1 && errors[0] as? VaultError == .unexpected("half done"))
+    #expect(try group.items().map(\.name.description) == ["item 0", "item 1", "item 3"])
+    #expect(try group.history("item 1").count == 1)
+  }
+
+  /// Makes two changes, of which the first one's first commit throws `error`.
+  private func failingCommit(_ error: VaultError) -> [any Error] {
+    let hasFailed = Locked(false)
+    func change(_ name: String, _ before: () -> Void, _ commit: (WriteTransaction) throws -> Void) throws {
+      try group.sharing.run(isRepeatable: true, beginning: { try group.file.beginWriting() }, committing: commit) {
+        before()
+        try $0.set(name, to: "value")
+      }
+    }
+    return during(
+      { wait in
+        try change("item 0", wait) { transaction in
+          let fails = hasFailed.withLock { hasFailed in
+            defer { hasFailed = true }
+            return !hasFailed
+          }
+          guard !fails else { throw error }
+          try transaction.commit()
+        }
+      }, [{ try change("item 1", {}) { try $0.commit() } }])
+  }
+
+  @Test func `if a shared commit changes nothing, each change is made again in a transaction of its own`() throws {
+    let before = try epoch()
+    #expect(failingCommit(.storage(.full)).isEmpty)
+    #expect(try group.items().map(\.name.description) == ["item 0", "item 1"])
+    #expect(try epoch() == before + 2)
+  }
+
+  @Test func `if it is open what a shared commit changed, nothing is made again`() throws {
+    let errors = failingCommit(.storage(.unconfirmed))
+    #expect(errors.map { $0 as? VaultError } == [.storage(.unconfirmed), .storage(.unconfirmed)])
+    #expect(try group.items().isEmpty)
+  }
+
+  @Test func `who waits too long for other threads' changes is told that the group is busy`() throws {
+    let sharing = SharedWriting(waiting: 20)
+    let isOver = Locked(false)
+    func change(_ body: () -> Void) throws {
+      try sharing.run(
+        isRepeatable: true, beginning: { try group.file.beginWriting() }, committing: { $0.rollback() }) { _ in body() }
+    }
+    let errors = onThreads(2) { number in
+      do {
+        try change {
+          // Whoever is first waits for the other one's error.
+          #expect(eventually { isOver.withLock { $0 } })
+        }
+      } catch {
+        isOver.withLock { $0 = true }
+        throw error
+      }
+    }
+    #expect(errors.map { $0 as? VaultError } == [.busy(group: nil)])
+  }
+}
+
+extension WriteTransaction {
+  fileprivate func set(_ name: String, to value: String) throws(VaultError) {
+    let value = NewValue(secret: try OpenedSecret(value), kind: .string)
+    _ = try set(Item.Name(name), to: value, Details(), ifVersion: nil)
+  }
+}
