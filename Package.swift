@@ -5,7 +5,7 @@ import PackageDescription
 // The manifest is the architecture: a module sees what its `dependencies:` name and nothing else.
 //
 //   vault     VaultCLI -> VaultCommands -> Vault -> GroupFile -> Sealing -> CSodium
-//                                                   GroupFile -> { CVaultSQLite, KeyedArchives }
+//                                                   GroupFile -> { CVaultSQLite, CVaultSystem, KeyedArchives }
 //                         VaultCommands -> Exchange -> KeyedArchives <- Vault
 //   exchange  VaultExchange -> ForeignStores -> { Exchange, CGcrypt, CZlib }
 //   library   VaultFoundation -> { Vault, SecureCoding }      SecureCoding -> KeyedArchives
@@ -76,7 +76,8 @@ let package = Package(
     .target(name: "SecureCoding", dependencies: ["KeyedArchives"], swiftSettings: settings),
     .target(name: "Exchange", dependencies: ["KeyedArchives"], swiftSettings: settings),
     .target(
-      name: "GroupFile", dependencies: ["Sealing", "KeyedArchives", "CVaultSQLite"], swiftSettings: settings),
+      name: "GroupFile", dependencies: ["Sealing", "KeyedArchives", "CVaultSQLite", "CVaultSystem"],
+      swiftSettings: settings),
     .target(
       name: "Vault", dependencies: ["GroupFile", "Sealing", "KeyedArchives", "CVaultSystem"], swiftSettings: settings),
     .target(

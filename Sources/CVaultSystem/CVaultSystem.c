@@ -5,6 +5,7 @@
 #include <linux/keyctl.h>
 #include <linux/magic.h>
 #include <nss.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/socket.h>
@@ -124,3 +125,14 @@ long csystem_peer_label(int socket, char *buffer, size_t capacity) {
 int csystem_lock_memory(void) { return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT); }
 
 int csystem_forbid_new_privileges(void) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
+
+int csystem_processor(void) { return sched_getcpu(); }
+
+void csystem_leave_processor(int processor) {
+  cpu_set_t all, others;
+  if (processor < 0 || sched_getcpu() != processor || sched_getaffinity(0, sizeof all, &all) != 0) return;
+  others = all;
+  CPU_CLR(processor, &others);
+  // Fails if there is no other.
+  if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof all, &all);
+}

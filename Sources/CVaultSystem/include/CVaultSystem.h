@@ -1,4 +1,4 @@
-// One-line wrappers for calls that Swift cannot import. They contain no logic.
+// Wrappers, most of one line, for calls that Swift cannot import.
 #pragma once
 #include <signal.h>
 #include <stddef.h>
@@ -61,3 +61,8 @@ long csystem_peer_label(int socket, char *buffer, size_t capacity);
 int csystem_lock_memory(void);
 /// No program that this process starts gets more privileges than it has.
 int csystem_forbid_new_privileges(void);
+
+/// The number of the processor on which this thread runs; -1 if the kernel does not say.
+int csystem_processor(void);
+/// Moves this thread to another processor if it runs on that one and may use others, all of which it may use afterwards.
+void csystem_leave_processor(int processor);

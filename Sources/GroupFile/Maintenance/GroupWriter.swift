@@ -19,6 +19,8 @@ struct GroupWriter {
   private var runOlderCount = 0
   private var writtenCount = 0
   private let lockMode: UInt32
+  /// For work on rows that this thread has read.
+  let thread = SecondThread()
 
   private static let runByteCount = 8 << 20
 
@@ -46,6 +48,8 @@ struct GroupWriter {
 
   private mutating func beginRun() throws(VaultError) {
     while try writeSome() {}
+    thread.wait()
+    thread.release(run)
     run = GroupWriter.sorted(older) + GroupWriter.sorted(current)
     runOlderCount = older.count
     writtenCount = 0
@@ -86,7 +90,7 @@ struct GroupWriter {
     run = []
     let rows = try connection.currentRows()
     defer { rows.reset() }
-    var tree = HashedTree()
+    var tree = HashedTree(thread)
     var count: UInt64 = 0
     while try rows.step() {
       tree.append(try Row(rows))
@@ -123,8 +127,10 @@ struct GroupWriter {
 /// Builds a tree over rows that this process has sealed: a second thread hashes them.
 private struct HashedTree {
   private var waiting: [Row] = []
-  private let thread = SecondThread()
+  private let thread: SecondThread
   private let done = Locked<Result<TreeBuilder, VaultError>>(.success(TreeBuilder()))
+
+  init(_ thread: SecondThread) { self.thread = thread }
 
   /// Adds the row of the next token.
   mutating func append(_ row: Row) { waiting.append(row) }

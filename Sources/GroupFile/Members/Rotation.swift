@@ -15,7 +15,7 @@ struct Rotation {
   private var takenBlobs: UInt64 = 0
   // The versions of proved items, which a second thread opens and seals while this one reads and writes.
   private var waiting: [[Row]] = []
-  private let thread = SecondThread()
+  private let thread: SecondThread
   private let done = Locked<Result<[[Row]], VaultError>>(.success([]))
 
   private static let batchCount = 256
@@ -33,7 +33,7 @@ struct Rotation {
     _ view: Snapshot, from root: Digest, into writer: inout GroupWriter, under keys: GroupKeys,
     dropping dropped: Set<Token>, _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> (root: Digest, left: LeftBehind) {
-    var rotation = Rotation(view: view, keys: keys, dropped: dropped)
+    var rotation = Rotation(view: view, keys: keys, dropped: dropped, thread: writer.thread)
     let nodeCount = try rotation.proveRows(below: root, into: &writer, progress)
     let newRoot = try writer.finish(progress)
     try rotation.countUnsigned(nodeCount, versions: writer.versionRowCount)

@@ -264,7 +264,8 @@ struct TreeWalk {
     while leaf.isEmpty {
       guard let (digest, place) = pending.popLast() else { return nil }
       if digest != TreeNode.emptyRoot { nodeCount += 1 }
-      switch try view.load(digest, place) {
+      // A walk visits each leaf once, and there are ten times as many of them as branches.
+      switch try view.load(digest, place, keepsLeaf: false) {
       case .leaf(let entries): leaf = entries[...]
       case .branch(let bitmap, let children):
         for nibble in (0..<16).reversed() {

@@ -1,5 +1,7 @@
+internal import CVaultSystem
 internal import Glibc
 import Sealing
+import Synchronization
 
 /// A row to be written, with everything that is known before it is sealed.
 final class RowDraft: Sendable {
@@ -51,6 +53,7 @@ final class SealedDraft: Sendable {
 struct SealingQueue {
   private let keys: GroupKeys
   private var waiting: [RowDraft] = []
+  private var waitingByteCount = 0
   private var done: [SealedDraft] = []
   private var doneByteCount = 0
   /// The tokens of the rows that are held, once they have not come in rising order.
@@ -64,8 +67,9 @@ struct SealingQueue {
 
   /// The number of rows that are written at once before any are collected.
   private static let atOnceLimit = 16
-  /// The number of rows sealed in one job; twice as many values may be open in guarded memory.
-  private static let batchCount = 64
+  /// The limits of one job: its rows, and the bytes of their values. Twice as many may be open in guarded memory.
+  private static let batchCount = 256
+  private static let batchByteLimit = 1 << 20
   /// The limits of collected rows: their number and their bytes.
   private static let doneLimit = 16_384
   private static let doneByteLimit = 16 << 20
@@ -89,13 +93,16 @@ struct SealingQueue {
       return [try draft.sealed(by: keys)]
     }
     waiting.append(draft)
+    waitingByteCount += draft.secret?.count ?? 0
     if !rises { tokens.insert(draft.token) }
     highest = max(highest ?? draft.token, draft.token)
-    // A large value needs much time and memory for sealing.
-    guard waiting.count == SealingQueue.batchCount || (draft.secret?.count ?? 0) > 65_536 else { return [] }
+    guard waiting.count == SealingQueue.batchCount || waitingByteCount >= SealingQueue.batchByteLimit else { return [] }
     try finishJob()
     begin()
-    guard done.count >= SealingQueue.doneLimit || doneByteCount >= SealingQueue.doneByteLimit else { return [] }
+    // Rows in rising order are written at once, while the second thread seals the next ones.
+    guard rises || done.count >= SealingQueue.doneLimit || doneByteCount >= SealingQueue.doneByteLimit else {
+      return []
+    }
     if !rises { for sealed in done { tokens.remove(sealed.row.token) } }
     return takeDone()
   }
@@ -105,7 +112,7 @@ struct SealingQueue {
     guard highest != nil else { return [] }
     try finishJob()
     for draft in waiting { done.append(try draft.sealed(by: keys)) }
-    waiting = []
+    (waiting, waitingByteCount) = ([], 0)
     tokens = []
     highest = nil
     return takeDone()
@@ -116,7 +123,9 @@ struct SealingQueue {
       done = []
       doneByteCount = 0
     }
-    return done.sorted { $0.row.token < $1.row.token }
+    let rows = done.sorted { $0.row.token < $1.row.token }
+    thread?.release(rows)
+    return rows
   }
 
   private mutating func begin() {
@@ -133,7 +142,7 @@ struct SealingQueue {
       }
       sealed.withLock { $0 = result }
     }
-    waiting = []
+    (waiting, waitingByteCount) = ([], 0)
     waiting.reserveCapacity(SealingQueue.batchCount)
   }
 
@@ -190,6 +199,9 @@ package struct TokenQueue {
 /// A second thread for work on data that the caller has already read: sealing and opening rows.
 ///
 /// It does one job at a time, and ends with this value. If the system cannot start a thread, the caller does the work.
+///
+/// What one thread has allocated and another one frees makes both wait for the allocator's lock. So the caller releases
+/// what a job has captured, when it waits for the job, and the second thread what is passed to `release(_:)`.
 @safe package final class SecondThread: Sendable {
   private let bench = Bench()
 
@@ -202,6 +214,9 @@ package struct TokenQueue {
     if !bench.offer(job) { job() }
   }
 
+  /// Has `value`, which a job has made, released before the next job. The caller must have waited for the previous one.
+  package func release<Value: Sendable>(_ value: Value) { bench.unneeded = { _ = value } }
+
   /// Whether a job is not finished yet.
   package var isBusy: Bool { bench.isBusy }
 
@@ -213,6 +228,10 @@ package struct TokenQueue {
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var job: (@Sendable () -> Void)?
+    /// Keeps what the second thread is to release.
+    var unneeded: (@Sendable () -> Void)?
+    /// Whether `job` is not finished yet. Changed only with the mutex.
+    private let hasJob = Atomic(false)
     private var isStarted = false
     private var isEnded = false
 
@@ -228,44 +247,58 @@ package struct TokenQueue {
       unsafe mutex.deallocate()
     }
 
+    var isBusy: Bool { hasJob.load(ordering: .acquiring) }
+
     func offer(_ new: @escaping @Sendable () -> Void) -> Bool {
-      if !isStarted { isStarted = DetachedThread.start { self.run() } }
+      if !isStarted {
+        // Some kernels begin a thread where its starter is busy, and move it 5 to 20 ms later: many jobs are done by then.
+        let processor = csystem_processor()
+        isStarted = DetachedThread.start {
+          csystem_leave_processor(processor)
+          self.run()
+        }
+      }
       guard isStarted else { return false }
-      locked { job = new }
+      job = new
+      change { hasJob.store(true, ordering: .releasing) }
       return true
     }
 
     func wait() {
-      unsafe pthread_mutex_lock(mutex)
-      while job != nil { unsafe pthread_cond_wait(changed, mutex) }
-      unsafe pthread_mutex_unlock(mutex)
+      watch(whileBusy: true)
+      locked { while isBusy { unsafe pthread_cond_wait(changed, mutex) } }
+      job = nil
     }
 
-    var isBusy: Bool {
-      unsafe pthread_mutex_lock(mutex)
-      defer { unsafe pthread_mutex_unlock(mutex) }
-      return job != nil
-    }
-
-    func end() { locked { isEnded = true } }
-
-    private func locked(_ change: () -> Void) {
-      unsafe pthread_mutex_lock(mutex)
-      change()
-      unsafe pthread_cond_broadcast(changed)
-      unsafe pthread_mutex_unlock(mutex)
-    }
+    func end() { change { isEnded = true } }
 
     private func run() {
       while true {
-        unsafe pthread_mutex_lock(mutex)
-        while job == nil, !isEnded { unsafe pthread_cond_wait(changed, mutex) }
-        let next = job
-        unsafe pthread_mutex_unlock(mutex)
-        guard let next else { return }
-        next()
-        locked { job = nil }
+        watch(whileBusy: false)
+        locked { while !isBusy, !isEnded { unsafe pthread_cond_wait(changed, mutex) } }
+        guard isBusy else { return }
+        unneeded = nil
+        job?()
+        change { hasJob.store(false, ordering: .releasing) }
       }
+    }
+
+    /// Looks for a while before the thread sleeps: sleeping and being woken take as long as some twenty rows.
+    private func watch(whileBusy: Bool) {
+      var looks = 0
+      while isBusy == whileBusy, looks < 5_000 { looks += 1 }
+    }
+
+    private func change(_ change: () -> Void) {
+      locked(change)
+      // At most one of the two threads waits. After unlocking, so that it does not wake up just to wait for the mutex.
+      unsafe pthread_cond_signal(changed)
+    }
+
+    private func locked(_ body: () -> Void) {
+      unsafe pthread_mutex_lock(mutex)
+      body()
+      unsafe pthread_mutex_unlock(mutex)
     }
   }
 }

@@ -26,7 +26,9 @@ package final class Snapshot {
   }
 
   /// The node with `digest`, which the caller took from a proved parent or from the signed root.
-  func load(_ digest: Digest, _ place: TreePlace) throws(VaultError) -> TreeNode {
+  ///
+  /// - Parameter keepsLeaf: whether a leaf is kept for later searches.
+  func load(_ digest: Digest, _ place: TreePlace, keepsLeaf: Bool = true) throws(VaultError) -> TreeNode {
     if let node = cache.node(digest) { return node }
     // An empty group has no stored node.
     if digest == TreeNode.emptyRoot, place.depth == 0 { return .leaf([]) }
@@ -36,6 +38,7 @@ package final class Snapshot {
       return try unsafe TreeNode(parsing: body, at: place)
     }
     guard case .some(.some(let proved)) = node else { throw .damaged(.tree, "a node does not match its parent") }
+    if !keepsLeaf, case .leaf = proved { return proved }
     cache.keep(proved, digest)
     return proved
   }

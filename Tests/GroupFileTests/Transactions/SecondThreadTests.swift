@@ -1,0 +1,58 @@
+import Glibc
+import Sealing
+import TestSupport
+import Testing
+
+@testable import GroupFile
+
+struct SecondThreadTests {
+  /// Notes which thread releases it.
+  private final class Witness: Sendable {
+    private let releaser: Locked<pthread_t?>
+
+    init(_ releaser: Locked<pthread_t?>) { self.releaser = releaser }
+
+    deinit { releaser.withLock { $0 = pthread_self() } }
+  }
+
+  @Test func `jobs run one after the other on a thread of their own, and the caller sees what they did`() {
+    let thread = SecondThread()
+    let threads = Locked<[pthread_t]>([])
+    for number in 1...1_000 {
+      thread.begin { threads.withLock { $0.append(pthread_self()) } }
+      thread.wait()
+      #expect(!thread.isBusy && threads.withLock { $0.count } == number)
+    }
+    #expect(threads.withLock { threads in threads.allSatisfy { pthread_equal($0, threads[0]) != 0 } })
+    #expect(threads.withLock { pthread_equal($0[0], pthread_self()) == 0 })
+  }
+
+  @Test func `what a job has captured is released by the caller`() {
+    let (thread, releaser) = (SecondThread(), Locked<pthread_t?>(nil))
+    // The closure has the only reference.
+    func job(_ witness: Witness) -> @Sendable () -> Void { { withExtendedLifetime(witness) {} } }
+    thread.begin(job(Witness(releaser)))
+    thread.wait()
+    #expect(releaser.withLock { $0.map { pthread_equal($0, pthread_self()) != 0 } } == true)
+  }
+
+  @Test func `what is not needed any more is released by the second thread before its next job`() {
+    let (thread, releaser) = (SecondThread(), Locked<pthread_t?>(nil))
+    thread.begin {}
+    thread.wait()
+    thread.release(Witness(releaser))
+    #expect(releaser.withLock { $0 } == nil)
+    thread.begin { #expect(releaser.withLock { $0.map { pthread_equal($0, pthread_self()) != 0 } } == true) }
+    thread.wait()
+    #expect(releaser.withLock { $0 } != nil)
+  }
+
+  @Test func `a job begun last is done even if its thread is given up`() {
+    let done = Locked(false)
+    do {
+      let thread = SecondThread()
+      thread.begin { done.withLock { $0 = true } }
+    }
+    #expect(eventually { done.withLock { $0 } })
+  }
+}
