@@ -4,7 +4,8 @@ internal import Sealing
 /// One encrypted file of items that the same members share.
 ///
 /// Safe from any number of threads and processes. Every answer, absence included, is verified against the signed
-/// state of the group. If a call throws, the store is unchanged. A call waits ten seconds at most for file locks.
+/// state of the group. If a call throws, the store is unchanged, unless the error says that this is not known. A call waits
+/// ten seconds at most for file locks.
 ///
 /// Any call throws ``VaultError/damaged(group:level:detail:)``, ``VaultError/rolledBack(group:found:known:reason:)``,
 /// ``VaultError/newerFormat(read:write:)``, ``VaultError/denied(_:)``, ``VaultError/busy(group:)`` and

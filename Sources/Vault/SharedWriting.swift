@@ -39,8 +39,8 @@ final class SharedWriting: Sendable {
   ///   - body: makes the change. Called again in another transaction if the first one was abandoned.
   /// - Throws: `busy` if the changes of other threads take ten seconds; the errors of `begin`, `commit` and `body`.
   func run<Result>(
-    isRepeatable: Bool, beginning begin: () throws -> WriteTransaction, committing commit: (WriteTransaction) throws -> Void,
-    _ body: (WriteTransaction) throws -> Result
+    isRepeatable: Bool, beginning begin: () throws -> WriteTransaction,
+    committing commit: (WriteTransaction) throws -> Void, _ body: (WriteTransaction) throws -> Result
   ) throws -> Result {
     let thread = pthread_self()
     let waiter = Waiter(isRepeatable: isRepeatable)
@@ -60,7 +60,7 @@ final class SharedWriting: Sendable {
     }
     let result = make(body, in: transaction)
     waiter.isClean.give(result.isClean)
-    if result.isClean, case .failure(let error) = result.outcome { throw error }
+    // A failure, too, may be due to changes that are committed only now.
     switch waiter.ending.take() {
     case .committed: return try result.outcome.get()
     case .failed(let error): throw error
@@ -101,7 +101,7 @@ final class SharedWriting: Sendable {
     }
     do { try commit(transaction) } catch {
       // What the network or the disk left open must not be made twice.
-      let isOpen = isPublished || error as? VaultError == .storage(.unconfirmed)
+      let isOpen = transaction.hasBegunPublishing || error as? VaultError == .storage(.unconfirmed)
       transaction.rollback()
       for other in joined { other.ending.give(isOpen ? .failed(error) : .begunAgain) }
       guard !isOpen, !joined.isEmpty else { throw error }
@@ -190,7 +190,13 @@ private final class Handed<Value>: Sendable {
   }
 
   /// Takes the value, or returns `nil` if `deadline` passes without it.
-  func take(until deadline: Deadline) -> Value? { given.take(until: deadline) ? value.withLock { $0 } : nil }
+  func take(until deadline: Deadline) -> Value? {
+    guard given.take(until: deadline) else { return nil }
+    return value.withLock { value in
+      defer { value = nil }
+      return value
+    }
+  }
 
   func take() -> Value {
     while true {

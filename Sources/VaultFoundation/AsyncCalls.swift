@@ -161,15 +161,16 @@ extension AccessGroup {
   public func transaction<Result: Sendable>(
     _ body: @Sendable (Edit) throws -> Result
   ) async throws -> Result {
-    try await writes.run { try transaction(body) }
+    try await transactions.run { try transaction(body) }
   }
 }
 
 extension AccessGroup {
-  /// Changes that wait at the same time share a commit, each on a thread of its own. Reads have their own thread, because
-  /// a writer may wait for other processes.
+  /// Changes of single items that wait at the same time share a commit, each on a thread of its own. Transactions exclude
+  /// each other, so one thread is enough for them. Reads have their own thread, because a writer may wait for other processes.
   private final class Queues: Sendable {
     let reads = CallQueue()
+    let transactions = CallQueue()
     private let writes = (0..<8).map { _ in CallQueue() }
     private let turn = Atomic<UInt>(0)
 
@@ -179,6 +180,7 @@ extension AccessGroup {
   }
 
   private var reads: CallQueue { asyncQueues(made: Queues.init).reads }
+  private var transactions: CallQueue { asyncQueues(made: Queues.init).transactions }
   private var writes: CallQueue { asyncQueues(made: Queues.init).nextWrites }
 }
 

@@ -84,9 +84,11 @@ struct SharedWritingTests {
   }
 
   @Test func `a change that fails half done undoes itself alone`() throws {
+    let calls = Locked(0)
     let errors = during(
       { wait in
         try group.writing { (edit) throws(VaultError) in
+          calls.withLock { $0 += 1 }
           wait()
           try edit.set("item 0", to: "first")
         }
@@ -104,20 +106,70 @@ struct SharedWritingTests {
     #expect(errors.count == 1 && errors[0] as? VaultError == .unexpected("half done"))
     #expect(try group.items().map(\.name.description) == ["item 0", "item 1", "item 3"])
     #expect(try group.history("item 1").count == 1)
+    // The first one had been joined, so it was made again.
+    #expect(calls.withLock { $0 } == 2)
+  }
+
+  @Test func `an error about a row that was held reaches only the thread that set it`() throws {
+    // More rows than are written at once, so that those after them are sealed later.
+    let changes = (1...30).map { number in
+      {
+        var details = Details()
+        if number.isMultiple(of: 7) {
+          details.attributes = Dictionary(uniqueKeysWithValues: (0...64).map { ("key \($0)", "value") })
+        }
+        do {
+          try group.set("item \(number)", to: "value", details)
+        } catch {
+          throw number.isMultiple(of: 7) ? error : VaultError.unexpected("an error of another thread's")
+        }
+      }
+    }
+    let errors = during(
+      { wait in
+        try group.writing { (edit) throws(VaultError) in
+          wait()
+          try edit.set("item 0", to: "first")
+        }
+      }, changes)
+    #expect(errors.count == 4 && errors.allSatisfy { $0 as? VaultError == .overLimit("64 attributes") }, "\(errors)")
+    #expect(try group.items().count == 27)
+  }
+
+  @Test func `a removal of what never existed is refused, and the others share their commit`() throws {
+    let before = try epoch()
+    let errors = during(
+      { wait in
+        try group.writing { (edit) throws(VaultError) in
+          wait()
+          try edit.set("item 0", to: "first")
+        }
+      },
+      [
+        { try group.set("item 1", to: "value") }, { try group.destroy("nothing") }, { try group.remove("nothing") },
+        { try group.set("item 2", to: "value") },
+      ])
+    #expect(errors.count == 2 && errors.allSatisfy { $0 as? VaultError == .notFound(.item) })
+    #expect(try epoch() == before + 1)
   }
 
   /// Makes two changes, of which the first one's first commit throws `error`.
-  private func failingCommit(_ error: VaultError) -> [any Error] {
+  private func failingCommit(
+    _ error: VaultError, _ second: ((WriteTransaction) throws -> Void)? = nil
+  ) -> [any Error] {
     let hasFailed = Locked(false)
-    func change(_ name: String, _ before: () -> Void, _ commit: (WriteTransaction) throws -> Void) throws {
-      try group.sharing.run(isRepeatable: true, beginning: { try group.file.beginWriting() }, committing: commit) {
-        before()
-        try $0.set(name, to: "value")
-      }
+    func change(
+      _ body: (WriteTransaction) throws -> Void, _ commit: (WriteTransaction) throws -> Void
+    ) throws {
+      try group.sharing.run(
+        isRepeatable: true, beginning: { try group.file.beginWriting() }, committing: commit, body)
     }
     return during(
       { wait in
-        try change("item 0", wait) { transaction in
+        try change {
+          wait()
+          try $0.set("item 0", to: "value")
+        } _: { transaction in
           let fails = hasFailed.withLock { hasFailed in
             defer { hasFailed = true }
             return !hasFailed
@@ -125,7 +177,7 @@ struct SharedWritingTests {
           guard !fails else { throw error }
           try transaction.commit()
         }
-      }, [{ try change("item 1", {}) { try $0.commit() } }])
+      }, [{ try change(second ?? { try $0.set("item 1", to: "value") }) { try $0.commit() } }])
   }
 
   @Test func `if a shared commit changes nothing, each change is made again in a transaction of its own`() throws {
@@ -133,6 +185,13 @@ struct SharedWritingTests {
     #expect(failingCommit(.storage(.full)).isEmpty)
     #expect(try group.items().map(\.name.description) == ["item 0", "item 1"])
     #expect(try epoch() == before + 2)
+  }
+
+  @Test func `a conflict with a change that was not made after all is no conflict`() throws {
+    let errors = failingCommit(.storage(.unconfirmed)) {
+      guard try $0.stored("item 0") == nil else { throw VaultError.conflict(expected: 0, present: 1) }
+    }
+    #expect(errors.map { $0 as? VaultError } == [.storage(.unconfirmed), .storage(.unconfirmed)])
   }
 
   @Test func `if it is open what a shared commit changed, nothing is made again`() throws {
@@ -146,7 +205,8 @@ struct SharedWritingTests {
     let isOver = Locked(false)
     func change(_ body: () -> Void) throws {
       try sharing.run(
-        isRepeatable: true, beginning: { try group.file.beginWriting() }, committing: { $0.rollback() }) { _ in body() }
+        isRepeatable: true, beginning: { try group.file.beginWriting() }, committing: { $0.rollback() }, { _ in body() }
+      )
     }
     let errors = onThreads(2) { number in
       do {

@@ -25,6 +25,8 @@ internal import Glibc
   let isFrozen: Bool
   private var isReused = false
   private var awaitsSnapshot = false
+  /// Whether a change was begun, and neither committed nor rolled back here.
+  private var hasBegunChange = false
   /// The log and index that SQLite opened; `nil` as long as they are not known.
   var companions: Companions?
 
@@ -151,6 +153,7 @@ internal import Glibc
   /// - Throws: `damaged` if the tables are not those of the format.
   package func statement(_ sql: StaticString) throws(VaultError) -> Statement {
     if awaitsSnapshot { try takeSnapshot() }
+    guard !wasAbandoned else { throw .storage(.inputOutput) }
     // The text of a literal never moves, so its address identifies it.
     let key = unsafe UInt(bitPattern: sql.utf8Start)
     for kept in statements where kept.key == key { return kept.statement }
@@ -172,7 +175,10 @@ internal import Glibc
     guard !handle.isForked else { throw .storage(.forked) }
     awaitsSnapshot = beginning == .readingLater && verified.isCurrent(for: self)
     if awaitsSnapshot { return }
-    if beginning == .immediate { try statement("BEGIN IMMEDIATE").run() }
+    if beginning == .immediate {
+      try statement("BEGIN IMMEDIATE").run()
+      hasBegunChange = true
+    }
     do throws(VaultError) { try verified.check(self) } catch {
       rollback()
       throw error
@@ -194,8 +200,10 @@ internal import Glibc
   package func commit() throws(VaultError) {
     do throws(VaultError) {
       endStatements()
+      guard !wasAbandoned else { throw .storage(.inputOutput) }
       if isWriting, try hasMoved() { throw .storage(.replaced) }
       if isChanging { try statement("COMMIT").run() }
+      hasBegunChange = false
     } catch {
       rollback()
       throw error
@@ -206,6 +214,7 @@ internal import Glibc
   package func rollback() {
     guard !handle.isForked, !handle.isClosed else { return }
     endStatements()
+    hasBegunChange = false
     if isChanging { try? statement("ROLLBACK").run() }
   }
 
@@ -213,6 +222,10 @@ internal import Glibc
   package var isInTransaction: Bool { unsafe sqlite3_txn_state(handle.database, "main") != SQLITE_TXN_NONE }
 
   private var isChanging: Bool { unsafe sqlite3_get_autocommit(handle.database) == 0 }
+
+  /// Whether SQLite has ended the open change by itself, as it does when the disk fails, even for a read. Each statement
+  /// that followed would be a change of its own.
+  private var wasAbandoned: Bool { hasBegunChange && !isChanging }
 
   private var isWriting: Bool { unsafe sqlite3_txn_state(handle.database, "main") == SQLITE_TXN_WRITE }
 

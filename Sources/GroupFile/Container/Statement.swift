@@ -312,8 +312,8 @@ enum ResultCode {
 
   private static func inputOutputError(_ code: Int32, systemError: Int32) -> VaultError {
     if code == noMemoryForIO { return .storage(.memory) }
-    // The file lacks a page that it should have: it was truncated.
     if code == syncFailed || code == folderSyncFailed { return .storage(.unconfirmed) }
+    // The file lacks a page that it should have: it was truncated.
     if code == shortRead { return .damaged(.container, "the file is truncated") }
     return systemError == 0 ? .storage(.inputOutput) : error(errno: systemError)
   }

@@ -19,7 +19,6 @@ struct GroupWriter {
   private var runOlderCount = 0
   private var writtenCount = 0
   private let lockMode: UInt32
-  /// For work on rows that this thread has read.
   let thread = SecondThread()
 
   private static let runByteCount = 8 << 20
@@ -48,16 +47,14 @@ struct GroupWriter {
 
   private mutating func beginRun() throws(VaultError) {
     while try writeSome() {}
-    thread.wait()
     thread.release(run)
     run = GroupWriter.sorted(older) + GroupWriter.sorted(current)
     runOlderCount = older.count
-    writtenCount = 0
+    (writtenCount, byteCount) = (0, 0)
     itemCount += UInt64(current.count)
     versionRowCount += UInt64(older.count)
     older.removeAll(keepingCapacity: true)
     current.removeAll(keepingCapacity: true)
-    byteCount = 0
   }
 
   private static func sorted(_ rows: [Row]) -> [Row] {
@@ -90,7 +87,7 @@ struct GroupWriter {
     run = []
     let rows = try connection.currentRows()
     defer { rows.reset() }
-    var tree = HashedTree(thread)
+    var tree = HashedTree(thread: thread)
     var count: UInt64 = 0
     while try rows.step() {
       tree.append(try Row(rows))
@@ -126,11 +123,9 @@ struct GroupWriter {
 
 /// Builds a tree over rows that this process has sealed: a second thread hashes them.
 private struct HashedTree {
-  private var waiting: [Row] = []
-  private let thread: SecondThread
+  fileprivate var waiting: [Row] = []
+  let thread: SecondThread
   private let done = Locked<Result<TreeBuilder, VaultError>>(.success(TreeBuilder()))
-
-  init(_ thread: SecondThread) { self.thread = thread }
 
   /// Adds the row of the next token.
   mutating func append(_ row: Row) { waiting.append(row) }

@@ -32,7 +32,7 @@ final class RowDraft: Sendable {
   }
 }
 
-/// A sealed row to be written; its value is no longer in memory.
+/// A sealed row to be written.
 final class SealedDraft: Sendable {
   /// The proved row that this one replaces.
   let old: Row?
@@ -56,6 +56,8 @@ struct SealingQueue {
   private var waitingByteCount = 0
   private var done: [SealedDraft] = []
   private var doneByteCount = 0
+  /// The rows that were returned last. The second thread frees them, because it has allocated them.
+  private var written: [SealedDraft] = []
   /// The tokens of the rows that are held, once they have not come in rising order.
   private var tokens: Set<Token> = []
   private var rises = true
@@ -98,13 +100,16 @@ struct SealingQueue {
     highest = max(highest ?? draft.token, draft.token)
     guard waiting.count == SealingQueue.batchCount || waitingByteCount >= SealingQueue.batchByteLimit else { return [] }
     try finishJob()
-    begin()
+    defer { begin() }
     // Rows in rising order are written at once, while the second thread seals the next ones.
     guard rises || done.count >= SealingQueue.doneLimit || doneByteCount >= SealingQueue.doneByteLimit else {
       return []
     }
     if !rises { for sealed in done { tokens.remove(sealed.row.token) } }
-    return takeDone()
+    let rows = takeDone()
+    thread?.release(written)
+    written = rows
+    return rows
   }
 
   /// Returns the remaining rows, sealed.
@@ -118,14 +123,18 @@ struct SealingQueue {
     return takeDone()
   }
 
+  /// Drops the rows that are held, with their open values. The queue is not used any more.
+  mutating func discard() {
+    (waiting, done, written) = ([], [], [])
+    thread = nil
+  }
+
   private mutating func takeDone() -> [SealedDraft] {
     defer {
       done = []
       doneByteCount = 0
     }
-    let rows = done.sorted { $0.row.token < $1.row.token }
-    thread?.release(rows)
-    return rows
+    return done.sorted { $0.row.token < $1.row.token }
   }
 
   private mutating func begin() {
@@ -214,8 +223,11 @@ package struct TokenQueue {
     if !bench.offer(job) { job() }
   }
 
-  /// Has `value`, which a job has made, released before the next job. The caller must have waited for the previous one.
-  package func release<Value: Sendable>(_ value: Value) { bench.unneeded = { _ = value } }
+  /// Waits for the job that was begun last, and has `value`, which a job has made, released before the next one.
+  package func release<Value: Sendable>(_ value: Value) {
+    bench.wait()
+    bench.unneeded = { _ = value }
+  }
 
   /// Whether a job is not finished yet.
   package var isBusy: Bool { bench.isBusy }

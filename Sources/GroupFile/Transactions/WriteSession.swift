@@ -9,6 +9,8 @@ final class WriteSession {
   private var isCommitted = false
   private var isReplaced = false
   private var isPublished = false
+  /// Whether other hosts may know of the state that the session makes.
+  private(set) var hasBegunPublishing = false
   /// Whether the write-ahead log must be emptied, because it holds bytes that were freed.
   var frees = false
   /// Whether free pages are returned to the file system when the session ends.
@@ -37,7 +39,9 @@ final class WriteSession {
   /// - Throws: as `CommitPublishing`; nothing is changed then, except that `outcomeUnknown` leaves this unknown.
   func publish(_ state: VerifiedState, after old: VerifiedState) throws(VaultError) {
     guard let publishing else { return }
-    try publishing.publisher.publishOnce(GroupCommit(from: old, to: state, publishing.draft, connection))
+    let commit = try GroupCommit(from: old, to: state, publishing.draft, connection)
+    hasBegunPublishing = true
+    try publishing.publisher.publishOnce(commit)
     isPublished = true
   }
 

@@ -18,7 +18,7 @@ package final class WriteTransaction: ItemReading {
   private(set) var itemCount: UInt64
   private(set) var versionRowCount: UInt64
   private var isChanged = false
-  /// How many changes were begun.
+  /// How many changes were begun; also counts failed attempts to write rows that were held.
   package private(set) var changeCount = 0
   /// The mark of the request that the present changes are made for.
   private var mark: UInt64?
@@ -120,6 +120,7 @@ package final class WriteTransaction: ItemReading {
     } catch {
       // Collected rows of earlier calls may be lost with this one, so the transaction must not be committed.
       failure = failure ?? error
+      changeCount += 1
       throw error
     }
   }
@@ -143,10 +144,10 @@ package final class WriteTransaction: ItemReading {
   package func destroy(_ name: String) throws(VaultError) {
     let token = view.state.keys.token(of: name)
     guard try answered(at: token) == nil else { return }
-    changeCount += 1
     guard let item = try stored(name) else { throw .notFound(.item) }
     let old = item.row
     guard old.version + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 versions") }
+    changeCount += 1
     let version = old.version + 1
     let attributes = Attributes(name: name, created: item.attributes.created, changed: time, valueKind: 0)
     let nonce = Nonce()
@@ -219,7 +220,8 @@ package final class WriteTransaction: ItemReading {
 
   /// Signs the new state, makes it durable, raises the witness and admits the next writer.
   ///
-  /// - Throws: an error after which nothing is changed.
+  /// - Throws: an error after which nothing is changed; only `unconfirmed`, and `outcomeUnknown` of a published group, leave
+  ///   this open.
   package func commit() throws(VaultError) {
     if let failure { throw failure }
     try write { (queue) throws(VaultError) in try queue.finish() }
@@ -247,8 +249,14 @@ package final class WriteTransaction: ItemReading {
     session.end(state)
   }
 
+  /// Whether other hosts may know of the state that this transaction makes.
+  package var hasBegunPublishing: Bool { session.hasBegunPublishing }
+
   /// Ends the transaction without changes and admits the next writer.
-  package func rollback() { session.end() }
+  package func rollback() {
+    session.end()
+    queue.discard()
+  }
 
   /// Moves the group's folder, which the store knows as `entry`, to `path` while no other writer can be active; the
   /// transaction is over.

@@ -42,9 +42,13 @@ struct SecondThreadTests {
     thread.wait()
     thread.release(Witness(releaser))
     #expect(releaser.withLock { $0 } == nil)
-    thread.begin { #expect(releaser.withLock { $0.map { pthread_equal($0, pthread_self()) != 0 } } == true) }
+    let isReleasedThere = Locked(false)
+    thread.begin {
+      let releaser = releaser.withLock { $0 }
+      isReleasedThere.withLock { $0 = releaser.map { pthread_equal($0, pthread_self()) != 0 } ?? false }
+    }
     thread.wait()
-    #expect(releaser.withLock { $0 } != nil)
+    #expect(isReleasedThere.withLock { $0 })
   }
 
   @Test func `a job begun last is done even if its thread is given up`() {

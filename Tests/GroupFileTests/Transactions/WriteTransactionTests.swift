@@ -35,6 +35,33 @@ struct WriteTransactionTests {
     #expect(try file.verify().items == 1_000)
   }
 
+  // SQLite rolls a whole change back when the disk fails, even for a read, and then each statement would stand alone.
+  @Test func `a change that SQLite has ended by itself is not continued row by row`() throws {
+    let group = try GroupFixture()
+    try group.set(["one": "1", "two": "2"])
+    let file = try group.open()
+    let transaction = try file.beginWriting()
+    try transaction.put("one", "new")
+    try transaction.view.connection.statement("ROLLBACK").run()
+    #expect(throws: VaultError.storage(.inputOutput)) {
+      try transaction.put("two", "new")
+    }
+    #expect(throws: VaultError.storage(.inputOutput)) { try transaction.commit() }
+    transaction.rollback()
+    #expect(try group.value("one") == "1" && group.value("two") == "2")
+    #expect(try group.open().verify().items == 2)
+    // The next change is made as always.
+    try group.set(["one": "3"])
+    #expect(try group.value("one") == "3")
+  }
+
+  @Test func `a commit fails if SQLite has ended the change by itself`() throws {
+    let group = try GroupFixture()
+    let transaction = try group.open().beginWriting()
+    try transaction.view.connection.statement("ROLLBACK").run()
+    #expect(throws: VaultError.storage(.inputOutput)) { try transaction.view.connection.commit() }
+  }
+
   @Test func `a large value is stored outside its row`() throws {
     let group = try GroupFixture()
     let large = String(repeating: "0123456789abcdef", count: 65_536)
