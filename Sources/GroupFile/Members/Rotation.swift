@@ -60,7 +60,7 @@ struct Rotation {
       if count % 1_024 == 0 { progress(.sealed(count)) }
     }
     try finishBatch(into: &writer)
-    try sealHere(into: &writer)
+    try sealHere(waiting.count, into: &writer)
     while try rows.step() { noteUnsigned(rows) }
     return tree.nodeCount
   }
@@ -108,9 +108,10 @@ struct Rotation {
     }
     waiting.append(versions)
     guard waiting.count == Rotation.batchCount else { return }
-    // While the other thread seals, this one writes, and if there is nothing to write, it seals as well.
+    // While the other thread seals, this one writes, and if there is nothing to write, it seals some as well: few, so that
+    // the other one never waits long for the rest.
     while thread.isBusy, try writer.writeSome() {}
-    if thread.isBusy { return try sealHere(into: &writer) }
+    if thread.isBusy { return try sealHere(32, into: &writer) }
     try finishBatch(into: &writer)
     thread.begin { [waiting, keys, done, state = view.state] in
       let result = Result { () throws(VaultError) in try Rotation.sealed(waiting, of: state, with: keys) }
@@ -120,9 +121,10 @@ struct Rotation {
     waiting.reserveCapacity(Rotation.batchCount)
   }
 
-  private mutating func sealHere(into writer: inout GroupWriter) throws(VaultError) {
-    for versions in try Rotation.sealed(waiting, of: view.state, with: keys) { try writer.add(versions) }
-    waiting.removeAll(keepingCapacity: true)
+  private mutating func sealHere(_ count: Int, into writer: inout GroupWriter) throws(VaultError) {
+    let items = Array(waiting.suffix(count))
+    waiting.removeLast(items.count)
+    for versions in try Rotation.sealed(items, of: view.state, with: keys) { try writer.add(versions) }
   }
 
   private mutating func finishBatch(into writer: inout GroupWriter) throws(VaultError) {
