@@ -131,7 +131,8 @@ extension AccessGroup {
   /// Makes all changes of `body` in one transaction, signed and synced once; other writers wait until it ends.
   ///
   /// In a published group, transactions of several threads share a commit, and `body` is called again if another host was
-  /// faster or another thread's change failed half done. There it must not wait for changes of other threads.
+  /// faster, another thread's change failed half done, or the commit failed before it was sent. There it must not wait for
+  /// changes of other threads.
   ///
   /// - Returns: what `body` returns.
   /// - Throws: what `body` throws, or the ``VaultError`` of the first change that failed; the group is unchanged then.

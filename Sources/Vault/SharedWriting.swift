@@ -7,8 +7,9 @@ internal import Sealing
 /// A commit waits for the disk, and in a published group for the network. Other threads wait meanwhile. Then the first of
 /// them begins the next transaction. Each of the others makes its change in it, in turn and on its own thread, and all
 /// changes are committed at once. A change that fails does not affect the others: if it has already written something,
-/// or if the commit fails and has certainly changed nothing, all of them start again, each in its own transaction. So a
-/// change that must not be made twice shares a commit only in a published group, where each may be repeated anyway.
+/// or if the commit fails before anything was sent or may be durable, all of them start again, each in its own
+/// transaction. So a change that must not be made twice shares a commit only in a published group, where each may be
+/// repeated anyway.
 final class SharedWriting: Sendable {
   private struct State {
     /// Whether a thread has a transaction, or is about to begin one.
@@ -63,7 +64,11 @@ final class SharedWriting: Sendable {
     // A failure, too, may be due to changes that are committed only now.
     switch waiter.ending.take() {
     case .committed: return try result.outcome.get()
-    case .failed(let error): throw error
+    case .failed(let error):
+      guard case .failure = result.outcome else { throw error }
+      if case .unordered(_, .overtaken)? = error as? VaultError { throw error }
+      // It has no part in the commit that failed.
+      return try SharedWriting.alone(begin, commit, body)
     case .begunAgain: return try SharedWriting.alone(begin, commit, body)
     }
   }
@@ -100,11 +105,11 @@ final class SharedWriting: Sendable {
       joined.append(waiter)
     }
     do { try commit(transaction) } catch {
-      // What the network or the disk left open must not be made twice.
-      let isOpen = transaction.hasBegunPublishing || error as? VaultError == .storage(.unconfirmed)
+      // Nothing is made twice by this call once it was sent or may be durable: the callers decide.
+      let isFinal = transaction.hasBegunPublishing || error as? VaultError == .storage(.unconfirmed)
       transaction.rollback()
-      for other in joined { other.ending.give(isOpen ? .failed(error) : .begunAgain) }
-      guard !isOpen, !joined.isEmpty else { throw error }
+      for other in joined { other.ending.give(isFinal ? .failed(error) : .begunAgain) }
+      guard !isFinal, !joined.isEmpty else { throw error }
       return try SharedWriting.alone(begin, commit, body)
     }
     for other in joined { other.ending.give(.committed) }

@@ -166,8 +166,9 @@ extension AccessGroup {
 }
 
 extension AccessGroup {
-  /// Changes of single items that wait at the same time share a commit, each on a thread of its own. Transactions exclude
-  /// each other, so one thread is enough for them. Reads have their own thread, because a writer may wait for other processes.
+  /// Changes of single items that wait at the same time share a commit, each on a thread of its own. Transactions run one
+  /// after the other, without a limit to how long they wait for each other. Reads have their own thread, because a writer
+  /// may wait for other processes.
   private final class Queues: Sendable {
     let reads = CallQueue()
     let transactions = CallQueue()

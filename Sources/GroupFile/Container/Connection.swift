@@ -153,7 +153,7 @@ internal import Glibc
   /// - Throws: `damaged` if the tables are not those of the format.
   package func statement(_ sql: StaticString) throws(VaultError) -> Statement {
     if awaitsSnapshot { try takeSnapshot() }
-    guard !wasAbandoned else { throw .storage(.inputOutput) }
+    try requireIntact()
     // The text of a literal never moves, so its address identifies it.
     let key = unsafe UInt(bitPattern: sql.utf8Start)
     for kept in statements where kept.key == key { return kept.statement }
@@ -200,7 +200,7 @@ internal import Glibc
   package func commit() throws(VaultError) {
     do throws(VaultError) {
       endStatements()
-      guard !wasAbandoned else { throw .storage(.inputOutput) }
+      try requireIntact()
       if isWriting, try hasMoved() { throw .storage(.replaced) }
       if isChanging { try statement("COMMIT").run() }
       hasBegunChange = false
@@ -223,19 +223,18 @@ internal import Glibc
 
   private var isChanging: Bool { unsafe sqlite3_get_autocommit(handle.database) == 0 }
 
-  /// Whether SQLite has ended the open change by itself, as it does when the disk fails, even for a read. Each statement
+  /// Throws if SQLite has ended the open change by itself, as it does when the disk fails, even for a read. Each statement
   /// that followed would be a change of its own.
-  private var wasAbandoned: Bool { hasBegunChange && !isChanging }
+  func requireIntact() throws(VaultError) {
+    guard !hasBegunChange || isChanging else { throw .storage(.inputOutput) }
+  }
 
   private var isWriting: Bool { unsafe sqlite3_txn_state(handle.database, "main") == SQLITE_TXN_WRITE }
 
   // A running statement holds the snapshot, so a transaction that only reads ends when all statements are reset.
   private func endStatements() {
-    guard !awaitsSnapshot else {
-      awaitsSnapshot = false
-      return
-    }
-    for kept in statements { kept.statement.reset() }
+    if !awaitsSnapshot { for kept in statements { kept.statement.reset() } }
+    awaitsSnapshot = false
   }
 }
 

@@ -100,16 +100,16 @@ struct SealingQueue {
     highest = max(highest ?? draft.token, draft.token)
     guard waiting.count == SealingQueue.batchCount || waitingByteCount >= SealingQueue.batchByteLimit else { return [] }
     try finishJob()
+    thread?.release(written)
+    written = []
     defer { begin() }
     // Rows in rising order are written at once, while the second thread seals the next ones.
     guard rises || done.count >= SealingQueue.doneLimit || doneByteCount >= SealingQueue.doneByteLimit else {
       return []
     }
     if !rises { for sealed in done { tokens.remove(sealed.row.token) } }
-    let rows = takeDone()
-    thread?.release(written)
-    written = rows
-    return rows
+    written = takeDone()
+    return written
   }
 
   /// Returns the remaining rows, sealed.

@@ -225,7 +225,10 @@ package final class WriteTransaction: ItemReading {
   package func commit() throws(VaultError) {
     if let failure { throw failure }
     try write { (queue) throws(VaultError) in try queue.finish() }
-    guard isChanged else { return session.end() }
+    guard isChanged else {
+      try view.connection.requireIntact()
+      return session.end()
+    }
     let manifest = view.state.successor(
       root: try storeTree(), itemCount: itemCount, versionRowCount: versionRowCount, time: time)
     let state = try session.sign(manifest, after: view.state, by: context.seed)

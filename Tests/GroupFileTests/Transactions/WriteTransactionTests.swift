@@ -59,6 +59,7 @@ struct WriteTransactionTests {
     let group = try GroupFixture()
     let transaction = try group.open().beginWriting()
     try transaction.view.connection.statement("ROLLBACK").run()
+    #expect(throws: VaultError.storage(.inputOutput)) { try transaction.commit() }
     #expect(throws: VaultError.storage(.inputOutput)) { try transaction.view.connection.commit() }
   }
 
