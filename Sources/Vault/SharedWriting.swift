@@ -44,19 +44,19 @@ final class SharedWriting: Sendable {
     committing commit: (WriteTransaction) throws -> Void, _ body: (WriteTransaction) throws -> Result
   ) throws -> Result {
     let thread = pthread_self()
-    let waiter = Waiter(isRepeatable: isRepeatable)
-    let (isAlone, isLeading) = state.withLock { state in
+    let (isAlone, waiter) = state.withLock { state -> (Bool, Waiter?) in
       // A change inside a change would wait for itself.
-      if let runner = state.runner, pthread_equal(runner, thread) != 0 { return (true, false) }
+      if let runner = state.runner, pthread_equal(runner, thread) != 0 { return (true, nil) }
       guard state.isLed else {
         state.isLed = true
-        return (false, true)
+        return (false, nil)
       }
+      let waiter = Waiter(isRepeatable: isRepeatable)
       state.waiting.append(waiter)
-      return (false, false)
+      return (false, waiter)
     }
-    if isAlone { return try SharedWriting.alone(begin, commit, body) }
-    guard !isLeading, case .join(let transaction) = try turn(of: waiter) else {
+    if isAlone { return try alone(begin, commit, body) }
+    guard let waiter, case .join(let transaction) = try turn(of: waiter) else {
       return try lead(isRepeatable, begin, commit, body)
     }
     let result = make(body, in: transaction)
@@ -68,8 +68,8 @@ final class SharedWriting: Sendable {
       guard case .failure = result.outcome else { throw error }
       if case .unordered(_, .overtaken)? = error as? VaultError { throw error }
       // It has no part in the commit that failed.
-      return try SharedWriting.alone(begin, commit, body)
-    case .begunAgain: return try SharedWriting.alone(begin, commit, body)
+      return try alone(begin, commit, body)
+    case .begunAgain: return try alone(begin, commit, body)
     }
   }
 
@@ -100,7 +100,7 @@ final class SharedWriting: Sendable {
       guard waiter.isClean.take() else {
         transaction.rollback()
         for other in joined + [waiter] { other.ending.give(.begunAgain) }
-        return try SharedWriting.alone(begin, commit, body)
+        return try alone(begin, commit, body)
       }
       joined.append(waiter)
     }
@@ -110,14 +110,14 @@ final class SharedWriting: Sendable {
       transaction.rollback()
       for other in joined { other.ending.give(isFinal ? .failed(error) : .begunAgain) }
       guard !isFinal, !joined.isEmpty else { throw error }
-      return try SharedWriting.alone(begin, commit, body)
+      return try alone(begin, commit, body)
     }
     for other in joined { other.ending.give(.committed) }
     return own
   }
 
   /// Makes a change in a transaction of its own.
-  static func alone<Result>(
+  private func alone<Result>(
     _ begin: () throws -> WriteTransaction, _ commit: (WriteTransaction) throws -> Void,
     _ body: (WriteTransaction) throws -> Result
   ) throws -> Result {

@@ -38,17 +38,24 @@ struct SharedWritingTests {
     }
   }
 
+  /// Runs `changes` on a thread each while "item 0" is being set, and counts in `calls` how often that is tried.
+  private func duringSet(_ changes: [() throws -> Void], calls: Locked<Int> = Locked(0)) -> [any Error] {
+    during(
+      { wait in
+        try group.writing { (edit) throws(VaultError) in
+          calls.withLock { $0 += 1 }
+          wait()
+          try edit.set("item 0", to: "first")
+        }
+      }, changes)
+  }
+
   private struct Stopped: Error {}
 
   @Test func `sets that wait for another one share its commit`() throws {
     let before = try epoch()
-    let errors = during(
-      { wait in
-        try group.writing { (edit) throws(VaultError) in
-          wait()
-          try edit.set("item 0", to: "first")
-        }
-      }, (1...5).map { number in { try group.set("item \(number)", to: "value \(number)") } })
+    let errors = duringSet(
+      (1...5).map { number in { try group.set("item \(number)", to: "value \(number)") } })
     #expect(errors.isEmpty)
     #expect(try epoch() == before + 1)
     for number in 1...5 { #expect(try store.value("item \(number)") == "value \(number)") }
@@ -85,14 +92,7 @@ struct SharedWritingTests {
 
   @Test func `a change that fails half done undoes itself alone`() throws {
     let calls = Locked(0)
-    let errors = during(
-      { wait in
-        try group.writing { (edit) throws(VaultError) in
-          calls.withLock { $0 += 1 }
-          wait()
-          try edit.set("item 0", to: "first")
-        }
-      },
+    let errors = duringSet(
       [
         { try group.set("item 1", to: "value") },
         {
@@ -102,7 +102,7 @@ struct SharedWritingTests {
           }
         },
         { try group.set("item 3", to: "value") },
-      ])
+      ], calls: calls)
     #expect(errors.count == 1 && errors[0] as? VaultError == .unexpected("half done"))
     #expect(try group.items().map(\.name.description) == ["item 0", "item 1", "item 3"])
     #expect(try group.history("item 1").count == 1)
@@ -125,26 +125,14 @@ struct SharedWritingTests {
         }
       }
     }
-    let errors = during(
-      { wait in
-        try group.writing { (edit) throws(VaultError) in
-          wait()
-          try edit.set("item 0", to: "first")
-        }
-      }, changes)
+    let errors = duringSet(changes)
     #expect(errors.count == 4 && errors.allSatisfy { $0 as? VaultError == .overLimit("64 attributes") }, "\(errors)")
     #expect(try group.items().count == 27)
   }
 
   @Test func `a removal of what never existed is refused, and the others share their commit`() throws {
     let before = try epoch()
-    let errors = during(
-      { wait in
-        try group.writing { (edit) throws(VaultError) in
-          wait()
-          try edit.set("item 0", to: "first")
-        }
-      },
+    let errors = duringSet(
       [
         { try group.set("item 1", to: "value") }, { try group.destroy("nothing") }, { try group.remove("nothing") },
         { try group.set("item 2", to: "value") },
