@@ -194,7 +194,10 @@
       do { return try await adoptBase(over: nil) } catch VaultError.denied(.notAMember) {
         guard let old, old.epoch < head.epoch else { throw VaultError.denied(.notAMember) }
       }
-      for _ in 0..<25 where try await log.base() == old { try await Task.sleep(for: .milliseconds(200)) }
+      for _ in 0..<25 {
+        guard try await log.base() == old else { break }
+        try await Task.sleep(for: .milliseconds(200))
+      }
       return try await adoptBase(over: nil)
     }
 
