@@ -193,23 +193,26 @@ extension Clipboard {
     let output = kind.isReadable ? Clipboard.nothing() : unsafe open(terminal, O_WRONLY | O_CLOEXEC | O_NOCTTY)
     let errors = Clipboard.nothing()
     defer { for descriptor in [output, errors] { close(descriptor) } }
+    // No signal ends it before it is ready for signals.
     _ = try ChildProcess(
       "/proc/self/exe", ["vault", CommandTable.clearing, kind.rawValue, String(seconds)],
       InheritedEnvironment.variables,
-      input: input, output: output, errors: errors)
+      input: input, output: output, errors: errors, blocked: Clipboard.endingSignals)
   }
 
-  /// The action of the command that ``clearLater(_:after:terminal:)`` starts: it waits and then clears. A signal that would end it makes it clear at once.
+  /// The action of the command that ``clearLater(_:after:terminal:)`` starts: it waits and then clears. A signal that
+  /// would end it makes it clear at once.
   static func clear(_ kind: String, after seconds: Int64, in session: Session) throws(Failure) {
     guard let kind = Kind(rawValue: kind) else { throw .usage("there is no such clipboard") }
     let known = try DescriptorInput(session.streams.input, "stdin").readAll(limit: 80)
     guard known.count == 80 else { throw Failure(.usage, "stdin holds no digest") }
-    // The terminal may be closed meanwhile; the desktop's clipboard is still cleared.
-    setsid()
-    var mask = sigset_t()
-    unsafe sigemptyset(&mask)
-    for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] { unsafe sigaddset(&mask, signal) }
+    var mask = endingSignals
     unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
+    // The terminal may be closed, before this or later; the desktop's clipboard is still cleared in time.
+    setsid()
+    var hangup = signals([SIGHUP])
+    var noTime = timespec()
+    _ = unsafe sigtimedwait(&hangup, nil, &noTime)
     // This clock includes the time in which the machine sleeps.
     let due = now() + min(max(seconds, 0), 3_600)
     var second = timespec(tv_sec: 1, tv_nsec: 0)
@@ -223,6 +226,15 @@ extension Clipboard {
           }
         }
       }, terminal: session.streams.output)
+  }
+
+  private static var endingSignals: sigset_t { signals([SIGINT, SIGTERM, SIGHUP, SIGQUIT]) }
+
+  private static func signals(_ numbers: [Int32]) -> sigset_t {
+    var set = sigset_t()
+    unsafe sigemptyset(&set)
+    for number in numbers { unsafe sigaddset(&set, number) }
+    return set
   }
 
   private static func now() -> Int64 {

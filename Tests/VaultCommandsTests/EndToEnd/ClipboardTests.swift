@@ -94,6 +94,24 @@ import Vault
     #expect(eventually { !store.folder.exists("clipboard") })
   }
 
+  @Test(arguments: ["TERM", "HUP"])
+  func `a signal before the background process is ready clears the clipboard, a closed terminal does not`(
+    signal: String
+  ) {
+    defer { endWaiting() }
+    store.environment["WAYLAND_DISPLAY"] = "display-of-a-test"
+    // The background process leaves this group of processes only once it is ready.
+    let copied = store.shell(
+      #"""
+      PATH=$folder/bin:$PATH
+      setsid sh -c 'trap : \#(signal); "$vault" get a --clip=\#(signal == "HUP" ? 2 : seconds)s; kill -\#(signal) 0'
+      cat "$folder/clipboard"
+      """#)
+    #expect(copied.errors.contains("the clipboard is cleared in"))
+    if signal == "HUP" { #expect(copied.output == "s3cret") }
+    #expect(eventually { !store.folder.exists("clipboard") })
+  }
+
   @Test func `without a desktop the terminal gets the value, and its clipboard is overwritten later`() {
     let terminal = PseudoTerminal()
     // A shell keeps the terminal open, which is hung up when its first process ends.
