@@ -70,7 +70,11 @@ package final class AccessGroupFile: Sendable {
     } catch {
       guard let keepingGroups, error == .anotherGroup("") || error.isOfReturn else { throw error }
       var again = Swift.Result<Result, VaultError>.failure(error)
-      try? keepingGroups { again = Swift.Result { () throws(VaultError) in try look() } }
+      do {
+        try keepingGroups { again = Swift.Result { () throws(VaultError) in try look() } }
+      } catch .busy(let group) {
+        throw .busy(group: group)
+      } catch {}
       return try again.get()
     }
   }

@@ -12,8 +12,8 @@ internal import Sealing
 /// repeated anyway.
 final class SharedWriting: Sendable {
   private struct State {
-    /// Whether a thread has a transaction, or is about to begin one.
-    var isLed = false
+    /// The process in which a thread has a transaction, or is about to begin one.
+    var leader: pid_t?
     var waiting: [Waiter] = []
     /// The thread whose change is being made.
     var runner: pthread_t?
@@ -38,19 +38,21 @@ final class SharedWriting: Sendable {
   ///   - begin: begins a transaction.
   ///   - commit: commits it.
   ///   - body: makes the change. Called again in another transaction if the first one was abandoned.
-  /// - Throws: `busy` if the changes of other threads take ten seconds; the errors of `begin`, `commit` and `body`.
+  /// - Throws: `busy` if the changes of other threads take ten seconds; `storage(.forked)` in a child process that was
+  ///   forked meanwhile, which has none of those threads; the errors of `begin`, `commit` and `body`.
   func run<Result>(
     isRepeatable: Bool, beginning begin: () throws -> WriteTransaction,
     committing commit: (WriteTransaction) throws -> Void, _ body: (WriteTransaction) throws -> Result
   ) throws -> Result {
     let thread = pthread_self()
-    let (isAlone, waiter) = state.withLock { state -> (Bool, Waiter?) in
+    let (isAlone, waiter) = try state.withLock { state throws(VaultError) -> (Bool, Waiter?) in
       // A change inside a change would wait for itself.
       if let runner = state.runner, pthread_equal(runner, thread) != 0 { return (true, nil) }
-      guard state.isLed else {
-        state.isLed = true
+      guard let leader = state.leader else {
+        state.leader = getpid()
         return (false, nil)
       }
+      guard leader == getpid() else { throw .storage(.forked) }
       let waiter = Waiter(isRepeatable: isRepeatable)
       state.waiting.append(waiter)
       return (false, waiter)
@@ -152,7 +154,7 @@ final class SharedWriting: Sendable {
   private func handOver() {
     let next = state.withLock { state -> Waiter? in
       guard !state.waiting.isEmpty else {
-        state.isLed = false
+        state.leader = nil
         return nil
       }
       return state.waiting.removeFirst()

@@ -209,6 +209,35 @@ struct SharedWritingTests {
     }
     #expect(errors.map { $0 as? VaultError } == [.busy(group: nil)])
   }
+
+  @Test func `a child process that is forked during another thread's change is told at once`() async {
+    await #expect(processExitsWith: .success) {
+      let store = try StoreFixture()
+      let group = try store.open().group("default")
+      let (hasBegun, isOver) = (Locked(false), Locked(false))
+      let errors = onThreads(2) { number in
+        guard number == 1 else {
+          return try group.writing { (edit) throws(VaultError) in
+            hasBegun.withLock { $0 = true }
+            precondition(eventually { isOver.withLock { $0 } })
+            try edit.set("item", to: "of the parent")
+          }
+        }
+        precondition(eventually { hasBegun.withLock { $0 } })
+        let status = HiddenCalls.status {
+          do throws(VaultError) { try group.set("item", to: "of the child") } catch {
+            return error == .storage(.forked) ? 0 : 1
+          }
+          return 1
+        }
+        isOver.withLock { $0 = true }
+        precondition(status == 0)
+      }
+      precondition(errors.isEmpty)
+      let value = try store.value("item")
+      precondition(value == "of the parent")
+    }
+  }
 }
 
 extension WriteTransaction {

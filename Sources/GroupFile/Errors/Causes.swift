@@ -136,7 +136,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     case .denied: "denied: by rights, or by the system's permissions"
     case .damaged: "damaged or altered: not a vault file, or a proof failed"
     case .rolledBack: "rolled back: older than what this machine has seen"
-    case .busy: "busy: another process kept the lock for too long, or a cluster does not answer"
+    case .busy: "busy: others kept the group locked for ten seconds, or a cluster does not answer"
     case .wrongKey: "wrong passphrase or key"
     case .newerFormat: "newer format: a newer vault wrote this"
     case .conflict: "conflict: the version is not the expected one"

@@ -1,19 +1,11 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import GroupFile
 
 /// A child process uses none of its parent's connections.
 @Suite(.serialized) struct ForkTests {
-  /// Forks, and returns in the parent how `body` ended in the child.
-  static func status(inChild body: () -> Int32) -> Int32 {
-    let child = HiddenCalls.fork()
-    if child == 0 { _exit(body()) }
-    var status: Int32 = 0
-    unsafe waitpid(child, &status, 0)
-    return status == 0 ? 0 : status >> 8 | 1
-  }
-
   static func expect(_ count: Int64, _ connection: Connection) throws {
     let found = try connection.value("SELECT count(*) FROM state")
     precondition(found == count)
@@ -27,7 +19,7 @@ import Testing
         let lease = try ConnectionPool.reader(at: place)
         try ForkTests.expect(1, lease.connection)
       }
-      let status = ForkTests.status {
+      let status = HiddenCalls.status {
         do {
           let lease = try ConnectionPool.writer(at: place, waiting: 1000)
           try lease.connection.begin(.immediate)
@@ -50,7 +42,7 @@ import Testing
       let lease = try ConnectionPool.writer(at: place)
       try lease.connection.begin(.immediate)
       try lease.connection.statement("DELETE FROM state").run()
-      let status = ForkTests.status {
+      let status = HiddenCalls.status {
         var refusals = 0
         do throws(VaultError) { try lease.connection.begin(.reading) } catch {
           refusals += error == .storage(.forked) ? 1 : 0

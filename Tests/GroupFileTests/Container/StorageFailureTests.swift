@@ -1,6 +1,7 @@
 import CVaultSQLite
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import GroupFile
