@@ -26,6 +26,7 @@
     public static func run(_ arguments: [String]) async -> Int32 {
       hardenProcess()
       csystem_ignore(SIGPIPE)
+      Handover.Signals.ignore()
       _ = csystem_forbid_new_privileges()
       if arguments.contains("--help") { return tell(Configuration.usage, to: FileHandle.standardOutput) }
       if arguments == ["--version"] {
@@ -40,8 +41,9 @@
         let logger = Logger(label: "vaultd")
         raiseDescriptorLimit()
         if csystem_lock_memory() != 0 { logger.warning("the memory cannot be locked") }
+        let signals = await Handover.Signals()
         let sockets = try openSockets(configuration, environment)
-        let handover = Handover(sockets)
+        let handover = Handover(sockets, signals)
         handover.noteEnd()
         let seal = Seal(configuration)
         do throws(VaultError) {
@@ -50,7 +52,7 @@
           logger.warning("the daemon is sealed", metadata: ["error": "\(error.message)"])
         }
         let daemon = Daemon(configuration, logger: logger, seal: seal)
-        try await daemon.serve(on: sockets, handover: handover)
+        try await daemon.serve(on: sockets, signals, handover: handover)
         if handover.isWanted {
           let code = handover.start(CommandLine.arguments)
           return tell("vaultd: error: the new version does not start: \(unsafe String(cString: strerror(code)))\n", 1)
@@ -127,7 +129,7 @@
 
     /// Answers on `sockets` until a signal, or the cancellation of the task, ends it gracefully.
     func serve(
-      on sockets: [ListeningSocket], handover: Handover = Handover([]),
+      on sockets: [ListeningSocket], _ signals: Handover.Signals, handover: Handover,
       gracefulShutdownSignals: [UnixSignal] = [.sigterm, .sigint]
     ) async throws {
       let connections = Connections(configuration.limits)
@@ -165,7 +167,7 @@
             asking: asking, logger: logger)
         ]
       let notices = SystemdNotices({ ProcessInfo.processInfo.environment[$0] }, isHandedOver: { handover.isWanted })
-      let upkeep = Upkeep(seal: seal, notices: notices, logger: logger)
+      let upkeep = Upkeep(seal: seal, notices: notices, logger: logger, reloads: signals.reload)
       try await ServiceGroup(
         configuration: ServiceGroupConfiguration(
           services: (services as [any Service] + doors + agents + secrets + [upkeep, notices, replication, asking])

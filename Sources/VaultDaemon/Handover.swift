@@ -8,12 +8,29 @@
   /// Hands the sockets over to a new version of the executable (SIGUSR2). The old one answers the requests that have
   /// begun; later ones wait in the sockets' queues for the new one.
   final class Handover: Service {
+    /// The signals that the daemon follows besides those that end it. They are kept from the first moment on: a signal
+    /// that nobody waits for would end the process.
+    struct Signals {
+      let handover: UnixSignalsSequence
+      let reload: UnixSignalsSequence
+
+      init() async {
+        handover = await UnixSignalsSequence(trapping: .sigusr2)
+        reload = await UnixSignalsSequence(trapping: .sighup)
+      }
+
+      /// Until the signals are kept, they are ignored, also by a new version that is about to start.
+      static func ignore() { for signal in [SIGUSR2, SIGHUP] { csystem_ignore(signal) } }
+    }
+
+    private let requests: UnixSignalsSequence
     private let kept: [ListeningSocket]
     private let wanted = Atomic(false)
     private let isEnding = Atomic(false)
 
     /// Duplicates the descriptors, so that the sockets stay open when the old version closes them.
-    init(_ sockets: [ListeningSocket]) {
+    init(_ sockets: [ListeningSocket], _ signals: Signals) {
+      requests = signals.handover
       kept = sockets.compactMap { socket in
         // Higher than the numbers that the new version uses.
         let descriptor = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, CInt(3 + sockets.count))
@@ -36,7 +53,7 @@
 
     /// Returns when a handover is requested, which ends the other services.
     func run() async throws {
-      for await _ in await UnixSignalsSequence(trapping: .sigusr2).cancelOnGracefulShutdown() {
+      for await _ in requests.cancelOnGracefulShutdown() {
         wanted.store(true, ordering: .releasing)
         return
       }
@@ -53,6 +70,7 @@
       unsafe setenv("LISTEN_FDS", String(kept.count), 1)
       unsafe setenv("LISTEN_FDNAMES", kept.map(\.name).joined(separator: ":"), 1)
       for signal in [SIGTERM, SIGINT] { csystem_take_default_action(signal) }
+      Signals.ignore()
       var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
       unsafe words.append(nil)
       unsafe execv(program, &words)

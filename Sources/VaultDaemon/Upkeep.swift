@@ -11,6 +11,7 @@
     let seal: Seal
     let notices: SystemdNotices
     let logger: Logger
+    let reloads: UnixSignalsSequence
     private static let minute = Duration.seconds(60)
 
     func run() async throws {
@@ -23,8 +24,7 @@
     }
 
     private func followSignals() async {
-      for await signal in await UnixSignalsSequence(trapping: .sighup).cancelOnGracefulShutdown()
-      where signal == .sighup {
+      for await _ in reloads.cancelOnGracefulShutdown() {
         await notices.reloading { await reload() }
       }
     }

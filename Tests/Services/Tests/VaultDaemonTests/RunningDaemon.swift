@@ -44,7 +44,10 @@ final class RunningDaemon: Sendable {
       return
     }
     let sockets = [try ListeningSocket.unix(at: socket)] + others
-    task = Task { try await daemon.serve(on: sockets, gracefulShutdownSignals: []) }
+    task = Task {
+      let signals = await Handover.Signals()
+      try await daemon.serve(on: sockets, signals, handover: Handover([], signals), gracefulShutdownSignals: [])
+    }
   }
 
   deinit {
