@@ -15,6 +15,16 @@ package func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
   return true
 }
 
+/// Calls `body` again as long as it throws an error for which `isPassing` returns true, such as a lock that others hold
+/// for too long on a slow disk.
+package func persistently<Result>(
+  _ isPassing: (any Error) -> Bool, _ body: () throws -> Result
+) rethrows -> Result {
+  while true {
+    do { return try body() } catch  where isPassing(error) {}
+  }
+}
+
 /// The number of waiters for a lock of the file with this inode, according to the kernel. Its list can miss a line while
 /// other processes lock and unlock.
 package func lockWaiterCount(inode: UInt64) -> Int {

@@ -1,4 +1,5 @@
 import Testing
+import Vault
 
 @testable import VaultCommands
 
@@ -90,7 +91,8 @@ import Testing
 
   @Test func `progress is shown from the second second on, and cleared before other output`() throws {
     let streams = Streams(errors: terminal.descriptor)
-    let young = try Session(arguments: [], environment: [:], streams: streams)
+    let later = SystemClock.monotonic() + .seconds(3_600)
+    let young = try Session(arguments: [], environment: [:], streams: streams, started: later)
     young.showProgress("early")
     young.endProgress()
     #expect(terminal.shown().isEmpty)

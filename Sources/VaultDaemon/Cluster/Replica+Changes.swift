@@ -188,13 +188,13 @@
     /// Fetches the newest complete file where there is no copy.
     ///
     /// A host that has just been let in cannot begin with a file from before that. The host that let it in puts a new one,
-    /// so this waits for it for a few seconds.
+    /// so this waits for it, for twenty seconds at most.
     func adoptFirstBase(below head: LogHead) async throws -> Bool {
       let old = try await log.base()
       do { return try await adoptBase(over: nil) } catch VaultError.denied(.notAMember) {
         guard let old, old.epoch < head.epoch else { throw VaultError.denied(.notAMember) }
       }
-      for _ in 0..<25 {
+      for _ in 0..<100 {
         guard try await log.base() == old else { break }
         try await Task.sleep(for: .milliseconds(200))
       }

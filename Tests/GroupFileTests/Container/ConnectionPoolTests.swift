@@ -168,7 +168,7 @@ import Testing
   }
 
   private func increment(_ place: ContainerPlace) throws {
-    let lease = try ConnectionPool.writer(at: place)
+    let lease = try ConnectionPool.writer(at: place, waiting: 180_000)
     try lease.connection.begin(.immediate)
     try lease.connection.statement("INSERT INTO chain SELECT ifnull(max(epoch),0)+1,zeroblob(3000) FROM chain").run()
     try lease.connection.commit()

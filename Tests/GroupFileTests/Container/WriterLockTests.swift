@@ -41,7 +41,7 @@ import Testing
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     // To `flock`, a lock of another descriptor is like a lock of another process.
-    let other = unsafe open(place.lockPath, O_RDWR | O_CREAT, 0o600)
+    let other = unsafe open(place.lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     #expect(flock(other, LOCK_EX) == 0)
     let elapsed = ContinuousClock().measure {
       #expect(throws: VaultError.busy(group: nil)) { _ = try WriterLock(at: place, waiting: 200) }
@@ -54,7 +54,7 @@ import Testing
   @Test func `a wait that was given up blocks nobody and can be resumed`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
-    let other = unsafe open(place.lockPath, O_RDWR | O_CREAT, 0o600)
+    let other = unsafe open(place.lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     #expect(flock(other, LOCK_EX) == 0)
     for _ in 0..<50 { #expect(throws: VaultError.busy(group: nil)) { _ = try WriterLock(at: place, waiting: 2) } }
     let inode = try #require(try ContainerPlace.status(place.lockPath)?.identity.inode)
@@ -69,7 +69,7 @@ import Testing
   @Test func `a lock file that was replaced during the wait does not lock anyone out`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
-    let other = unsafe open(place.lockPath, O_RDWR | O_CREAT, 0o600)
+    let other = unsafe open(place.lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     #expect(flock(other, LOCK_EX) == 0)
     let moved = Locked(false)
     DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(100)) {
@@ -80,7 +80,7 @@ import Testing
     let lock = try WriterLock(at: place, waiting: 180_000)
     #expect(moved.withLock { $0 })
     // Later lockers find the new file, which is locked.
-    let next = unsafe open(place.lockPath, O_RDWR)
+    let next = unsafe open(place.lockPath, O_RDWR | O_CLOEXEC)
     #expect(next >= 0 && flock(next, LOCK_EX | LOCK_NB) != 0)
     close(next)
     _ = consume lock

@@ -21,8 +21,9 @@ import Testing
     let failures = onThreads(16) { thread in
       let file = files[thread]
       for round in 0..<rounds {
-        try file.increment("counter")
-        let transaction = try file.beginWriting()
+        let isBusy = { (error: any Error) in if case VaultError.busy = error { true } else { false } }
+        try persistently(isBusy) { try file.increment("counter") }
+        let transaction = try persistently(isBusy) { try file.beginWriting() }
         try transaction.put("thread/\(thread)", "\(round)")
         try transaction.commit()
         let read = try file.value("thread/\(thread)")

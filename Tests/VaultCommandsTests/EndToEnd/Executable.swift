@@ -133,5 +133,12 @@ final class Executable {
     return line?.dropFirst(title.count).split(separator: " ").first.map(String.init)
   }
 
+  /// Whether a signal has stopped the process.
+  var isStopped: Bool {
+    let descriptor = unsafe open("/proc/\(process)/stat", O_RDONLY)
+    defer { close(descriptor) }
+    return String(decoding: Pipe.readAll(descriptor), as: UTF8.self).contains(") T ")
+  }
+
   func send(_ signal: Int32) { kill(process, signal) }
 }

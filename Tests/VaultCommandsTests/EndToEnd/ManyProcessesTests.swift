@@ -33,10 +33,11 @@ import Testing
     let words = atOnce(
       16,
       """
+      \(TestStore.put)
       for round in $(seq \(rounds)); do
-        printf %s $number | "$vault" set common || echo "set common: $?"
+        put common $number
         "$vault" get common >/dev/null || echo "get common: $?"
-        printf %s $round | "$vault" set own$number || echo "set own: $?"
+        put own$number $round
         [ "$("$vault" get own$number)" = $round ] || echo "get own: not what was set"
       done
       """,
@@ -63,7 +64,7 @@ import Testing
       """
       for round in $(seq \(rounds)); do
         status=18
-        while [ $status = 18 ]; do
+        while [ $status = 18 ] || [ $status = 15 ]; do
           json=$("$vault" get count --json) || echo "get: $?"
           version=${json#*\\"version\\":} && version=${version%%,*}
           value=${json#*\\"value\\":\\"} && value=${value%%\\"*}
@@ -102,7 +103,8 @@ import Testing
         let both = (0..<2).map { _ in Executable(arguments, environment: environment) }
         let results = both.map { $0.wait() }
         #expect(results.filter { $0.status == 0 }.count == 1, "\(arguments): \(results)")
-        #expect(results.allSatisfy { [0, 22].contains($0.status) }, "\(arguments): \(results)")
+        // On a slow disk, the other one may give up first.
+        #expect(results.allSatisfy { [0, 15, 22].contains($0.status) }, "\(arguments): \(results)")
         #expect(Executable(["verify"], environment: environment).wait().status == 0)
       }
     }
@@ -119,14 +121,10 @@ import Testing
     #expect(store.execute("set", "a", input: "old").status == 0)
     let lock = holdLock()
     let waiting = Executable(["set", "a"], input: Array("new".utf8), environment: store.environment)
-    // The system lists who waits for a lock behind the one who holds it.
-    #expect(
-      eventually {
-        store.shell("cat /proc/locks").output.split(separator: "\n").contains {
-          $0.contains("-> FLOCK") && $0.contains(" \(waiting.process) ")
-        }
-      })
-    for _ in 0..<3 { #expect(store.execute("get", "a").output == "old") }
+    var file = stat()
+    #expect(unsafe fstat(lock, &file) == 0)
+    #expect(eventually { lockWaiterCount(inode: UInt64(file.st_ino)) > 0 || waiting.hasEnded })
+    #expect(store.execute("get", "a").output == "old")
     #expect(store.execute("verify").status == 0)
     #expect(!waiting.hasEnded)
     close(lock)

@@ -64,7 +64,7 @@ import Testing
   @Test func `a stopped prompt restores the terminal, and asks again when it continues`() throws {
     let process = try waiting()
     process.send(SIGTSTP)
-    #expect(eventually { terminal.showsWhatIsTyped })
+    #expect(eventually { terminal.showsWhatIsTyped && process.isStopped })
     process.send(SIGCONT)
     #expect(terminal.waitUntilShown(Self.prompt + Self.prompt))
     terminal.type("er2\n")

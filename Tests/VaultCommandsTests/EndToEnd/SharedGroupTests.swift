@@ -78,11 +78,13 @@ import Testing
     let rounds = RunLength.of(60, sample: 8)
     let result = users.shell(
       """
-      printf start | "$vault" set start -g team
+      \(TestStore.put)
+      put start start -g team
       write() {
+        as="as $1"
         for round in $(seq \(rounds)); do
-          printf $round | as $1 "$vault" set own$2 -g team || echo "set own$2: $?"
-          printf $2 | as $1 "$vault" set common -g team || echo "set common: $?"
+          put own$2 $round -g team
+          put common $2 -g team
         done
       }
       kill_some() {

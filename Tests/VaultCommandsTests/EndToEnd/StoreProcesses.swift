@@ -30,6 +30,17 @@ extension TestStore {
     environment.merging(["vault": Executable.path, "folder": folder.path, "PATH": Machine.path]) { $1 }
   }
 
+  /// A shell function: `put NAME VALUE [OPTION]...` sets an item, if `$as` is set as another user. With many writers
+  /// on a slow disk, its turn can take more than ten seconds to come; then it asks again.
+  static let put = #"""
+    put() (
+      name=$1 value=$2; shift 2
+      while words=$(printf %s "$value" | $as "$vault" set "$name" "$@" 2>&1); status=$?; [ $status -eq 15 ]; do :; done
+      [ $status -eq 0 ] || echo "set $name: $status $words"
+    )
+
+    """#
+
   @discardableResult
   func shell(_ script: String, input: String = "") -> Executable.Result {
     Executable(["-c", script], program: "/bin/sh", input: Array(input.utf8), environment: scriptEnvironment).wait()

@@ -19,7 +19,7 @@ import Testing
     try store.issue(application)
     let owner = try store.open()
     let path = store.location.home + "/groups/team.shared/lock"
-    let lock = unsafe open(path, O_RDWR | O_CREAT, 0o600)
+    let lock = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     #expect(flock(lock, LOCK_EX) == 0)
     let failure = Locked<VaultError?>(nil)
     onThreads(2) { thread in

@@ -208,7 +208,7 @@ import Testing
 
   @Test func `changes by many threads are all kept`() throws {
     try folder.create(file)
-    let folder = folder
+    let folder = IdentityFolder(store: store, waiting: 180_000)
     let identity = identity
     onThreads(16) { _ in
       do throws(VaultError) {

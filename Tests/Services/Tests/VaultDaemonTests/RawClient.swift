@@ -6,7 +6,7 @@ final class RawClient: @unchecked Sendable {
 
   /// Connects to a port of this machine.
   init?(port: UInt16) {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -21,7 +21,7 @@ final class RawClient: @unchecked Sendable {
 
   /// - Returns: `nil` if nobody listens.
   init?(_ path: String) {
-    descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     let result = withUnixAddress(path) { connect(descriptor, $0, $1) }
     // Everything is initialized, so the descriptor is closed by deinit.
     guard result == 0 else { return nil }
