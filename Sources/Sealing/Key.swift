@@ -33,8 +33,12 @@ package struct Key: ~Copyable, Sendable {
   ///
   /// - Throws: ``SealingError/outOfMemory``.
   package static func random() throws(SealingError) -> Key {
+    try unsafe made { unsafe randombytes_buf($0, byteCount) }
+  }
+
+  private static func made(by fill: (UnsafeMutablePointer<UInt8>) -> Void) throws(SealingError) -> Key {
     let bytes = try GuardedBytes(count: byteCount)
-    unsafe bytes.withUnsafeMutableBytes { unsafe randombytes_buf($0.baseAddress!, byteCount) }
+    unsafe bytes.withUnsafeMutableBytes { unsafe fill($0.baseAddress!.assumingMemoryBound(to: UInt8.self)) }
     return Key(sharing: bytes)
   }
 
@@ -42,14 +46,11 @@ package struct Key: ~Copyable, Sendable {
   ///
   /// - Throws: ``SealingError/outOfMemory``.
   package static func hash(_ label: Label, _ message: GuardedBytes) throws(SealingError) -> Key {
-    let result = try GuardedBytes(count: byteCount)
-    unsafe result.withUnsafeMutableBytes { result in
-      let output = unsafe result.baseAddress!.assumingMemoryBound(to: UInt8.self)
+    try unsafe made { output in
       unsafe message.withUnsafeBytes {
         unsafe Blake2b.digest(label, $0, key: UnsafeRawBufferPointer(start: nil, count: 0), to: output)
       }
     }
-    return Key(sharing: result)
   }
 
   /// Another holder of the same key. The bytes are shared, not copied.
@@ -83,12 +84,7 @@ extension Key {
   ///
   /// - Throws: ``SealingError/outOfMemory``.
   package borrowing func derive(_ label: Label, _ message: [UInt8] = []) throws(SealingError) -> Key {
-    let result = try GuardedBytes(count: Key.byteCount)
-    unsafe result.withUnsafeMutableBytes { result in
-      let output = unsafe result.baseAddress!.assumingMemoryBound(to: UInt8.self)
-      unsafe message.withUnsafeBytes { unsafe writeMAC(label, $0, to: output) }
-    }
-    return Key(sharing: result)
+    try unsafe Key.made { output in unsafe message.withUnsafeBytes { unsafe writeMAC(label, $0, to: output) } }
   }
 
   /// `MAC(key, label, other ‖ suffix)`. The message contains a key, so it is assembled in guarded memory.
@@ -102,12 +98,7 @@ extension Key {
         unsafe UnsafeMutableRawBufferPointer(rebasing: message[Key.byteCount...]).copyMemory(from: $0)
       }
     }
-    let result = try GuardedBytes(count: Key.byteCount)
-    unsafe result.withUnsafeMutableBytes { result in
-      let output = unsafe result.baseAddress!.assumingMemoryBound(to: UInt8.self)
-      unsafe message.withUnsafeBytes { unsafe writeMAC(label, $0, to: output) }
-    }
-    return Key(sharing: result)
+    return try unsafe Key.made { output in unsafe message.withUnsafeBytes { unsafe writeMAC(label, $0, to: output) } }
   }
 
   private borrowing func writeMAC(

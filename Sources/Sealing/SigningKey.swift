@@ -108,24 +108,10 @@ package struct Bytes32: Hashable, Sendable, Comparable {
 
   /// Reads 64 lower-case hexadecimal digits; `nil` for anything else.
   package init?(hexadecimal text: Substring) {
-    let digits = Array(text.utf8)
-    guard digits.count == 64 else { return nil }
-    var bytes: [UInt8] = []
-    for index in stride(from: 0, to: digits.count, by: 2) {
-      guard let high = Bytes32.value(of: digits[index]), let low = Bytes32.value(of: digits[index + 1]) else {
-        return nil
-      }
-      bytes.append(high << 4 | low)
-    }
-    self.init(bytes)
-  }
-
-  private static func value(of digit: UInt8) -> UInt8? {
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-    default: nil
-    }
+    guard text.utf8.count == 64, text.utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) }) else { return nil }
+    let digits = Array(text)
+    let words = (0..<4).compactMap { UInt64(String(digits[16 * $0..<16 * ($0 + 1)]), radix: 16) }
+    self.init(words: (words[0], words[1], words[2], words[3]))
   }
 
   private init?(_ value: Bytes32?) {

@@ -97,11 +97,11 @@ import Vault
       "if its removal was interrupted: vault group remove GROUP; if you put a copy back yourself: vault group accept GROUP"
     ),
     (
-      .busy(group: "team"), 15, "'team' is in use by another process",
+      .busy(group: "team"), 15, "'team' is in use by another process or thread",
       "try again; see who holds it: fuser -v on all files of the group's folder"
     ),
     (
-      .busy(group: nil), 15, "the store is in use by another process",
+      .busy(group: nil), 15, "the store is in use by another process or thread",
       "try again; see who holds it: fuser -v on all files of the group's folder"
     ),
     (

@@ -89,16 +89,11 @@ package struct ConnectionLease: ~Copyable {
 /// SQLite keeps one record of its locks per file and process, and a forked child inherits the record without the locks.
 /// Idle connections are therefore closed before a fork, and the child cannot open a file that was still open then.
 @safe final class ConnectionTable: @unchecked Sendable {
-  private struct Idle {
-    let connection: Connection
-    let access: Connection.Access
-  }
-
   // A pthread mutex, because it must be held across a fork: otherwise the child could inherit it locked by another
   // thread.
   private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
   // In the order in which they were returned.
-  private var idle: [Idle] = []
+  private var idle: [Connection] = []
   // Arrays, because they are short, and a process that reads one item should not pay for hashing.
   private var open: [FileIdentity] = []
   private var inherited: [FileIdentity] = []
@@ -132,8 +127,8 @@ package struct ConnectionLease: ~Copyable {
   /// Removes and returns an idle connection to the file, if there is one.
   func take(_ identity: FileIdentity, _ access: Connection.Access) -> Connection? {
     locked {
-      let index = idle.lastIndex { $0.connection.identity == identity && $0.access == access }
-      return index.map { idle.remove(at: $0).connection }
+      let index = idle.lastIndex { $0.identity == identity && $0.access == access }
+      return index.map { idle.remove(at: $0) }
     }
   }
 
@@ -141,8 +136,8 @@ package struct ConnectionLease: ~Copyable {
   /// closed.
   func keep(_ connection: Connection) {
     let surplus = locked {
-      idle.append(Idle(connection: connection, access: connection.access))
-      return idle.count > ConnectionTable.idleLimit ? idle.removeFirst().connection : nil
+      idle.append(connection)
+      return idle.count > ConnectionTable.idleLimit ? idle.removeFirst() : nil
     }
     surplus?.close()
   }
@@ -150,11 +145,11 @@ package struct ConnectionLease: ~Copyable {
   /// Closes the idle connections that satisfy `isUnwanted`.
   func close(where isUnwanted: (Connection) -> Bool) {
     let unwanted = locked {
-      let unwanted = idle.filter { isUnwanted($0.connection) }
-      idle.removeAll { isUnwanted($0.connection) }
+      let unwanted = idle.filter(isUnwanted)
+      idle.removeAll(where: isUnwanted)
       return unwanted
     }
-    for entry in unwanted { entry.connection.close() }
+    for connection in unwanted { connection.close() }
   }
 
   /// What lets this process's threads write in turn, for the lock file at `path`.

@@ -90,8 +90,8 @@ extension VaultError: CustomStringConvertible {
       "the list of applications is older than '\(group)': it names issue \(found) of the application, the group issue \(known)"
     case .rolledBack(let group, let found, let known, _):
       "'\(group)' is older (epoch \(found)) than the state seen last (epoch \(known))"
-    case .busy(let group?): "'\(group)' is in use by another process"
-    case .busy(nil): "the store is in use by another process"
+    case .busy(let group?): "'\(group)' is in use by another process or thread"
+    case .busy(nil): "the store is in use by another process or thread"
     case .wrongKey(let kind): "wrong \(kind.name)"
     case .mistypedCode(let defect): defect.words
     case .newerFormat(let read?, let write?): "made by a newer version (format \(read), for writing \(write))"

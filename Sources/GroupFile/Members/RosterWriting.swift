@@ -194,12 +194,8 @@ struct RosterWriting {
 
   private func newKeys(of roster: Roster) throws(VaultError) -> GroupKeys {
     let deviceKey = roster.flags.contains(.thisDeviceOnly) ? try context.deviceKey(roster.deviceKeyID) : nil
-    do {
-      return try GroupKeys(
-        groupKey: Key.random(), groupID: roster.groupID, generation: roster.generation, deviceKey: deviceKey)
-    } catch {
-      throw VaultError(error)
-    }
+    return try sealing(
+      GroupKeys(groupKey: Key.random(), groupID: roster.groupID, generation: roster.generation, deviceKey: deviceKey))
   }
 
   /// Wraps the group's key for `members`, and stores the wraps in `target`; those among `found` that are still right are kept.

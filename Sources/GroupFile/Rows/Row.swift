@@ -41,6 +41,7 @@ package struct Row: Sendable {
   /// `B`: the sealed secret, or the digest of a blob.
   var secretRange: Range<Int> { attributesRange.upperBound + 5..<encoded.count }
 
+  private static let oldestOffset = 25
   static let previousRange = 33..<65
   static let nonceRange = 65..<89
   private static let attributesOffset = 93
@@ -78,7 +79,7 @@ package struct Row: Sendable {
       unsafe bytes.storeBytes(of: token.low.bigEndian, toByteOffset: 8, as: UInt64.self)
       unsafe bytes.storeBytes(of: version.bigEndian, toByteOffset: 16, as: UInt64.self)
       unsafe bytes[24] = state.rawValue
-      unsafe bytes.storeBytes(of: oldest.bigEndian, toByteOffset: 25, as: UInt64.self)
+      unsafe bytes.storeBytes(of: oldest.bigEndian, toByteOffset: Row.oldestOffset, as: UInt64.self)
       unsafe bytes[Row.previousRange].copy(previous)
       unsafe bytes[Row.nonceRange].copy(nonce)
       unsafe bytes.storeBytes(
@@ -176,6 +177,19 @@ extension Row {
     } catch {
       throw error as? VaultError ?? .damaged(.row, "layout")
     }
+  }
+}
+
+extension Row {
+  /// The same version, with `oldest` as the oldest kept version.
+  func keeping(from oldest: UInt64) -> Row {
+    var encoded = encoded
+    unsafe encoded.withUnsafeMutableBytes {
+      unsafe $0.storeBytes(of: oldest.bigEndian, toByteOffset: Row.oldestOffset, as: UInt64.self)
+    }
+    return Row(
+      encoded: encoded, token: token, version: version, state: state, oldest: oldest, place: place,
+      attributesByteCount: attributesByteCount)
   }
 }
 

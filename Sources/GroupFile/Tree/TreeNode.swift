@@ -191,13 +191,20 @@ extension Digest {
 extension [TreeEntry] {
   /// The index of `token`, or the index at which it would be inserted.
   func position(of token: Token) -> (index: Int, found: Bool) {
-    var low = 0
-    var high = count
+    let index = sortedIndex { $0.token >= token }
+    return (index, index < count && self[index].token == token)
+  }
+}
+
+extension RandomAccessCollection where Index == Int {
+  /// The first index whose element satisfies `condition`, as all later ones must, too; `endIndex` if none does.
+  func sortedIndex(_ condition: (Element) -> Bool) -> Int {
+    var (low, high) = (startIndex, endIndex)
     while low < high {
       let middle = (low + high) / 2
-      if self[middle].token < token { low = middle + 1 } else { high = middle }
+      if condition(self[middle]) { high = middle } else { low = middle + 1 }
     }
-    return (low, low < count && self[low].token == token)
+    return low
   }
 }
 

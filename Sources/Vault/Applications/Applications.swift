@@ -146,13 +146,7 @@ extension GroupLifetime {
   init(_ flags: Roster.Flags) { self = flags.contains(.purgedAtUninstall) ? .purged : .survives }
 }
 
-extension Identity: RosterAuthority {
-  func rosterSigningKey() -> SigningKey { ownerSigningKey() }
-
-  func seed(application: String, issue: UInt32) throws(SealingError) -> MemberSeed {
-    try applicationMember(id: application, issue: issue)
-  }
-}
+extension Identity: RosterAuthority {}
 
 /// The owner's record of an application that has been issued a credential.
 public struct Application: Sendable, Equatable {

@@ -112,7 +112,7 @@ extension Applications {
     for grant in grants { admissions.append(try store.grant(grant.rights, in: grant.group, to: id, entry)) }
     let credential = Credential(
       issue: entry.issue, ownerKey: identity.ownerKey, application: id,
-      member: try sealing(identity.applicationMember(id: id, issue: entry.issue)),
+      member: try sealing(identity.seed(application: id, issue: entry.issue)),
       floors: try floors(of: id, all: remote != nil), remote: remote)
     try place.write(credential, passphrase: sealingPassphrase)
     // Until every group refuses the old credential, the command must be repeated.

@@ -188,7 +188,7 @@ extension SecretStore {
     guard let known = try? registry().applications() else { return [] }
     return known.flatMap { id, entry in
       // An interrupted change leaves some groups under the previous issue.
-      Set([entry.issue, max(entry.issue, 2) - 1]).compactMap { try? identity.applicationMember(id: id, issue: $0) }
+      Set([entry.issue, max(entry.issue, 2) - 1]).compactMap { try? identity.seed(application: id, issue: $0) }
     }
   }
 

@@ -12,8 +12,7 @@ struct Registry {
   /// The registry of `identity`'s store.
   init(of identity: Identity, at location: StoreLocation, _ notices: NoticeBoard) throws(VaultError) {
     let name = AccessGroup.Name.registry
-    let seed: MemberSeed
-    do { seed = try identity.registryMember() } catch { throw .storage(.memory) }
+    let seed = try sealing(identity.registryMember())
     let witnesses = WitnessFolder(stateFolder: location.stateFolder(of: identity.ownerKey), ownerKey: identity.ownerKey)
     let file = AccessGroupFile(
       folder: location.groupFolder(name.description),

@@ -20,7 +20,7 @@ final class Identity: Sendable {
   static func random() throws(SealingError) -> Identity { try Identity(rootSeed: try Key.random()) }
 
   /// The key that signs rosters; it signs nothing else.
-  func ownerSigningKey() -> SigningKey { signing.copy() }
+  func rosterSigningKey() -> SigningKey { signing.copy() }
 
   /// The sole member of the owner's registry.
   func registryMember() throws(SealingError) -> MemberSeed { try MemberSeed(try rootSeed.derive(.registry)) }
@@ -32,7 +32,7 @@ final class Identity: Sendable {
   func auditKey() throws(SealingError) -> RecipientKey { try RecipientKey(seed: try rootSeed.derive(.audit)) }
 
   /// An application as a member of groups; the same id and issue give the same member.
-  func applicationMember(id: String, issue: UInt32) throws(SealingError) -> MemberSeed {
+  func seed(application id: String, issue: UInt32) throws(SealingError) -> MemberSeed {
     var place = ByteWriter()
     place.write(issue)
     place.write(Array(id.utf8))

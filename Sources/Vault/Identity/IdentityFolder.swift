@@ -155,10 +155,8 @@ struct IdentityFolder: Sendable {
   }
 
   private func identityFolder(in home: borrowing Folder) throws(VaultError) -> Folder {
-    do throws(FileFault) {
-      return try home.folder(IdentityFolder.folderName, .secret(user: user))
-    } catch {
-      throw VaultError(error, at: .identity)
+    try atLevel(.identity) { () throws(FileFault) in
+      try home.folder(IdentityFolder.folderName, .secret(user: user))
     }
   }
 
@@ -202,18 +200,14 @@ struct IdentityFolder: Sendable {
   }
 
   private func lock(_ folder: borrowing Folder) throws(VaultError) -> OpenFile {
-    do throws(FileFault) {
-      return try folder.lockFile(IdentityFolder.lockName, waiting: waiting)
-    } catch {
-      throw VaultError(error, at: .identity)
+    try atLevel(.identity) { () throws(FileFault) in
+      try folder.lockFile(IdentityFolder.lockName, waiting: waiting)
     }
   }
 
   private func replace(_ file: IdentityFile, in folder: borrowing Folder) throws(VaultError) {
-    do throws(FileFault) {
+    try atLevel(.identity) { () throws(FileFault) in
       try folder.replace(IdentityFolder.fileName, with: file.serialized())
-    } catch {
-      throw VaultError(error, at: .identity)
     }
   }
 

@@ -172,7 +172,7 @@ extension SecretStore {
         try AccessGroupFile.clearFolder(folder, movingTo: drafts.path(of: name))
       }
       try creation.shape.makeFolder(folder)
-      let record = try creation.write(to: folder, groupID: groupID, owner: identity.ownerSigningKey(), seed: seed)
+      let record = try creation.write(to: folder, groupID: groupID, owner: identity.rosterSigningKey(), seed: seed)
       // The first read reports a state folder that cannot be written, as for any other group.
       _ = witness(name).raise { reading in
         // Another process may have written to the new group already, and raised its witness further.

@@ -52,7 +52,7 @@ extension StoreLocation {
   /// Lets others pass through the store's folder and its folder of groups (0711) if any group is shared, and closes
   /// them (0700) if none is. Other modes, which somebody set on purpose, are kept.
   func settleEntrance(_ groups: borrowing Folder) throws(VaultError) {
-    do throws(FileFault) {
+    try atLevel(.store) { () throws(FileFault) in
       var isShared = false
       for name in try groups.names() {
         var status = stat()
@@ -64,8 +64,6 @@ extension StoreLocation {
       if !isShared { try store.file.settleEntrance(isShared) }
       try groups.file.settleEntrance(isShared)
       if isShared { try store.file.settleEntrance(isShared) }
-    } catch {
-      throw VaultError(error, at: .store)
     }
   }
 
@@ -88,13 +86,11 @@ extension StoreLocation {
     let path = home + "/" + IdentityFolder.groupsName
     var groups = stat()
     guard unsafe lstat(path, &groups) == 0 else { throw missing(FileFault(errno: errno), path) }
-    do throws(FileFault) {
+    try atLevel(.store) { () throws(FileFault) in
       for status in [store, groups] {
         guard status.st_mode & S_IFMT == S_IFDIR else { throw .wrongKind }
         try trust.check(status)
       }
-    } catch {
-      throw VaultError(error, at: .store)
     }
     return store.st_uid
   }

@@ -51,7 +51,7 @@ public final class SecretStore: Sendable {
       source = .service(service)
     case .owner(let identity):
       folderOwner = nil
-      do { source = .files(try identity.personalMember()) } catch { throw .storage(.memory) }
+      source = .files(try sealing(identity.personalMember()))
     }
   }
 

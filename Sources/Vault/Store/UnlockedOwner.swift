@@ -16,7 +16,7 @@ final class UnlockedOwner: Sendable {
   ) throws(VaultError) {
     self.ownerKey = ownerKey
     self.open = open
-    do { member = try record.member() } catch { throw .storage(.memory) }
+    member = try sealing(record.member())
   }
 
   /// The owner with this key, if the keyring holds their record.
@@ -195,12 +195,7 @@ extension SecretStore {
     }
     let seconds = duration.components.seconds
     let deadline = SystemClock.milliseconds() + UInt64(seconds) * 1_000
-    let record: UnlockedRecord
-    do {
-      record = try UnlockedRecord(identity.ownerKey, try identity.personalMember(), until: deadline)
-    } catch {
-      throw .storage(.memory)
-    }
+    let record = try sealing(UnlockedRecord(identity.ownerKey, identity.personalMember(), until: deadline))
     do { try record.keep(for: UInt32(seconds), as: identity.ownerKey) } catch { throw .noKeyring(error.reason) }
     return Timestamp(milliseconds: deadline)
   }

@@ -139,7 +139,7 @@ import Testing
     let began = ContinuousClock.now
     let result = store.execute("set", "a", input: "new")
     #expect(result.status == 15)
-    #expect(result.errors.hasPrefix("vault: error: 'default' is in use by another process\n"))
+    #expect(result.errors.hasPrefix("vault: error: 'default' is in use by another process or thread\n"))
     #expect(ContinuousClock.now - began > .seconds(9))
     #expect(store.execute("get", "a").output == "old")
   }

@@ -21,7 +21,7 @@ import Testing
     #expect(credential.ownerKey == (try Identity.testing().ownerKey))
     #expect(credential.application == "com.example.notes")
     #expect(
-      try seed(credential.member) == seed(Identity.testing().applicationMember(id: "com.example.notes", issue: 2)))
+      try seed(credential.member) == seed(Identity.testing().seed(application: "com.example.notes", issue: 2)))
     #expect(credential.floors.map(\.group) == ["com.example.notes", "team.shared"])
     #expect(credential.floors.map(\.state.rosterRevision) == [10, 20])
     #expect(credential.floors.map(\.state.generation) == [20, 40])

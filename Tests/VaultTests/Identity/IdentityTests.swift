@@ -10,7 +10,7 @@ import Testing
   @Test func `the owner's key is derived from the root seed`() throws {
     let identity = try Identity.testing()
     #expect(identity.ownerKey.bytes.hex == "9bfca602b6aa19ea01bff51d438bab03c5579cfd46611cb8c6d15fca8f039d34")
-    #expect(identity.ownerKey.verifies(identity.ownerSigningKey().sign([7]), of: [7]))
+    #expect(identity.ownerKey.verifies(identity.rosterSigningKey().sign([7]), of: [7]))
   }
 
   @Test func `every member seed is derived from the root seed`() throws {
@@ -22,7 +22,7 @@ import Testing
       identity.personalMember(), seed: "8fd6c642dc4c7d21fbca2da7b199a9e5e0729529090d73196e3c7e897a8a4cad",
       key: "2920e84d93796d25dae0de21f8c9e626d2be2d1bf82254d1e2e35c0c7d7e8809")
     try expect(
-      identity.applicationMember(id: "com.example.notes", issue: 2),
+      identity.seed(application: "com.example.notes", issue: 2),
       seed: "1e921bffa84945dedd8161b0ff1f35c22d838c5b3d40354f62f23fc191b03034",
       key: "9390f28339c4946b3600c7b43e8bd36dafc6b50108a7fca1f2e1a466dce0572d")
   }
@@ -35,7 +35,7 @@ import Testing
   @Test func `another id or issue gives another application seed`() throws {
     let identity = try Identity.testing()
     let members = try [("a", 1), ("a", 2), ("b", 1)].map {
-      try identity.applicationMember(id: $0.0, issue: UInt32($0.1)).signingPublicKey
+      try identity.seed(application: $0.0, issue: UInt32($0.1)).signingPublicKey
     }
     #expect(Set(members).count == 3)
   }

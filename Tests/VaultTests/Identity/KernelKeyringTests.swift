@@ -88,7 +88,7 @@ private enum Keyring {
     let identity = try owner.owner()
     let credential = store.folder + "/credential"
     _ = try owner.applications.issue("app.one", to: credential, grants: [.init(.write, in: "team")])
-    let seed = try identity.applicationMember(id: "app.one", issue: 1)
+    let seed = try identity.seed(application: "app.one", issue: 1)
     try UnlockedRecord(ownerKey, seed, until: soon).keep(for: 60, as: ownerKey)
     let planted = try SecretStore.open(at: store.location)
     #expect(throws: VaultError.self) { try planted.group("team").items() }

@@ -44,7 +44,7 @@ extension IdentityVectors {
     }
     return Credential(
       issue: 2, ownerKey: base.identity.ownerKey, application: "com.example.notes",
-      member: try base.identity.applicationMember(id: "com.example.notes", issue: 2),
+      member: try base.identity.seed(application: "com.example.notes", issue: 2),
       floors: floors ? [floor("com.example.notes", 7), floor("team.shared", 3)] : [], remote: remote)
   }
 

@@ -112,13 +112,8 @@ struct SalvageIndex: ~Copyable {
   /// The version of `token` with this number and the proved `digest`.
   func row(_ token: Token, version: UInt64, _ digest: Digest) -> Row? {
     let all = versions(of: token)
-    var low = all.startIndex
-    var high = all.endIndex
-    while low < high {
-      let middle = (low + high) / 2
-      if all[middle].version < version { low = middle + 1 } else { high = middle }
-    }
-    for record in all[low...].prefix(while: { $0.version == version }) where record.digest == digest {
+    for record in all[all.sortedIndex { $0.version >= version }...].prefix(while: { $0.version == version })
+    where record.digest == digest {
       if let row = row(record), row.digest == digest { return row }
     }
     return nil
@@ -130,8 +125,8 @@ struct SalvageIndex: ~Copyable {
   }
 
   private func rows(from first: Token, through last: Token) -> ArraySlice<RowRecord> {
-    let start = rows.firstIndex { $0.token >= first }
-    return rows[start..<rows.firstIndex { $0.token > last }]
+    let start = rows.sortedIndex { $0.token >= first }
+    return rows[start..<rows.sortedIndex { $0.token > last }]
   }
 
   /// The row with the proved `digest`.
@@ -208,33 +203,4 @@ extension Row {
     }
   }
 
-  /// The same version, with `oldest` as the oldest kept version.
-  func keeping(from oldest: UInt64) -> Row {
-    unsafe encoded.withUnsafeBytes { bytes in
-      func slice(_ range: Range<Int>) -> UnsafeRawBufferPointer {
-        unsafe UnsafeRawBufferPointer(rebasing: bytes[range])
-      }
-      return unsafe previous.withUnsafeBytes { previous in
-        unsafe nonce.withUnsafeBytes { nonce in
-          unsafe Row(
-            Parts(
-              token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
-              attributes: slice(attributesRange), place: place, secret: slice(secretRange)))
-        }
-      }
-    }
-  }
-}
-
-extension [SalvageIndex.RowRecord] {
-  /// The first index whose record satisfies `condition`; all later records must satisfy it too.
-  fileprivate func firstIndex(_ condition: (SalvageIndex.RowRecord) -> Bool) -> Int {
-    var low = 0
-    var high = count
-    while low < high {
-      let middle = (low + high) / 2
-      if condition(self[middle]) { high = middle } else { low = middle + 1 }
-    }
-    return low
-  }
 }
