@@ -57,7 +57,8 @@ package final class AccessGroupFile: Sendable {
   ///
   /// - Parameter beginning: `readingLater` for a single answer. If a later call throws `storage(.replaced)`, begin
   ///   again with `reading`.
-  /// - Throws: the first error of a reader's checks, in the order of rule 10 of the format.
+  /// - Throws: the first error of a reader's checks, in the order of rule 10 of the format; `busy` if whoever makes or
+  ///   removes groups takes ten seconds.
   package func beginReading(_ beginning: Connection.Beginning = .reading) throws(VaultError) -> ReadTransaction {
     try settled { () throws(VaultError) in try look(beginning) }
   }

@@ -80,7 +80,7 @@ public final class GroupWatch: Sendable {
 
   private static func isPassing(_ error: VaultError) -> Bool {
     switch error {
-    case .notFound(.group), .rolledBack(_, _, _, .broughtBack): true
+    case .notFound(.group), .rolledBack(_, _, _, .broughtBack), .busy: true
     default: false
     }
   }

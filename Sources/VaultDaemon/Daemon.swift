@@ -26,7 +26,6 @@
     public static func run(_ arguments: [String]) async -> Int32 {
       hardenProcess()
       csystem_ignore(SIGPIPE)
-      Handover.Signals.ignore()
       _ = csystem_forbid_new_privileges()
       if arguments.contains("--help") { return tell(Configuration.usage, to: FileHandle.standardOutput) }
       if arguments == ["--version"] {
@@ -37,6 +36,7 @@
       do {
         let configuration = try Configuration(arguments: arguments, environment: environment, user: geteuid())
         if configuration.isCheck { return check(configuration) }
+        Handover.Signals.ignore()
         LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
         let logger = Logger(label: "vaultd")
         raiseDescriptorLimit()

@@ -8,8 +8,8 @@
   /// Hands the sockets over to a new version of the executable (SIGUSR2). The old one answers the requests that have
   /// begun; later ones wait in the sockets' queues for the new one.
   final class Handover: Service {
-    /// The signals that the daemon follows besides those that end it. They are kept from the first moment on: a signal
-    /// that nobody waits for would end the process.
+    /// The signals that the daemon follows besides those that end it. They are kept before the first socket is opened,
+    /// because a signal that nobody waits for would end the process.
     struct Signals {
       let handover: UnixSignalsSequence
       let reload: UnixSignalsSequence
@@ -19,7 +19,8 @@
         reload = await UnixSignalsSequence(trapping: .sighup)
       }
 
-      /// Until the signals are kept, they are ignored, also by a new version that is about to start.
+      /// Until the signals are kept, they are ignored, also by a new version that is about to start: a handover that is
+      /// requested in these milliseconds must be requested again.
       static func ignore() { for signal in [SIGUSR2, SIGHUP] { csystem_ignore(signal) } }
     }
 

@@ -15,13 +15,16 @@ package func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
   return true
 }
 
-/// Calls `body` again as long as it throws an error for which `isPassing` returns true, such as a lock that others hold
-/// for too long on a slow disk.
+/// Calls `body` again while it throws an error for which `isPassing` returns true, such as a lock that others hold for
+/// too long on a slow disk; for three minutes at most.
 package func persistently<Result>(
   _ isPassing: (any Error) -> Bool, _ body: () throws -> Result
 ) rethrows -> Result {
+  let deadline = ContinuousClock.now + .seconds(180)
   while true {
-    do { return try body() } catch  where isPassing(error) {}
+    do { return try body() } catch {
+      guard isPassing(error), ContinuousClock.now < deadline else { throw error }
+    }
   }
 }
 

@@ -98,11 +98,11 @@ import Vault
     ),
     (
       .busy(group: "team"), 15, "'team' is in use by another process or thread",
-      "try again; see who holds it: fuser -v on all files of the group's folder"
+      "try again; see who holds it: fuser -v on the group's folder, its files and the folder above it"
     ),
     (
       .busy(group: nil), 15, "the store is in use by another process or thread",
-      "try again; see who holds it: fuser -v on all files of the group's folder"
+      "try again; see who holds it: fuser -v on the group's folder, its files and the folder above it"
     ),
     (
       .unordered(group: "team", .notHere), 15,

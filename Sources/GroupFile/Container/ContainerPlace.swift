@@ -25,8 +25,9 @@ package struct ChangeTime: Equatable, Sendable {
     nanoseconds = status.st_ctim.tv_nsec
   }
 
-  /// Whether a later change is sure to have another time, and this one is complete. The clock of these times advances in
-  /// steps of milliseconds, and a file's time is set before its new bytes, for which a writer may wait on a busy disk.
+  /// Whether a later change is sure to have another time, and this one is very probably complete. The clock of these
+  /// times advances in steps of milliseconds, and a file's time is set before its new bytes, for which a writer may wait
+  /// on a busy disk.
   package var isSettled: Bool {
     var now = timespec()
     unsafe clock_gettime(CLOCK_REALTIME_COARSE, &now)

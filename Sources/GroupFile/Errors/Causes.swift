@@ -114,7 +114,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     case .denied: ("denied", "denied: by rights, or by the system's permissions")
     case .damaged: ("damaged", "damaged or altered: not a vault file, or a proof failed")
     case .rolledBack: ("rolled-back", "rolled back: older than what this machine has seen")
-    case .busy: ("busy", "busy: others kept the group locked for ten seconds, or a cluster does not answer")
+    case .busy: ("busy", "busy: others kept the group locked for ten seconds, or vaultd or a cluster does not answer")
     case .wrongKey: ("wrong-key", "wrong passphrase or key")
     case .newerFormat: ("newer-format", "newer format: a newer vault wrote this")
     case .conflict: ("conflict", "conflict: the version is not the expected one")

@@ -19,6 +19,8 @@ final class Witness: Witnessing {
     /// since.
     var record: WitnessRecord?
     var change: WitnessFile.Change?
+    /// The bytes that hold `record`.
+    var bytes: [UInt8] = []
   }
 
   /// The open files that changing the witness needs, kept from one change to the next.
@@ -55,8 +57,9 @@ final class Witness: Witnessing {
         for _ in 0..<4 {
           let bytes: [UInt8]
           do throws(FileFault) { bytes = try kept.file!.bytes() } catch { throw WitnessFolder.Unusable(error) }
-          if let record = WitnessFile.newest(in: bytes, of: folder.ownerKey)?.record {
-            kept.record = record
+          let isKnown = kept.record != nil && bytes.isSame(as: kept.bytes)
+          if let record = isKnown ? kept.record : WitnessFile.newest(in: bytes, of: folder.ownerKey)?.record {
+            (kept.record, kept.bytes) = (record, bytes)
             kept.change = before?.time.isSettled == true ? before : nil
             return .valid(record)
           }

@@ -307,7 +307,7 @@ extension VaultError {
     switch self {
     case .notFound(.group), .rolledBack, .anotherGroup, .witnessUnavailable: true
     case .damaged(_, .witness, _), .damaged(_, .container, _): true
-    case .denied(.permissions), .storage(.replaced), .busy: true
+    case .denied(.permissions), .storage(.replaced): true
     default: false
     }
   }

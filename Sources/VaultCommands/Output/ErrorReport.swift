@@ -130,7 +130,7 @@ extension VaultError {
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
     case .unordered(_, .outcomeUnknown):
       "look whether it was made before you do it again: vault sync, then vault history NAME or vault group show GROUP"
-    case .busy: "try again; see who holds it: fuser -v on all files of the group's folder"
+    case .busy: "try again; see who holds it: fuser -v on the group's folder, its files and the folder above it"
     case .wrongKey: "check which key or passphrase belongs to this store"
     case .mistypedCode: "compare it with what was written down: 8 groups of 5 characters, the last of each a check"
     case .newerFormat: "use a newer vault"

@@ -185,17 +185,46 @@
       }
     }
 
+    /// Fetches the newest complete file and the commits that follow it, if it is later than the copy.
+    ///
+    /// - Returns: `false` if the copy stays as it is.
+    func adoptBase(over copy: GroupCopy?) async throws -> Bool {
+      let (group, store, log) = (group, store, log)
+      for attempt in 1...8 {
+        guard let base = try await log.base(), base.epoch > copy?.state.epoch ?? 0 else { return false }
+        do {
+          let isAdopted = try await Blocking.apply {
+            try store.adopt(
+              group, { (path) throws(VaultError) in try Replica.fetch(base, of: group, from: log, to: path) },
+              following: { (state) throws(VaultError) in try Replica.commits(after: state.epoch, of: group, from: log) }
+            )
+          }
+          guard isAdopted else { break }
+          logger.info("a complete file was taken from the log", metadata: ["epoch": "\(base.epoch)"])
+          return true
+        } catch VaultError.unordered(_, .overtaken) where attempt < 8 {
+          // A newer one took its place meanwhile.
+        }
+      }
+      // A change of this machine may come first.
+      for _ in 0..<20 {
+        guard try await self.copy() == copy else { return true }
+        try await Task.sleep(for: .milliseconds(50))
+      }
+      return false
+    }
+
     /// Fetches the newest complete file where there is no copy.
     ///
     /// A host that has just been let in cannot begin with a file from before that. The host that let it in puts a new one,
-    /// so this waits for it, for twenty seconds at most.
+    /// so this waits for it, for ten seconds at most.
     func adoptFirstBase(below head: LogHead) async throws -> Bool {
       let old = try await log.base()
       do { return try await adoptBase(over: nil) } catch VaultError.denied(.notAMember) {
         guard let old, old.epoch < head.epoch else { throw VaultError.denied(.notAMember) }
       }
-      for _ in 0..<100 {
-        guard try await log.base() == old else { break }
+      let deadline = ContinuousClock.now + .seconds(10)
+      while ContinuousClock.now < deadline, try await log.base() == old {
         try await Task.sleep(for: .milliseconds(200))
       }
       return try await adoptBase(over: nil)

@@ -238,61 +238,6 @@
       logger.notice("the head of the log was set to the copy's state", metadata: ["epoch": "\(copy.state.epoch)"])
     }
 
-    /// Fetches the newest complete file and the commits that follow it, if it is later than the copy.
-    ///
-    /// - Returns: `false` if the copy stays as it is.
-    func adoptBase(over copy: GroupCopy?) async throws -> Bool {
-      guard let base = try await log.base(), base.epoch > copy?.state.epoch ?? 0 else { return false }
-      let (group, store, log) = (group, store, log)
-      let isAdopted = try await Blocking.apply {
-        try store.adopt(
-          group, { (path) throws(VaultError) in try Replica.fetch(base, of: group, from: log, to: path) },
-          following: { (state) throws(VaultError) in try Replica.commits(after: state.epoch, of: group, from: log) })
-      }
-      if isAdopted {
-        logger.info("a complete file was taken from the log", metadata: ["epoch": "\(base.epoch)"])
-        return true
-      }
-      // A change of this machine may come first.
-      for _ in 0..<20 {
-        guard try await self.copy() == copy else { return true }
-        try await Task.sleep(for: .milliseconds(50))
-      }
-      return false
-    }
-
-    private static func fetch(
-      _ base: LogBase, of group: String, from log: any CommitLog, to path: String
-    ) throws(VaultError) {
-      let file = try NewFile(path)
-      do {
-        try Blocking.wait { try await log.readBase(base) { piece throws(LogError) in try file.append(piece) } }
-      } catch let error as LogError {
-        throw file.isFull ? .storage(.full) : meaning(of: error, group, isChange: false)
-      } catch {
-        throw .unexpected("an error of a log")
-      }
-    }
-
-    /// The commits that follow a complete file; none if the next one is missing or cannot be read.
-    private static func commits(
-      after epoch: UInt64, of group: String, from log: any CommitLog
-    ) throws(VaultError) -> [[UInt8]] {
-      let found: Result<[StoredCommit], LogError>
-      do {
-        found = try Blocking.wait {
-          await result { () async throws(LogError) in try await log.commits(after: epoch, limit: 256) }
-        }
-      } catch {
-        throw .unexpected("an error of a log")
-      }
-      switch found {
-      case .success(let commits): return commits.map(\.commit.bytes)
-      case .failure(.baseNeeded), .failure(.damaged): return []
-      case .failure(let error): throw meaning(of: error, group, isChange: false)
-      }
-    }
-
     /// Puts a complete file under the log, if hosts that are behind cannot come to its head without one, and after `pause`,
     /// because the new file of another host removes many commits at once.
     func suspect(after pause: Duration = .milliseconds(200)) {

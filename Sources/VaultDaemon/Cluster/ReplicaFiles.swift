@@ -61,4 +61,39 @@
       }
     }
   }
+
+  extension Replica {
+    /// Writes the complete file `base` to a new file at `path`.
+    static func fetch(
+      _ base: LogBase, of group: String, from log: any CommitLog, to path: String
+    ) throws(VaultError) {
+      let file = try NewFile(path)
+      do {
+        try Blocking.wait { try await log.readBase(base) { piece throws(LogError) in try file.append(piece) } }
+      } catch let error as LogError {
+        throw file.isFull ? .storage(.full) : meaning(of: error, group, isChange: false)
+      } catch {
+        throw .unexpected("an error of a log")
+      }
+    }
+
+    /// The commits that follow a complete file; none if the next one is missing or cannot be read.
+    static func commits(
+      after epoch: UInt64, of group: String, from log: any CommitLog
+    ) throws(VaultError) -> [[UInt8]] {
+      let found: Result<[StoredCommit], LogError>
+      do {
+        found = try Blocking.wait {
+          await result { () async throws(LogError) in try await log.commits(after: epoch, limit: 256) }
+        }
+      } catch {
+        throw .unexpected("an error of a log")
+      }
+      switch found {
+      case .success(let commits): return commits.map(\.commit.bytes)
+      case .failure(.baseNeeded), .failure(.damaged): return []
+      case .failure(let error): throw meaning(of: error, group, isChange: false)
+      }
+    }
+  }
 #endif

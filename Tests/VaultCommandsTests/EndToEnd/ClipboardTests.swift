@@ -113,8 +113,9 @@ import Vault
       for process in /proc/[0-9]*; do
         [ "$(tr '\0' ' ' <$process/cmdline)" = "vault clear-clipboard wayland \#(seconds) " ] || continue
         # It leads a session of its own, and no signal is pending: it is ready.
-        until [ "$(cut -d ' ' -f 6 $process/stat)" = ${process#/proc/} ] && grep -q '^ShdPnd:\s*0*$' $process/status; do
-          [ -d $process ] || break
+        for try in $(seq 1000); do
+          [ "$(cut -d ' ' -f 6 $process/stat)" != ${process#/proc/} ] || ! grep -q '^ShdPnd:\s*0*$' $process/status || break
+          sleep 0.05
         done
         cat "$folder/clipboard"
       done 2>/dev/null

@@ -31,11 +31,13 @@ extension TestStore {
   }
 
   /// A shell function: `put NAME VALUE [OPTION]...` sets an item, if `$as` is set as another user. With many writers
-  /// on a slow disk, its turn can take more than ten seconds to come; then it asks again.
+  /// on a slow disk, its turn can take more than ten seconds to come; then it asks again, for three minutes at most.
   static let put = #"""
     put() (
-      name=$1 value=$2; shift 2
-      while words=$(printf %s "$value" | $as "$vault" set "$name" "$@" 2>&1); status=$?; [ $status -eq 15 ]; do :; done
+      name=$1 value=$2 status=15; shift 2
+      for try in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18; do
+        [ $status -ne 15 ] || { words=$(printf %s "$value" | $as "$vault" set "$name" "$@" 2>&1); status=$?; }
+      done
       [ $status -eq 0 ] || echo "set $name: $status $words"
     )
 

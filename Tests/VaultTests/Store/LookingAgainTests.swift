@@ -21,6 +21,32 @@ struct LookingAgainTests {
     return open
   }
 
+  /// Looks at the group "team" with `look`. Another process begins to make or remove it before that, and goes on while
+  /// it is waited for.
+  private func expectNothing(
+    of look: @Sendable (SecretStore) throws -> [VaultError], _ store: StoreFixture, begun begin: () throws -> Void,
+    goingOn end: () throws -> Void
+  ) {
+    let hasBegun = Locked(false)
+    let errors = onThreads(2) { thread in
+      guard thread == 0 else {
+        #expect(eventually { hasBegun.withLock { $0 } })
+        // Nothing shows that somebody waits for the lock, so give them time.
+        usleep(50_000)
+        return try end()
+      }
+      try withoutActuallyEscaping(begin) { begin in
+        let open = try open(store, "team") {
+          defer { hasBegun.withLock { $0 = true } }
+          try begin()
+        }
+        let faults = try look(open)
+        #expect(faults == [])
+      }
+    }
+    #expect(errors.isEmpty)
+  }
+
   private static let looks: [@Sendable (SecretStore) throws -> [VaultError]] = [
     { try $0.status().groups.compactMap(\.problem) },
     { try $0.verify().compactMap { if case .failure(let error) = $0.result { error } else { nil } } },
@@ -76,12 +102,13 @@ struct LookingAgainTests {
         }
         change(witness) { $0.flags.insert(.removed) }
       }
-      let end = {
+      expectNothing(of: look, store, begun: begin) {
+        // The lock is part of the removal, which takes it again.
+        change(witness) { $0.flags.remove(.removed) }
         _ = lock
         lock = nil
         try store.open().removeGroup("team")
       }
-      #expect(try look(open(store, "team", begin, end)) == [])
     }
   }
 
@@ -103,12 +130,11 @@ struct LookingAgainTests {
           $0.flags.insert(.removed)
         }
       }
-      let end = {
+      expectNothing(of: look, store, begun: begin) {
         if let made { change(witness) { $0 = made } }
         _ = lock
         lock = nil
       }
-      #expect(try look(open(store, "team", begin, end)) == [])
     }
   }
 
@@ -156,6 +182,16 @@ struct LookingAgainTests {
     let back = VaultError.rolledBack(group: "team", found: 1, known: 1, reason: .broughtBack)
     #expect(throws: back) { try store.value("a", in: "team") }
     #expect(throws: back) { try store.open().group("team").set("a", to: "1") }
+  }
+
+  @Test func `whoever makes or removes groups for too long is reported as busy`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "1")
+    let open = try store.open()
+    let lock = try HeldLock(store)
+    change(try store.open().witness(AccessGroup.Name("team"))) { $0.flags.insert(.removed) }
+    #expect(throws: VaultError.busy(group: "team")) { _ = try open.group("team").get("a") }
+    withExtendedLifetime(lock) {}
   }
 
   @Test func `a group that is removed after its entry was read has not vanished`() throws {

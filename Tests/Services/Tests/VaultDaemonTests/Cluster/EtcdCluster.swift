@@ -19,6 +19,7 @@ final class EtcdCluster: Sendable {
   private let peerPorts: [Int]
   private let arguments: [String]
   private let scheme: String
+  private let remover: Program
   private let nodes: Mutex<[Int: Program]> = Mutex([:])
   /// Another one for each group that a test makes.
   private static let groups = Atomic<UInt64>(0)
@@ -29,20 +30,32 @@ final class EtcdCluster: Sendable {
   ///   - arguments: more for each of them.
   ///   - isReady: whether to wait until they answer.
   init(_ count: Int, scheme: String = "http", arguments: [String] = [], isReady: Bool = true) async throws {
-    // In memory if possible: while other tests keep the disk busy, three servers that sync on it cannot keep time limits.
-    let place = access("/dev/shm", W_OK) == 0 ? "/dev/shm/" : NSTemporaryDirectory()
-    folder = place + "etcd-\(UUID().uuidString.prefix(8))"
+    folder = Self.place(for: count) + "etcd-\(UUID().uuidString.prefix(8))"
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
     let free = FreePorts.take(2 * count)
     (ports, peerPorts) = (Array(free.prefix(count)), Array(free.suffix(count)))
     (self.arguments, self.scheme) = (arguments, scheme)
+    // It removes the folder when the pipe is closed, so also when this process is gone. The servers end at the same time.
+    remover = try Program(
+      "/bin/sh", ["-c", #"cat >/dev/null; for i in 1 2 3 4 5; do rm -rf "$1"; sleep 0.2; done"#, "sh", folder])
     for node in 0..<count { try start(node) }
     if isReady { try await untilReady() }
   }
 
   deinit {
     for node in ports.indices { kill(node) }
+    remover.closeInput()
     try? FileManager.default.removeItem(atPath: folder)
+  }
+
+  /// A folder in memory if that is large enough: while other tests keep the disk busy, servers that sync on it cannot
+  /// keep time limits. Each of them prepares 192 MiB of logs.
+  private static func place(for count: Int) -> String {
+    var space = statvfs()
+    guard statvfs("/dev/shm", &space) == 0, access("/dev/shm", W_OK) == 0,
+      Int(space.f_bavail) * Int(space.f_frsize) > count << 29
+    else { return NSTemporaryDirectory() }
+    return "/dev/shm/"
   }
 
   var address: String { address(of: ports) }
@@ -56,7 +69,8 @@ final class EtcdCluster: Sendable {
     let peers = peerPorts.enumerated().map { "n\($0)=http://127.0.0.1:\($1)" }.joined(separator: ",")
     // The shell ends the server when the pipe is closed, so also when this process is gone.
     let script = [
-      "-c", #"log=$1; pid=$2; shift 2; "$@" >>"$log" 2>&1 </dev/null & echo $! >"$pid"; cat >/dev/null; kill -9 $!"#,
+      "-c",
+      #"log=$1; pid=$2; shift 2; "$@" >>"$log" 2>&1 </dev/null & echo $! >"$pid"; cat >/dev/null; kill -9 $!; wait"#,
       "sh",
       "\(folder)/n\(node).log", pidFile(node), Self.program, "--name", "n\(node)", "--data-dir", "\(folder)/n\(node)",
       "--listen-client-urls", "\(scheme)://127.0.0.1:\(ports[node])",

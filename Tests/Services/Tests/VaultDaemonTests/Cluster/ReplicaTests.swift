@@ -85,6 +85,14 @@ import VaultFoundation
     #expect(try await host.value() == "first")
   }
 
+  @Test func `a host joins although the complete file is replaced while it is fetched`() async throws {
+    let location = try ReplicaTests.place("third", in: daemon)
+    let host = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server)
+    host.log.lateReadings.withLock { $0 = 3 }
+    try await host.replica.catchUp()
+    #expect(try await host.value() == "first")
+  }
+
   @Test func `an application whose credential names no remote reads a published group beside its owner`() async throws {
     let location = try StoreLocation(home: daemon.folder + "/home", state: daemon.folder + "/state")
     let application = try await SecretStore.open(at: location, credential: daemon.folder + "/web")
