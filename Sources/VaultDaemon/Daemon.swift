@@ -52,7 +52,7 @@
           logger.warning("the daemon is sealed", metadata: ["error": "\(error.message)"])
         }
         let daemon = Daemon(configuration, logger: logger, seal: seal)
-        try await daemon.serve(on: sockets, signals, handover: handover)
+        try await daemon.serve(on: sockets, handover: handover)
         if handover.isWanted {
           let code = handover.start(CommandLine.arguments)
           return tell("vaultd: error: the new version does not start: \(unsafe String(cString: strerror(code)))\n", 1)
@@ -129,7 +129,7 @@
 
     /// Answers on `sockets` until a signal, or the cancellation of the task, ends it gracefully.
     func serve(
-      on sockets: [ListeningSocket], _ signals: Handover.Signals, handover: Handover,
+      on sockets: [ListeningSocket], handover: Handover,
       gracefulShutdownSignals: [UnixSignal] = [.sigterm, .sigint]
     ) async throws {
       let connections = Connections(configuration.limits)
@@ -167,7 +167,7 @@
             asking: asking, logger: logger)
         ]
       let notices = SystemdNotices({ ProcessInfo.processInfo.environment[$0] }, isHandedOver: { handover.isWanted })
-      let upkeep = Upkeep(seal: seal, notices: notices, logger: logger, reloads: signals.reload)
+      let upkeep = Upkeep(seal: seal, notices: notices, logger: logger, reloads: handover.signals.reload)
       try await ServiceGroup(
         configuration: ServiceGroupConfiguration(
           services: (services as [any Service] + doors + agents + secrets + [upkeep, notices, replication, asking])

@@ -24,14 +24,14 @@
       static func ignore() { for signal in [SIGUSR2, SIGHUP] { csystem_ignore(signal) } }
     }
 
-    private let requests: UnixSignalsSequence
+    let signals: Signals
     private let kept: [ListeningSocket]
     private let wanted = Atomic(false)
     private let isEnding = Atomic(false)
 
     /// Duplicates the descriptors, so that the sockets stay open when the old version closes them.
     init(_ sockets: [ListeningSocket], _ signals: Signals) {
-      requests = signals.handover
+      self.signals = signals
       kept = sockets.compactMap { socket in
         // Higher than the numbers that the new version uses.
         let descriptor = fcntl(socket.descriptor, F_DUPFD_CLOEXEC, CInt(3 + sockets.count))
@@ -54,7 +54,7 @@
 
     /// Returns when a handover is requested, which ends the other services.
     func run() async throws {
-      for await _ in requests.cancelOnGracefulShutdown() {
+      for await _ in signals.handover.cancelOnGracefulShutdown() {
         wanted.store(true, ordering: .releasing)
         return
       }

@@ -30,8 +30,9 @@ extension TestStore {
     environment.merging(["vault": Executable.path, "folder": folder.path, "PATH": Machine.path]) { $1 }
   }
 
-  /// A shell function: `put NAME VALUE [OPTION]...` sets an item, if `$as` is set as another user. With many writers
-  /// on a slow disk, its turn can take more than ten seconds to come; then it asks again, for three minutes at most.
+  /// A shell function: `put NAME VALUE [OPTION]...` sets an item, as another user if `$as` says how. With many
+  /// writers on a slow disk, its turn can take more than ten seconds to come; then it asks again, for three minutes at
+  /// most.
   static let put = #"""
     put() (
       name=$1 value=$2 status=15; shift 2
