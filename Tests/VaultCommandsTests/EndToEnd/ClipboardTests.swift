@@ -121,10 +121,9 @@ import Vault
       done 2>/dev/null
       """#)
     #expect(copied.errors.contains("the clipboard is cleared in"))
-    if signal == "HUP" {
-      #expect(copied.output == "s3cret")
-      endWaiting()
-    }
+    if signal == "HUP" { #expect(copied.output == "s3cret") }
+    // A process that was ready, and had left the group, before the signal came did not get it.
+    endWaiting()
     #expect(eventually { !store.folder.exists("clipboard") })
   }
 
