@@ -136,48 +136,6 @@ package struct ChangedRoster: Sendable {
   package let left: LeftBehind
 }
 
-/// The data that the last signed root does not prove, and that a new key therefore dropped.
-package struct LeftBehind: Sendable, Equatable {
-  /// Rows of each table that no signed data names; anyone who can write the file can add them.
-  package internal(set) var rows: UInt64 = 0
-  package internal(set) var versions: UInt64 = 0
-  package internal(set) var blobs: UInt64 = 0
-  package internal(set) var nodes: UInt64 = 0
-  package internal(set) var wraps: UInt64 = 0
-  package internal(set) var links: UInt64 = 0
-  /// The names of unsigned rows that can be opened, at most 1,000, sorted.
-  package internal(set) var unproved: [String] = []
-  /// The number of signed items that can no longer be proved.
-  package internal(set) var lost: UInt64 = 0
-  /// Their known names, sorted.
-  package internal(set) var lostNames: [String] = []
-  /// The number of signed older versions that can no longer be proved, of items that were kept.
-  package internal(set) var lostVersions: UInt64 = 0
-  /// Whether the chain of the group's states was lost: machines that have not seen the last state must accept it.
-  package internal(set) var losesChain = false
-  /// Whether the file was too damaged to be changed in place, so that a new one replaced it and the old one was kept.
-  package internal(set) var isReplaced = false
-
-  static let namedCount = 1_000
-
-  /// The number of unsigned rows in all tables.
-  package var unsigned: UInt64 { rows + versions + blobs + nodes + wraps + links }
-
-  /// Adds the counts of a second step.
-  mutating func add(_ other: LeftBehind) {
-    rows += other.rows
-    versions += other.versions
-    blobs += other.blobs
-    nodes += other.nodes
-    wraps += other.wraps
-    links += other.links
-    unproved += other.unproved
-    losesChain = losesChain || other.losesChain
-  }
-
-  package var isNothing: Bool { self == LeftBehind() }
-}
-
 /// The owner's powers, which no member has: signing rosters, and deriving every application's seed in order to wrap a
 /// group's key for it.
 package protocol RosterAuthority: Sendable {
@@ -188,58 +146,4 @@ package protocol RosterAuthority: Sendable {
   ///
   /// - Throws: `outOfMemory`.
   func seed(application: String, issue: UInt32) throws(SealingError) -> MemberSeed
-}
-
-extension AccessGroupFile {
-  /// The current values that removed members could read, and that have not been changed since.
-  ///
-  /// A member could read what was written before their removal, and can keep copies of it.
-  ///
-  /// - Parameter isName: whether a name is valid for an item.
-  /// - Returns: the items with the removed members that could read them, sorted by name, and whether all rows could be
-  ///   examined. Rows that a writer signed but that are not valid items are skipped.
-  /// - Throws: the errors of a reader's checks.
-  package func exposure(
-    isName: (String) -> Bool = { _ in true }
-  ) throws(VaultError) -> (values: [(item: StoredItem, readers: [Writer])], isComplete: Bool) {
-    let transaction = try beginReading()
-    let roster = transaction.view.state.roster
-    // Members that were added again may read the current values.
-    let gone = roster.removed.filter { former in
-      !roster.members.contains { $0.application == former.application && $0.issue == former.issue }
-    }
-    guard !gone.isEmpty else { return ([], true) }
-    var exposed: [(item: StoredItem, readers: [Writer])] = []
-    var isComplete = true
-    let rows = try RowWalk(transaction)
-    while let row = try rows.next() {
-      guard row.state == .present else { continue }
-      guard let attributes = try transaction.view.shownAttributes(of: row), isName(attributes.name) else {
-        isComplete = false
-        continue
-      }
-      var readers: [Writer] = []
-      // A member that was removed more than once is listed once.
-      for former in gone where attributes.valueEpoch < former.epoch {
-        let reader = Writer.application(former.application, issue: former.issue)
-        if readers.last != reader { readers.append(reader) }
-      }
-      if !readers.isEmpty { exposed.append((StoredItem(row: row, attributes: attributes), readers)) }
-    }
-    return (
-      exposed.sorted { $0.item.attributes.name.utf8.lexicographicallyPrecedes($1.item.attributes.name.utf8) },
-      isComplete
-    )
-  }
-}
-
-extension Snapshot {
-  /// The attributes of a proved row; `nil` if they do not open although a writer signed the row.
-  fileprivate func shownAttributes(of row: Row) throws(VaultError) -> Attributes? {
-    do throws(VaultError) {
-      return try attributes(of: row)
-    } catch .damaged(_, .row, _) {
-      return nil
-    }
-  }
 }

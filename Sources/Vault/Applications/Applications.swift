@@ -148,42 +148,6 @@ extension GroupLifetime {
 
 extension Identity: RosterAuthority {}
 
-/// The owner's record of an application that has been issued a credential.
-public struct Application: Sendable, Equatable {
-  /// The application's id, such as `com.example.notes`; its private group has the same name.
-  public let id: String
-  /// The number of its identity: 1 at first, and 1 more whenever a credential was replaced.
-  public internal(set) var issue: UInt32
-  /// The highest number that any of its seeds may have been derived with. After a restore it is above `issue`, because
-  /// the lost machine may already have used the numbers in between.
-  var highestIssue: UInt32
-  public internal(set) var standing: Standing
-  /// The declared lifetime of its private group, which decides what happens to the group at uninstallation.
-  public let lifetime: GroupLifetime
-  /// When it was first issued a credential.
-  public let created: Timestamp
-  /// When its last credential was written; `nil` if none was.
-  public internal(set) var issued: Timestamp?
-
-  /// Whether its credential was replaced while some group may still accept the old one.
-  var wasReplaced: Bool { standing == .interrupted && issued != nil }
-
-  /// The state of an application's credential.
-  @nonexhaustive
-  public enum Standing: String, Sendable {
-    /// No credential was ever written. The service knows the application by its bindings.
-    case registered
-    /// The newest credential opens the application's groups.
-    case issued
-    /// Issuing was interrupted, or some groups could not be changed; the same command finishes it.
-    case interrupted
-    /// The application was uninstalled; its credential can be issued again.
-    case uninstalled
-    /// The application was removed, and no credential of it opens anything.
-    case revoked
-  }
-}
-
 /// A group that an application is a member of.
 public struct ApplicationGroup: Sendable, Equatable {
   /// The group's name.

@@ -1,6 +1,5 @@
 internal import Glibc
 public import GroupFile
-internal import KeyedArchives
 internal import Sealing
 
 /// A key for the identity in a backup: it may open any of the slots.
@@ -123,101 +122,5 @@ public struct StoreRecovery: Sendable {
     // The last step: if an earlier one failed, the next call finishes the recovery.
     try folder.finishRecovery()
     return (store, restoration)
-  }
-}
-
-/// The folder `set-aside` in the store: new groups are drafted in it before they replace others, and replaced files are
-/// kept in it.
-///
-/// Each process makes drafts in a folder of its own, which it keeps locked. An unlocked one was left by a killed
-/// process, and the next process removes it.
-struct DraftFolder: ~Copyable {
-  private let home: String
-  private let parent: Folder
-  private let folder: Folder
-  private let name: String
-
-  static let parentName = "set-aside"
-  private static let prefix = ".draft-"
-
-  /// Makes the folder in the store at `home`.
-  static func make(in home: String) throws(VaultError) -> DraftFolder {
-    for _ in 0..<100 {
-      do throws(FileFault) { return try DraftFolder(home) } catch {
-        // Another process may remove the empty parent folder at the same moment, or the new folder before it is locked.
-        guard error == .missing || error == .busy else { throw VaultError(error, at: .store) }
-      }
-    }
-    throw .busy(group: nil)
-  }
-
-  private init(_ home: String) throws(FileFault) {
-    let store = try Folder(home, .visible(), followingLink: true)
-    try store.makeFolder(DraftFolder.parentName)
-    let parent = try store.folder(DraftFolder.parentName, .secret())
-    DraftFolder.clear(parent)
-    let name = DraftFolder.prefix + String(UInt64.random(in: .min ... .max), radix: 16)
-    try parent.makeFolder(name)
-    let folder = try parent.folder(name, .secret())
-    try folder.file.lock(waiting: 0)
-    guard parent.contains(name) else { throw .missing }
-    self.home = home
-    self.name = name
-    self.parent = parent
-    self.folder = folder
-  }
-
-  deinit {
-    let path = "\(home)/\(DraftFolder.parentName)/\(name)"
-    if let path = try? CanonicalPath.of(path) { ConnectionPool.forget(inside: path) }
-    DraftFolder.remove(name, in: parent)
-    // Removes the parent folder only if it is empty.
-    unsafe rmdir("\(home)/\(DraftFolder.parentName)")
-  }
-
-  private static func clear(_ parent: borrowing Folder) {
-    for name in (try? parent.names(hidden: true)) ?? [] where name.hasPrefix(prefix) {
-      guard let old = try? parent.folder(name, .secret()), (try? old.file.lock(waiting: 0)) != nil else { continue }
-      remove(name, in: parent)
-    }
-  }
-
-  /// What other users keep from being removed gets another name, so that it is not tried again and again.
-  private static func remove(_ name: String, in parent: borrowing Folder) {
-    do throws(FileFault) { try parent.removeTree(name) } catch {
-      let kept = "left-" + name.dropFirst(prefix.count)
-      unsafe renameat(parent.file.descriptor, name, parent.file.descriptor, kept)
-    }
-  }
-
-  /// The unused paths for replacing the files of `group`.
-  func places(of group: AccessGroup.Name) -> DraftPlaces {
-    DraftPlaces(draft: path(of: group), kept: keepingPath(of: group))
-  }
-
-  /// The path of the draft of one group.
-  func path(of group: AccessGroup.Name) -> String { "\(home)/\(DraftFolder.parentName)/\(name)/\(group)" }
-
-  /// The folder to which the files of `group` were moved most recently; `nil` if there is none.
-  func lastKept(of group: AccessGroup.Name) -> String? {
-    let prefix = "\(group)-"
-    // The name of another group may begin with the name of this one.
-    let kept = (try? parent.names())?.last { name in
-      let time = name.dropFirst(prefix.count).prefix(UTCDate.text(0).count)
-      return name.hasPrefix(prefix) && time.contains("T") && time.last == "Z"
-    }
-    return kept.map { "\(home)/\(DraftFolder.parentName)/\($0)" }
-  }
-
-  /// An unused path for keeping the current files of `group`.
-  func keepingPath(of group: AccessGroup.Name) -> String {
-    let base = "\(group)-\(UTCDate.text(Int64(SystemClock.milliseconds())))"
-    var name = base
-    var number = 1
-    while parent.contains(name) {
-      number += 1
-      name = "\(base)-\(number)"
-    }
-    return "\(home)/\(DraftFolder.parentName)/\(name)"
   }
 }

@@ -1,4 +1,3 @@
-internal import CVaultSystem
 internal import Glibc
 public import GroupFile
 internal import Sealing
@@ -106,69 +105,6 @@ struct UnlockedRecord {
   }
 
   private static func name(_ ownerKey: PublicKey) -> String { "vault1:" + ownerKey.hexadecimal }
-}
-
-/// Keys that the kernel keeps for this user: not in any file, never swapped, erased at a deadline or at shutdown.
-///
-/// Every process of the user can find them, including cron jobs and services.
-enum KernelKeyring {
-  /// Why the kernel does not keep keys, for people.
-  struct Refusal: Error {
-    let reason: String
-
-    fileprivate init(_ number: CInt) {
-      reason =
-        switch number {
-        case ENOSYS, EOPNOTSUPP: "this kernel has no keyring"
-        case EPERM, EACCES: "it is forbidden here, as in most containers"
-        case EDQUOT: "this user's quota is used up"
-        default: "the kernel refused (error \(number))"
-        }
-    }
-  }
-
-  /// Keeps `content` under `name` for this user for `seconds` seconds, replacing an earlier key of this name.
-  ///
-  /// - Parameter seconds: more than 0, because 0 would mean no limit.
-  static func keep(_ content: GuardedBytes, as name: String, for seconds: UInt32) throws(Refusal) {
-    // Stored in this process's own keyring first, so that other processes never find it without its time limit.
-    let key = unsafe content.withUnsafeBytes {
-      unsafe csystem_add_key(type, name, $0.baseAddress, $0.count, processKeyring)
-    }
-    guard key > 0 else { throw Refusal(errno) }
-    defer { _ = csystem_unlink_key(key, processKeyring) }
-    guard csystem_limit_key(key, max(1, seconds)) == 0, csystem_permit_key(key, permissions) == 0,
-      csystem_link_key(key, userKeyring) == 0
-    else { throw Refusal(errno) }
-  }
-
-  /// The content stored under `name`; `nil` if there is no keyring, or nothing of `count` bytes in it.
-  static func content(of name: String, count: Int) -> GuardedBytes? {
-    guard let key = find(name), let content = try? GuardedBytes(count: count) else { return nil }
-    let found = unsafe content.withUnsafeMutableBytes { unsafe csystem_read_key(key, $0.baseAddress, $0.count) }
-    return found == count ? content : nil
-  }
-
-  /// Invalidates the key stored under `name`, also for processes that already hold it.
-  ///
-  /// - Returns: whether there was such a key.
-  static func forget(_ name: String) -> Bool {
-    guard let key = find(name) else { return false }
-    _ = csystem_invalidate_key(key)
-    _ = csystem_unlink_key(key, userKeyring)
-    return true
-  }
-
-  private static func find(_ name: String) -> Int32? {
-    let key = unsafe csystem_search_key(userKeyring, type, name)
-    return key > 0 ? key : nil
-  }
-
-  private static let type = "user"
-  private static let processKeyring: Int32 = -2
-  private static let userKeyring: Int32 = -4
-  // All rights for a possessor; view, read and search for the user's other processes; nothing for others.
-  private static let permissions: UInt32 = 0x3F0B_0000
 }
 
 extension SecretStore {

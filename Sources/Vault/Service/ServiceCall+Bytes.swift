@@ -113,7 +113,7 @@ extension ServiceCall {
 }
 
 /// The encoding of parts that calls and answers share.
-private enum ServiceText {
+enum ServiceText {
   struct Malformed: Error {}
 
   static func text(_ field: ArraySlice<UInt8>) throws -> String {
@@ -129,126 +129,5 @@ private enum ServiceText {
     case 1: .to(try read(field.dropFirst()))
     default: throw Malformed()
     }
-  }
-}
-
-extension ServiceAnswer {
-  private enum Tag: UInt8 {
-    case failure = 1
-    case number, items, application, ownerKey, groups
-  }
-
-  /// The fields of the message; the secret follows them.
-  package func encoded() -> [UInt8] {
-    var fields = FieldWriter()
-    if let failure { fields.write(Tag.failure.rawValue, failure.serviceBytes) }
-    if let number { fields.write(Tag.number.rawValue, number) }
-    if !items.isEmpty {
-      var writer = ByteWriter()
-      for item in items { item.writeToService(&writer) }
-      fields.write(Tag.items.rawValue, writer.bytes)
-    }
-    if let caller {
-      fields.write(Tag.application.rawValue, Array(caller.application.utf8))
-      fields.write(Tag.ownerKey.rawValue, caller.ownerKey)
-      var writer = ByteWriter()
-      for group in caller.groups { writer.writeCounted16(Array(group.utf8)) }
-      fields.write(Tag.groups.rawValue, writer.bytes)
-    }
-    return fields.bytes
-  }
-
-  /// Reads the fields of a message.
-  ///
-  /// - Throws: ``VaultError/unexpected(_:)`` for fields that ``encoded()`` does not produce.
-  package init(decoding fields: [UInt8]) throws(VaultError) {
-    do { try self.init(parsing: fields) } catch { throw .unexpected("vaultd sent an answer that is not understood") }
-  }
-
-  private init(parsing fields: [UInt8]) throws {
-    self.init()
-    var reader = FieldReader(fields, in: fields.indices, limit: .max)
-    var caller = Caller(application: "", ownerKey: [], groups: [])
-    while let (tag, field) = try reader.next() {
-      switch Tag(rawValue: tag) {
-      case .failure: failure = try VaultError(serviceBytes: field)
-      case .number: number = try FieldReader.number(field)
-      case .items:
-        var reader = ByteReader(Array(field))
-        while reader.remaining > 0 { items.append(try Item(fromService: &reader)) }
-      case .application: caller.application = try ServiceText.text(field)
-      case .ownerKey: caller.ownerKey = Array(field)
-      case .groups:
-        var reader = ByteReader(Array(field))
-        while reader.remaining > 0 { caller.groups.append(try ServiceText.text(reader.readCounted16()[...])) }
-      case nil: throw ServiceText.Malformed()
-      }
-    }
-    if !caller.application.isEmpty { self.caller = caller }
-  }
-}
-
-extension VaultError {
-  /// The errors that a caller of `vaultd` distinguishes, with their numbers in messages.
-  private enum ServiceCode: UInt8 {
-    case other, noItem, noVersion, noGroup, conflict, notAMember, readOnly, ownerOnly, invalid, overLimit, busy
-    case presentItem, overtaken, unreachable, outcomeUnknown
-  }
-
-  /// `u8 code ‖ u8 status ‖ u64 ‖ u64 ‖ text`. An error without its own code keeps its status and its message.
-  fileprivate var serviceBytes: [UInt8] {
-    var code = ServiceCode.other
-    var numbers: (UInt64, UInt64) = (0, 0)
-    var text = message
-    switch self {
-    case .notFound(.item): code = .noItem
-    case .notFound(.version(let version)): (code, numbers.0) = (.noVersion, version)
-    case .notFound(.group): code = .noGroup
-    case .conflict(let expected, let present): (code, numbers) = (.conflict, (expected, present))
-    case .denied(.notAMember): code = .notAMember
-    case .denied(.readOnly): code = .readOnly
-    case .denied(.ownerOnly): code = .ownerOnly
-    case .invalid(let what): (code, text) = (.invalid, what)
-    case .overLimit(let limit): (code, text) = (.overLimit, limit)
-    case .busy(let group): (code, text) = (.busy, group ?? "")
-    case .contradiction(.presentItem): code = .presentItem
-    case .unordered(let group, .overtaken): (code, text) = (.overtaken, group)
-    case .unordered(_, .unreachable(let reason)): (code, text) = (.unreachable, reason)
-    case .unordered(let group, .outcomeUnknown): (code, text) = (.outcomeUnknown, group)
-    default: break
-    }
-    var writer = ByteWriter()
-    writer.write(code.rawValue)
-    writer.write(UInt8(truncatingIfNeeded: status))
-    writer.write(numbers.0)
-    writer.write(numbers.1)
-    writer.write(Array(text.utf8))
-    return writer.bytes
-  }
-
-  fileprivate init(serviceBytes bytes: ArraySlice<UInt8>) throws {
-    var reader = ByteReader(Array(bytes))
-    let code = ServiceCode(rawValue: try reader.read(UInt8.self)) ?? .other
-    let status = ExitStatus(rawValue: Int32(try reader.read(UInt8.self))) ?? .unexpected
-    let numbers = (try reader.read(UInt64.self), try reader.read(UInt64.self))
-    let text = try ServiceText.text(reader.read(count: reader.remaining))
-    self =
-      switch code {
-      case .other: .service(status, text)
-      case .noItem: .notFound(.item)
-      case .noVersion: .notFound(.version(numbers.0))
-      case .noGroup: .notFound(.group)
-      case .conflict: .conflict(expected: numbers.0, present: numbers.1)
-      case .notAMember: .denied(.notAMember)
-      case .readOnly: .denied(.readOnly)
-      case .ownerOnly: .denied(.ownerOnly)
-      case .invalid: .invalid(text)
-      case .overLimit: .overLimit(text)
-      case .busy: .busy(group: text.isEmpty ? nil : text)
-      case .presentItem: .contradiction(.presentItem)
-      case .overtaken: .unordered(group: text, .overtaken)
-      case .unreachable: .unordered(group: "", .unreachable(text))
-      case .outcomeUnknown: .unordered(group: text, .outcomeUnknown(nil))
-      }
   }
 }

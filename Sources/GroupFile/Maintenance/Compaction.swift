@@ -1,0 +1,57 @@
+internal import Glibc
+import Sealing
+
+extension AccessGroupFile {
+  /// Drops tombstones with their history and returns free pages to the file system.
+  ///
+  /// The file is changed in place: a member may be another Unix user, who cannot make a folder next to the group's. The whole
+  /// file is proved first, because the new tree adopts every other row.
+  ///
+  /// - Parameter progress: called now and then with the number of rows proved so far.
+  /// - Returns: the number of dropped tombstones.
+  /// - Throws: the errors of a writer and of the proof; the group is unchanged then.
+  package func compact(progress: (UInt64) -> Void = { _ in }) throws(VaultError) -> UInt64 {
+    let session = try beginSession()
+    let view = try snapshot(session.connection, witness.read(), strict: true)
+    try view.state.confirmRoster(session.connection)
+    try view.state.requireWriter()
+    // A log has no way to say that rows are gone, but for a new file, which a new key makes.
+    guard !view.state.isPublished else { throw .contradiction(.notByLog) }
+    var kept = TreeBuilder()
+    var tombstones: [Row] = []
+    _ = try FullProof.run(
+      view, progress: progress,
+      visit: { (row) throws(VaultError) in
+        if row.state == .removed {
+          tombstones.append(row)
+        } else {
+          try kept.append(TreeEntry(token: row.token, digest: row.digest))
+        }
+      })
+    if !tombstones.isEmpty { try drop(tombstones, kept, view, session) }
+    session.vacuums = true
+    session.end()
+    return UInt64(tombstones.count)
+  }
+
+  private func drop(
+    _ tombstones: [Row], _ kept: TreeBuilder, _ view: Snapshot, _ session: WriteSession
+  ) throws(VaultError) {
+    let connection = session.connection
+    var versions: UInt64 = 0
+    for row in tombstones {
+      try connection.statement("DELETE FROM item WHERE token = ?").bind(1, row.token).run()
+      try connection.dropVersions(of: row.token, below: row.version + 1)
+      versions += row.version - row.oldest
+    }
+    try connection.statement("DELETE FROM node").run()
+    let root = try kept.finish { (place, body) throws(VaultError) in try connection.storeNode(body, at: place) }
+    let manifest = view.state.successor(
+      root: root, itemCount: view.state.manifest.itemCount - UInt64(tombstones.count),
+      versionRowCount: view.state.manifest.versionRowCount - versions, time: now())
+    let state = try session.sign(manifest, after: view.state, by: context.seed)
+    try session.commit()
+    view.raise(witness, to: state)
+    known.update(state)
+  }
+}

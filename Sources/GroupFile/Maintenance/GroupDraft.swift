@@ -1,0 +1,142 @@
+internal import CVaultSQLite
+internal import Glibc
+import Sealing
+
+/// A folder in which a group's file is prepared; once complete, it becomes the group, replacing an existing one.
+///
+/// The folder is moved as a whole: the old file, log and index stay together and unchanged, and nobody sees a group
+/// that is half replaced.
+package struct GroupDraft: Sendable {
+  /// The draft's folder, on the file system of the store.
+  package let folder: String
+  private let target: String
+  /// The permissions of the group's files.
+  package let fileMode: UInt32
+
+  /// Makes the draft's folder, with the modes and the Unix group of `target`.
+  ///
+  /// - Throws: `denied`, `storage`, `exists`.
+  package init(in folder: String, for target: String) throws(VaultError) {
+    let status = try ContainerPlace.status(target)
+    try self.init(in: folder, for: target, shape: status.flatMap(ContainerShape.init(folder:)) ?? .closed)
+  }
+
+  /// Makes the draft's folder in another shape than that of `target`.
+  init(in folder: String, for target: String, shape: ContainerShape) throws(VaultError) {
+    self.folder = folder
+    self.target = target
+    fileMode = shape.fileMode
+    try shape.makeFolder(folder)
+  }
+
+  /// The path of the group's file in the draft.
+  package var filePath: String { "\(folder)/\(ContainerPlace.groupFileName)" }
+
+  /// Copies `group` into the draft.
+  package func fill(from group: RestingGroup, progress: (MaintenanceProgress) -> Void = { _ in }) throws(VaultError) {
+    try group.copy(to: folder, mode: fileMode, progress: progress)
+    // Create an empty log and index, so that users who may only read the folder can open the file.
+    try Connection(at: ContainerPlace(folder: folder), access: .writing).close()
+  }
+
+  /// Moves the draft to the group's place, while no writer is active there.
+  ///
+  /// - Parameters:
+  ///   - kept: an unused path, to which the replaced files are moved.
+  ///   - drops: whether the replaced files are not needed. They are in the draft's folder afterwards, for the caller to
+  ///     remove.
+  /// - Returns: whether files were moved to `kept`.
+  /// - Throws: `busy`, `denied`, `storage`; the group is unchanged then, unless the error is `unconfirmed`.
+  package func take(keeping kept: String, dropping drops: Bool = false) throws(VaultError) -> Bool {
+    guard try ContainerPlace.status(target) != nil else {
+      ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder))
+      try onDisk(NewName.give(target, to: folder))
+      try confirm(folder)
+      return false
+    }
+    let lock = try WriterLock(at: ContainerPlace(folder: target))
+    return try take(keeping: kept, dropping: drops, holding: lock)
+  }
+
+  /// As `take(keeping:dropping:)`, for a caller that holds the writer lock of the group's place.
+  func take(
+    keeping kept: String, dropping drops: Bool = false, holding lock: borrowing WriterLock
+  ) throws(VaultError) -> Bool {
+    try takeWhileLocked(keeping: kept, dropping: drops)
+  }
+
+  /// As `take(keeping:dropping:)`, while the writer lock of the group's place is held.
+  func takeWhileLocked(keeping kept: String, dropping drops: Bool) throws(VaultError) -> Bool {
+    let old = try ContainerPlace(folder: target)
+    for place in [try ContainerPlace(folder: folder), old] { ConnectionPool.closeIdle(at: place) }
+    // A folder without a group's file holds nothing to keep.
+    let drops = drops || (try? old.checkVacant()) != nil
+    // If the process is killed, the replaced files are where the drafts of killed processes are removed.
+    if drops, try GroupDraft.exchange(folder, target) {
+      try confirm(folder)
+      return false
+    }
+    // First rename the draft to the path for the old files, so that a process killed from now on loses neither.
+    try onDisk(NewName.give(kept, to: folder))
+    do throws(VaultError) {
+      if try !GroupDraft.exchange(kept, target) { try GroupDraft.exchangeInSteps(kept, target) }
+    } catch {
+      try? NewName.give(folder, to: kept)
+      throw error
+    }
+    try confirm(kept)
+    if drops { try onDisk(NewName.give(folder, to: kept)) }
+    return !drops
+  }
+
+  /// - Returns: `false` if the file system cannot exchange two folders.
+  private static func exchange(_ draft: String, _ target: String) throws(VaultError) -> Bool {
+    if unsafe csqlite_exchange(draft, target) == 0 { return true }
+    guard errno == EINVAL || errno == ENOSYS else { throw ResultCode.error(errno: errno) }
+    return false
+  }
+
+  /// The same for any file system: the group is missing for a moment.
+  private static func exchangeInSteps(_ draft: String, _ target: String) throws(VaultError) {
+    let old = draft + ".old"
+    try onDisk(NewName.give(old, to: target))
+    do throws(FileFault) { try NewName.give(target, to: draft) } catch {
+      try? NewName.give(target, to: old)
+      throw VaultError(error)
+    }
+    do throws(FileFault) { try NewName.give(draft, to: old) } catch { throw .storage(.unconfirmed) }
+  }
+
+  /// - Throws: `storage(.unconfirmed)`, because the files are exchanged already.
+  private func confirm(_ other: String) throws(VaultError) {
+    do throws(VaultError) {
+      for path in [target, other] { try Connection.synchronise(CanonicalPath.split(path).folder) }
+    } catch {
+      throw .storage(.unconfirmed)
+    }
+  }
+}
+
+/// The witness for a file that is not a group's file yet: it may be compared with one, and records nothing.
+package struct NoWitness: Witnessing {
+  private let known: (any Witnessing)?
+
+  package init(_ known: (any Witnessing)? = nil) { self.known = known }
+
+  package func read() -> WitnessReading { known?.read() ?? .absent }
+
+  package func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { true }
+}
+
+extension AccessGroupFile {
+  /// The state at the group's place, proved completely, whatever this machine has seen before.
+  ///
+  /// - Throws: the errors of a reader, except those about the witness.
+  package func provedState(
+    progress: (UInt64) -> Void = { _ in }
+  ) throws(VaultError) -> (state: VerifiedState, items: UInt64) {
+    let file = AccessGroupFile(folder: folder, context: context, witness: NoWitness(), now: now)
+    let transaction = try file.beginReading()
+    return (transaction.view.state, try FullProof.run(transaction.view, progress: progress).items)
+  }
+}

@@ -1,0 +1,124 @@
+internal import Glibc
+internal import Sealing
+
+extension Snapshot {
+  /// Whether this state is a later one than that with this epoch and link, and the chain shows that it descends from it.
+  package func descends(from epoch: UInt64, _ link: [UInt8]) throws(VaultError) -> Bool {
+    guard epoch < state.manifest.epoch, let link = Digest(link) else { return false }
+    return try state.descends(from: epoch, link, connection)
+  }
+}
+
+extension WriteTransaction {
+  /// Takes the rows and the signed state of a commit of another host.
+  ///
+  /// - Throws: `damaged(.commit, …)` if its rows do not make the state that it signs; the errors of reading its parts.
+  func take(_ commit: GroupCommit) throws(VaultError) {
+    let state = try commit.state(after: view.state, as: context)
+    var own: [Token: Set<UInt64>] = [:]
+    for sealed in commit.rows {
+      let row = try sealed.parsedRow()
+      // One commit may have several versions that were written for one request. As its writer did, this asks for the
+      // versions that are kept now: the rows before this one may have dropped those of a request.
+      let marks = try keptMarks(at: row.token).subtracting(own[row.token] ?? [])
+      guard !marks.contains(row.nonce.mark) else { throw .damaged(.commit, "a request that was answered before") }
+      own[row.token, default: []].insert(row.nonce.mark)
+      try take(row, sealed.blob)
+    }
+    let connection = view.connection
+    let root = try storeTree()
+    guard
+      state.manifest.root == root, state.manifest.itemCount == itemCount,
+      state.manifest.versionRowCount == versionRowCount
+    else { throw .damaged(.commit, "its rows do not make the state that it signs") }
+    if let roster = commit.roster {
+      try connection.storePart(.header, roster.header)
+      try connection.storePart(.roster, roster.roster)
+      try connection.statement("DELETE FROM wrap").run()
+      for (member, wrap) in zip(state.roster.members, roster.wraps) { try connection.storeWrap(member.slotID, wrap) }
+    }
+    try connection.storePart(.manifest, commit.manifest)
+    try connection.appendChain(commit.epoch, state.manifest.rest())
+    try connection.storeVersion(state.roster.flags.version)
+    try end(with: state)
+  }
+
+  /// The marks of the kept versions at `token`.
+  private func keptMarks(at token: Token) throws(VaultError) -> Set<UInt64> {
+    guard let current = try storedRow(at: token) else { return [] }
+    return try view.connection.olderMarks(of: token, from: current.oldest).union([current.nonce.mark])
+  }
+
+  /// Takes a row that follows the item's current one.
+  private func take(_ row: Row, _ blob: [UInt8]?) throws(VaultError) {
+    let old = try storedRow(at: row.token)
+    // A row that ends its item's history names no predecessor.
+    let isFirst = row.previous == .zero && row.oldest == row.version
+    guard row.version == (old?.version ?? 0) + 1, row.oldest >= old?.oldest ?? 1,
+      row.previous == old?.digest ?? .zero || isFirst
+    else { throw .damaged(.commit, "a row does not follow the one before") }
+    guard (row.place == .blob) == (blob != nil),
+      blob.map({ Hash.digest(.blob, $0).bytes.elementsEqual(row.encoded[row.secretRange]) }) ?? true
+    else { throw .damaged(.commit, "a large value does not match its row") }
+    try count(row.version - row.oldest, over: old)
+    try write(SealedDraft(old: old, row: row, digest: row.digest, blob: blob))
+  }
+}
+
+extension GroupCommit {
+  /// Whether the manifest opens with the key of `state`.
+  package func isSealed(as state: VerifiedState) -> Bool {
+    groupID == state.manifest.groupID && SignedManifest.isSealed(manifest, with: state.keys)
+  }
+}
+
+extension RestingGroup {
+  /// Whether the file's chain leads from `previous` to its state.
+  package func descends(from previous: PublishedState) throws(VaultError) -> Bool {
+    guard previous.groupID == state.manifest.groupID else { return false }
+    return try view.descends(from: previous.epoch, previous.link.bytes)
+  }
+}
+
+extension GroupCommit.SealedRow {
+  fileprivate func parsedRow() throws(VaultError) -> Row {
+    do throws(VaultError) { return try Row(parsing: row) } catch { throw .damaged(.commit, "a row's layout") }
+  }
+}
+
+extension GroupCommit {
+  /// The state that this commit signs, which must follow `old`.
+  ///
+  /// - Throws: `damaged(.commit, …)`; the errors of opening a roster and a manifest.
+  func state(after old: VerifiedState, as context: GroupContext) throws(VaultError) -> VerifiedState {
+    do throws(VaultError) { return try signedState(after: old, as: context) } catch .damaged(_, _, let detail) {
+      // Not the file is damaged, but the commit.
+      throw .damaged(.commit, detail)
+    }
+  }
+
+  private func signedState(after old: VerifiedState, as context: GroupContext) throws(VaultError) -> VerifiedState {
+    var (signed, member, header, sealedRoster) = (old.signedRoster, old.member, old.header, old.sealedRoster)
+    if let roster {
+      signed = try SignedRoster(opening: roster.roster, with: old.keys, ownerKey: context.ownerKey)
+      let new = signed.roster
+      guard new.groupID == old.roster.groupID, new.revision > old.roster.revision,
+        new.generation == old.roster.generation, new.previous == old.signedRoster.digest, new.firstEpoch == epoch,
+        StateHeader(of: new).serialized() == roster.header, new.members.count == roster.wraps.count,
+        zip(new.members, roster.wraps).allSatisfy({ Wrap.digest($1, slotID: $0.slotID) == $0.wrapDigest })
+      else { throw .damaged(.commit, "its roster does not follow the one before") }
+      let own = new.members.firstIndex { $0.signingKey == context.seed.signingPublicKey }
+      guard let own else { throw .denied(.notAMember) }
+      member = try new.member(context, under: old.keys, roster.wraps[own])
+      (header, sealedRoster) = (roster.header, roster.roster)
+    }
+    let manifest = try SignedManifest.open(manifest, with: old.keys) { $0 == signed.digest ? (signed, ()) : nil }
+      .manifest
+    guard manifest.epoch == epoch, manifest.previousLink == old.link, manifest.link() == link,
+      manifest.version == signed.roster.flags.version
+    else { throw .damaged(.commit, "its manifest does not follow the one before") }
+    return VerifiedState(
+      keys: old.keys, signedRoster: signed, manifest: manifest, member: member, sealedManifest: self.manifest,
+      sealedRoster: sealedRoster, header: header)
+  }
+}

@@ -1,0 +1,168 @@
+package import Sealing
+
+/// The state of a group that the owner knew when issuing a credential. A machine without a witness of its own treats it
+/// as the newest state seen (format article, "The credential").
+package struct Floor: Equatable, Sendable {
+  package let groupID: GroupID
+  package let rosterRevision: UInt64
+  package let generation: UInt64
+  package let epoch: UInt64
+  package let link: Digest
+
+  package init(groupID: GroupID, rosterRevision: UInt64, generation: UInt64, epoch: UInt64, link: Digest) {
+    self.groupID = groupID
+    self.rosterRevision = rosterRevision
+    self.generation = generation
+    self.epoch = epoch
+    self.link = link
+  }
+
+  /// The floor of a verified state.
+  package init(_ state: VerifiedState) {
+    self.init(
+      groupID: state.manifest.groupID, rosterRevision: state.manifest.rosterRevision,
+      generation: state.manifest.generation, epoch: state.manifest.epoch, link: state.link)
+  }
+
+  /// The floor as a witness record, if it counts in addition to `reading`: without a witness, or if the witness has an
+  /// older roster. The roster's digest is not known.
+  func record(of ownerKey: PublicKey, beside reading: WitnessReading) -> WitnessRecord? {
+    switch reading {
+    case .invalid: return nil
+    case .valid(let record) where record.rosterRevision >= rosterRevision: return nil
+    case .valid, .absent, .unavailable:
+      return WitnessRecord(
+        sequence: 0, groupID: groupID, ownerKey: ownerKey, rosterRevision: rosterRevision, generation: generation,
+        epoch: epoch, link: link, rosterDigest: .zero)
+    }
+  }
+}
+
+/// The newest state of one group that this machine has verified (format article, "The witness").
+package struct WitnessRecord: Equatable, Sendable {
+  /// Rises with every record written; of two valid records the one with the higher sequence counts.
+  package var sequence: UInt64
+  package var groupID: GroupID
+  package var ownerKey: PublicKey
+  package var rosterRevision: UInt64
+  package var generation: UInt64
+  package var epoch: UInt64
+  /// The chain's link at `epoch`.
+  package var link: Digest
+  package var rosterDigest: Digest
+  package var flags: Flags
+
+  package init(
+    sequence: UInt64, groupID: GroupID, ownerKey: PublicKey, rosterRevision: UInt64, generation: UInt64,
+    epoch: UInt64, link: Digest, rosterDigest: Digest, flags: Flags = []
+  ) {
+    self.sequence = sequence
+    self.groupID = groupID
+    self.ownerKey = ownerKey
+    self.rosterRevision = rosterRevision
+    self.generation = generation
+    self.epoch = epoch
+    self.link = link
+    self.rosterDigest = rosterDigest
+    self.flags = flags
+  }
+
+  /// Events of the group other than its verification.
+  package struct Flags: OptionSet, Hashable, Sendable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    /// The group was removed here, so any file under its name is refused.
+    package static let removed = Flags(rawValue: 1)
+    /// At some time more states were missed than the chain keeps.
+    package static let gapSeen = Flags(rawValue: 2)
+    /// A user accepted a state explicitly.
+    package static let acceptedByHand = Flags(rawValue: 4)
+
+    static let all: Flags = [.removed, .gapSeen, .acceptedByHand]
+  }
+
+  /// The number of bytes of a record: 256.
+  package static let byteCount = 256
+
+  /// The record's bytes.
+  package func serialized() -> [UInt8] {
+    var writer = ByteWriter(reservingCapacity: WitnessRecord.byteCount)
+    writer.write(.witness)
+    writer.write(sequence)
+    writer.write(groupID)
+    writer.write(ownerKey)
+    writer.write(rosterRevision)
+    writer.write(generation)
+    writer.write(epoch)
+    writer.write(link)
+    writer.write(rosterDigest)
+    writer.write(flags.rawValue)
+    writer.writeZeros(40)
+    writer.write(Hash.digest(.witnessHash, writer.bytes))
+    return writer.bytes
+  }
+
+  /// Reads a record of 256 bytes.
+  ///
+  /// - Throws: for a wrong count, label or hash, a counter of 2^53 or more, an unknown flag, or a reserved byte that is
+  ///   not zero.
+  package init(parsing bytes: [UInt8]) throws(ByteReader.Failure) {
+    var reader = ByteReader(bytes)
+    try reader.expect(.witness)
+    sequence = try reader.readCounter()
+    groupID = try reader.readBytes32()
+    ownerKey = try reader.readBytes32()
+    rosterRevision = try reader.readCounter()
+    generation = try reader.readCounter()
+    epoch = try reader.readCounter()
+    link = try reader.readBytes32()
+    rosterDigest = try reader.readBytes32()
+    flags = Flags(rawValue: try reader.read(UInt64.self))
+    guard Flags.all.isSuperset(of: flags) else { throw .unexpected(offset: 176) }
+    try reader.expectZeros(40)
+    let covered = bytes.prefix(reader.offset)
+    guard try reader.readBytes32() == Hash.digest(.witnessHash, Array(covered)) else {
+      throw .unexpected(offset: covered.count)
+    }
+    try reader.finish()
+  }
+}
+
+/// What a machine knows of a group before it reads the group's file.
+package enum WitnessReading: Equatable, Sendable {
+  /// The state folder exists, and no group of this name was ever verified on this machine.
+  case absent
+  /// The newest state that was verified.
+  case valid(WitnessRecord)
+  /// A witness exists, but neither of its records is valid for this owner.
+  case invalid
+  /// The state folder is missing or unreadable, for a reason that a user can act on.
+  case unavailable(reason: String)
+}
+
+/// Keeps the witness of one group outside the store (format article, "The witness").
+package protocol Witnessing: Sendable {
+  /// Reads the witness; must be called before the group's snapshot begins.
+  func read() -> WitnessReading
+
+  /// The same, before a change that will raise the witness.
+  func readToWrite() -> WitnessReading
+
+  /// Reads the witness again while no other process can write it, and replaces it by the result of `update`.
+  ///
+  /// - Parameter update: receives the current reading; `nil` changes nothing. The sequence of its result is ignored,
+  ///   because the record gets the next one.
+  /// - Returns: `false` if the witness cannot be written; it is unchanged then.
+  func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool
+}
+
+extension Witnessing {
+  package func readToWrite() -> WitnessReading { read() }
+}
+
+extension Label {
+  fileprivate static let witness = Label("vault1.witness")
+  fileprivate static let witnessHash = Label("vault1.wit.hash")
+}

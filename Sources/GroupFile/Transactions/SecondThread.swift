@@ -1,0 +1,144 @@
+internal import CVaultSystem
+internal import Glibc
+import Sealing
+import Synchronization
+
+/// A second thread for work on data that the caller has already read: sealing and opening rows.
+///
+/// It does one job at a time, and ends with this value. If the system cannot start a thread, the caller does the work.
+///
+/// What one thread has allocated and another one frees makes both wait for the allocator's lock. So the caller releases
+/// what a job has captured, when it waits for the job, and the second thread what is passed to `release(_:)`.
+@safe package final class SecondThread: Sendable {
+  private let bench = Bench()
+
+  package init() {}
+
+  deinit { bench.end() }
+
+  /// Begins `job`. The caller must have waited for the previous one.
+  package func begin(_ job: @escaping @Sendable () -> Void) {
+    if !bench.offer(job) { job() }
+  }
+
+  /// Waits for the job that was begun last, and has `value`, which a job has made, released before the next one.
+  package func release<Value: Sendable>(_ value: Value) {
+    bench.wait()
+    bench.unneeded = { _ = value }
+  }
+
+  /// Whether a job is not finished yet.
+  package var isBusy: Bool { bench.isBusy }
+
+  /// Waits for the job that was begun last.
+  package func wait() { bench.wait() }
+
+  /// The state that the two threads share. It exists until the second thread has ended, even if that is after `deinit`.
+  @safe private final class Bench: @unchecked Sendable {
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private var job: (@Sendable () -> Void)?
+    /// Keeps what the second thread is to release.
+    var unneeded: (@Sendable () -> Void)?
+    /// Whether `job` is not finished yet. Changed only with the mutex.
+    private let hasJob = Atomic(false)
+    private var isStarted = false
+    private var isEnded = false
+
+    init() {
+      unsafe pthread_mutex_init(mutex, nil)
+      unsafe pthread_cond_init(changed, nil)
+    }
+
+    deinit {
+      unsafe pthread_cond_destroy(changed)
+      unsafe pthread_mutex_destroy(mutex)
+      unsafe changed.deallocate()
+      unsafe mutex.deallocate()
+    }
+
+    var isBusy: Bool { hasJob.load(ordering: .acquiring) }
+
+    func offer(_ new: @escaping @Sendable () -> Void) -> Bool {
+      if !isStarted {
+        // Some kernels begin a thread where its starter is busy, and move it 5 to 20 ms later: many jobs are done by then.
+        let processor = csystem_processor()
+        isStarted = DetachedThread.start {
+          csystem_leave_processor(processor)
+          self.run()
+        }
+      }
+      guard isStarted else { return false }
+      job = new
+      change { hasJob.store(true, ordering: .releasing) }
+      return true
+    }
+
+    func wait() {
+      watch(whileBusy: true)
+      locked { while isBusy { unsafe pthread_cond_wait(changed, mutex) } }
+      job = nil
+    }
+
+    func end() { change { isEnded = true } }
+
+    private func run() {
+      while true {
+        watch(whileBusy: false)
+        locked { while !isBusy, !isEnded { unsafe pthread_cond_wait(changed, mutex) } }
+        guard isBusy else { return }
+        unneeded = nil
+        job?()
+        change { hasJob.store(false, ordering: .releasing) }
+      }
+    }
+
+    /// Looks for a while before the thread sleeps: sleeping and being woken take as long as some twenty rows.
+    private func watch(whileBusy: Bool) {
+      var looks = 0
+      while isBusy == whileBusy, looks < 5_000 { looks += 1 }
+    }
+
+    private func change(_ change: () -> Void) {
+      locked(change)
+      // At most one of the two threads waits. After unlocking, so that it does not wake up just to wait for the mutex.
+      unsafe pthread_cond_signal(changed)
+    }
+
+    private func locked(_ body: () -> Void) {
+      unsafe pthread_mutex_lock(mutex)
+      body()
+      unsafe pthread_mutex_unlock(mutex)
+    }
+  }
+}
+
+/// Threads that are never joined.
+package enum DetachedThread {
+  private final class Body {
+    let run: @Sendable () -> Void
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+  }
+
+  /// Runs `body` in a new thread; if the system cannot start one, returns `false` without running it.
+  package static func start(_ body: @escaping @Sendable () -> Void) -> Bool {
+    // Blocks all signals, so that the program's signal handlers run in the program's own threads.
+    var all = sigset_t()
+    var before = sigset_t()
+    unsafe sigfillset(&all)
+    unsafe pthread_sigmask(SIG_SETMASK, &all, &before)
+    defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
+    let retained = unsafe Unmanaged.passRetained(Body(body))
+    let main: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { argument in
+      if let argument = unsafe argument { unsafe Unmanaged<Body>.fromOpaque(argument).takeRetainedValue().run() }
+      return nil
+    }
+    var thread = pthread_t()
+    guard unsafe pthread_create(&thread, nil, main, retained.toOpaque()) == 0 else {
+      unsafe retained.release()
+      return false
+    }
+    pthread_detach(thread)
+    return true
+  }
+}

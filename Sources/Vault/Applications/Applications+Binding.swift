@@ -1,0 +1,165 @@
+public import GroupFile
+internal import Sealing
+
+/// The result of binding an application.
+public struct BoundApplication: Sendable, Equatable {
+  public let binding: ServiceBinding
+  /// Whether a service is enrolled.
+  public let hasService: Bool
+  /// The application's groups that the service cannot open with the application's rights, sorted by name.
+  public let unserved: [ApplicationGroup]
+}
+
+extension Applications {
+  /// Lets the service identify a caller as the application `id` if all conditions of `alternative` hold.
+  ///
+  /// An unknown application is registered, with a private group and without a credential. The service becomes a member
+  /// of the application's groups, with the application's rights. Repeating an interrupted call finishes it. If the
+  /// conditions are already bound, `credentials` are added to theirs.
+  ///
+  /// - Throws: ``VaultError/invalid(_:)``; ``VaultError/exists(_:)`` if another group has the name;
+  ///   ``VaultError/contradiction(_:)`` for an application whose credentials were revoked; ``VaultError/denied(_:)``
+  ///   for anyone but the owner.
+  @discardableResult
+  public func bind(_ id: String, _ alternative: ServiceBinding.Alternative) throws(VaultError) -> BoundApplication {
+    let name = try Applications.name(id)
+    _ = try store.owner()
+    try store.makeServiceGroups()
+    try register(name)
+    let unserved = try serve(id)
+    let binding = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
+      guard let index = alternatives.firstIndex(where: alternative.hasConditions) else {
+        return alternatives.append(alternative)
+      }
+      let credentials = alternatives[index].credentials.merging(alternative.credentials) { $1 }
+      alternatives[index] = try ServiceBinding.Alternative(
+        unit: alternative.unit, user: alternative.user, exe: alternative.exe, label: alternative.label,
+        certificate: alternative.certificate, credentials: credentials)
+    }
+    guard let binding else { throw .unexpected("a binding without alternatives") }
+    store.record(.bind, subject: id, detail: alternative.description)
+    return BoundApplication(binding: binding, hasService: try isServed(), unserved: unserved)
+  }
+
+  /// Removes the alternative with the same conditions, or all alternatives of the application, and ends all tokens that
+  /// the service has issued to the application.
+  ///
+  /// The application keeps its groups, and the service stays a member of them.
+  ///
+  /// - Parameters:
+  ///   - id: the application's id.
+  ///   - alternative: `nil` removes all.
+  /// - Returns: the rest of the binding; `nil` if nothing is left.
+  /// - Throws: ``VaultError/notFound(_:)`` if there is no such binding; ``VaultError/denied(_:)`` for anyone but the
+  ///   owner.
+  @discardableResult
+  public func unbind(
+    _ id: String, _ alternative: ServiceBinding.Alternative? = nil
+  ) throws(VaultError) -> ServiceBinding? {
+    _ = try store.owner()
+    // Even if the binding is already gone: an earlier call may have been interrupted.
+    try endTokens(of: id)
+    guard try store.serviceBinding(of: id) != nil else { throw .notFound(.binding) }
+    let left = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
+      let count = alternatives.count
+      alternatives.removeAll { alternative?.hasConditions(of: $0) ?? true }
+      guard alternatives.count < count else { throw .notFound(.binding) }
+    }
+    try endTokens(of: id)
+    store.record(.unbind, subject: id, detail: alternative?.description ?? "all")
+    return left
+  }
+
+  /// Removes all bindings of a revoked application and ends its tokens, so that they do not come back with a new
+  /// credential.
+  func removeBinding(of id: String) throws(VaultError) {
+    guard store.hasGroup(.service), id != Applications.service else { return }
+    do { try store.group(.service).remove(ServiceBinding.prefix + id) } catch .notFound {}
+    try endTokens(of: id)
+  }
+
+  private func endTokens(of id: String) throws(VaultError) {
+    if store.hasGroup(.tokens) { try ServiceTokens(of: store).revokeAll(of: id) }
+  }
+
+  /// Whether the service has a valid credential.
+  func isServed() throws(VaultError) -> Bool {
+    guard let service = try store.registry().application(Applications.service) else { return false }
+    return service.issued != nil && service.standing != .revoked
+  }
+
+  /// Makes the service a member of the application's groups, with the application's rights.
+  ///
+  /// - Returns: all of these groups if no service is enrolled; otherwise none.
+  private func serve(_ id: String) throws(VaultError) -> [ApplicationGroup] {
+    guard try isServed(), let service = try store.registry().application(Applications.service) else {
+      return try groups(of: id)
+    }
+    let unserved = try unserved(id)
+    for group in unserved {
+      _ = try store.grant(group.rights, in: group.name, to: Applications.service, service)
+    }
+    return []
+  }
+
+  /// The groups of an application that the service cannot open with the application's rights, sorted by name.
+  public func unserved(_ id: String) throws(VaultError) -> [ApplicationGroup] {
+    let rights = Dictionary(
+      uniqueKeysWithValues: try memberships(of: Applications.service).map { ($0.name.description, $0.member.rights) })
+    return try groups(of: id).filter { group in rights[group.name].map { $0 < group.rights } ?? true }
+  }
+
+  /// Registers an application without writing a credential.
+  private func register(_ name: AccessGroup.Name) throws(VaultError) {
+    let registry = try store.registry()
+    let id = name.description
+    if let known = try registry.application(id) {
+      guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
+      // An application with a credential has its group.
+      guard known.issued == nil else { return }
+      return try admit(name, known)
+    }
+    let entry = try newEntry(name, .registered, .survives, registry)
+    try registry.record(entry)
+    try admit(name, entry)
+  }
+
+  private func admit(_ name: AccessGroup.Name, _ entry: Application) throws(VaultError) {
+    try makePrivateGroup(name, entry)
+    let id = name.description
+    guard try !memberships(of: id).contains(where: { $0.name == name && $0.member.rights == .write }) else { return }
+    try store.change(name, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: .write)]))
+  }
+}
+
+extension SecretStore {
+  /// Changes the alternatives of a binding in one transaction. If none is left, the item is removed.
+  fileprivate func changeBinding(
+    of id: String, _ change: (inout [ServiceBinding.Alternative]) throws(VaultError) -> Void
+  ) throws(VaultError) -> ServiceBinding? {
+    let name = ServiceBinding.prefix + id
+    while true {
+      let found = try ownersItem(name)
+      var alternatives =
+        try found.map { (found) throws(VaultError) in
+          try ServiceBinding(application: id, parsing: found.bytes).alternatives
+        } ?? []
+      let before = alternatives
+      try change(&alternatives)
+      let binding =
+        alternatives.isEmpty ? nil : try ServiceBinding(application: id, alternatives: alternatives)
+      if alternatives == before { return binding }
+      let version = found?.version ?? 0
+      do throws(VaultError) {
+        if let binding {
+          try group(.service).set(name, to: try Secret(binding.serialized()), kind: .json, ifVersion: version)
+        } else {
+          try group(.service).remove(name, ifVersion: version)
+        }
+        return binding
+      } catch .conflict {
+        continue
+      }
+    }
+  }
+}

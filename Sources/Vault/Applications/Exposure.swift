@@ -1,0 +1,56 @@
+public import GroupFile
+internal import Sealing
+
+/// A value that a removed member could read, and that has not been changed since.
+public struct Exposure: Sendable, Equatable {
+  /// The group's name.
+  public let group: String
+  public let item: Item.Name
+  /// The item's current version.
+  public let version: UInt64
+  /// When that version was written.
+  public let changed: Timestamp
+  /// The removed members that could read it.
+  public let readers: [Item.Writer]
+}
+
+extension SecretStore {
+  /// The values that removed members could read and that have not been changed since, by group and name.
+  ///
+  /// Change these values, because a removed member may have kept a copy; a changed value leaves the list.
+  ///
+  /// - Parameters:
+  ///   - leftOut: called with a group's name and error if the group fails verification and is missing from the result,
+  ///     or if a writer signed rows that are not valid items and these rows are missing.
+  ///   - progress: called with each group's name.
+  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
+  public func exposure(
+    leftOut: (String, VaultError) -> Void = { _, _ in }, progress: (String) -> Void = { _ in }
+  ) throws(VaultError) -> [Exposure] {
+    _ = try owner()
+    var found: [Exposure] = []
+    for name in try groupNames() {
+      let group = try group(name)
+      // The store's own groups hold no values: bindings are not secret, and the record opens for the owner alone.
+      guard !group.name.isReserved else { continue }
+      progress(name)
+      let file = try group.file
+      do {
+        let (values, isComplete) = try file.exposure { Item.Name(stored: $0) != nil }
+        for (item, readers) in values {
+          guard let itemName = Item.Name(stored: item.attributes.name) else { continue }
+          found.append(
+            Exposure(
+              group: name, item: itemName, version: item.row.version,
+              changed: Timestamp(milliseconds: item.attributes.changed), readers: readers))
+        }
+        if !isComplete { leftOut(name, .strangeRows(group: name)) }
+      } catch {
+        let problem = error.named(name)
+        notices.post(.groupLeftOut(group: name, reason: problem.message))
+        leftOut(name, problem)
+      }
+    }
+    return found
+  }
+}

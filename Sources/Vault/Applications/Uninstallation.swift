@@ -1,0 +1,76 @@
+public import GroupFile
+internal import Sealing
+
+/// The result of an uninstallation for the application's groups; each list is sorted.
+public struct Uninstallation: Sendable, Equatable {
+  /// Groups declared as purged, which were removed with all their items.
+  public internal(set) var purged: [String] = []
+  /// Groups that a copy of the credential can still open.
+  public internal(set) var kept: [String] = []
+  /// Groups that the application was removed from, and that have a new key.
+  public internal(set) var revoked: [String] = []
+  /// Groups that could not be changed, although the application may be a member; the same call finishes them.
+  public internal(set) var unchanged: [UnchangedGroup] = []
+}
+
+extension Applications {
+  /// Applies each group's declared lifetime after the application was uninstalled.
+  ///
+  /// A group declared as purged is removed, unless another application is a member of it. The other groups are kept,
+  /// and the application stays a member of them, for its next installation.
+  ///
+  /// - Parameters:
+  ///   - id: the application's id.
+  ///   - revoking: whether the application also leaves the kept groups, so that no credential of it opens anything.
+  ///   - isDroppingUnproved: whether signed items of those groups that can no longer be proved may be dropped.
+  ///   - confirm: if given, revoking also accepts states of groups that contradict what this machine has seen, as
+  ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
+  ///   - progress: called now and then with a group's name while the group gets a new key.
+  /// - Throws: ``VaultError/notFound(_:)``. Repeating an interrupted call finishes it.
+  @discardableResult
+  public func uninstall(
+    _ id: String, revoking: Bool = false, droppingUnproved isDroppingUnproved: Bool = false,
+    accepting confirm: ((ReturningState) -> Bool)? = nil,
+    progress: (String, MaintenanceProgress) -> Void = { _, _ in }
+  ) throws(VaultError) -> Uninstallation {
+    let registry = try store.registry()
+    guard var entry = try registry.application(id) else { throw .notFound(.application) }
+    if revoking, entry.standing != .revoked {
+      // Recorded first, so that no other process adds the application to a group meanwhile.
+      entry.standing = .revoked
+      try registry.record(entry)
+    }
+    var report = Uninstallation()
+    let states = try store.verifiedStates { report.unchanged += unchanged($0, $1) }
+    for membership in states.compactMap({ Membership(of: id, in: $0, $1) }) {
+      let name = membership.name.description
+      if GroupLifetime(membership.state.roster.flags) == .purged, !membership.isShared {
+        do throws(VaultError) {
+          try store.removeGroup(name)
+          report.purged.append(name)
+        } catch {
+          report.unchanged.append(UnchangedGroup(name: name, problem: error))
+        }
+      } else if revoking {
+        report.revoked.append(name)
+      } else {
+        report.kept.append(name)
+      }
+    }
+    if revoking {
+      try removeBinding(of: id)
+      let change = RosterChange(dropsUnproved: isDroppingUnproved) { $0.application == id }
+      let unrevoked = try changeEverywhere(change, accepting: confirm, progress)
+      // Changing a group may still succeed after reading it failed.
+      report.unchanged.removeAll { group in !states.contains { $0.name.description == group.name } }
+      report.unchanged.removeAll { group in unrevoked.contains { $0.name == group.name } }
+      report.unchanged = (report.unchanged + unrevoked).sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+      report.revoked.removeAll { name in unrevoked.contains { $0.name == name } }
+    } else if entry.standing != .revoked {
+      entry.standing = .uninstalled
+      try registry.record(entry)
+    }
+    store.record(.uninstall, subject: id, detail: revoking ? "revoke" : nil)
+    return report
+  }
+}

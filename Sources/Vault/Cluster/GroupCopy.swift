@@ -1,0 +1,161 @@
+internal import Glibc
+internal import GroupFile
+
+/// The state of this host's copy of a group.
+package struct GroupCopy: Sendable, Equatable {
+  package let state: PublishedState
+  package let isPublished: Bool
+  /// Whether this host's member may change the group.
+  package let isWriter: Bool
+  /// When the state was signed, by the writer's clock, in milliseconds since 1970.
+  package let time: UInt64
+
+  init(_ state: VerifiedState) {
+    self.state = PublishedState(state)
+    isPublished = state.isPublished
+    isWriter = state.member.rights >= .write
+    time = state.manifest.time
+  }
+}
+
+/// Calls with which `vaultd` keeps copies of published groups up to date.
+extension SecretStore {
+  /// The copy of a group on this host; `nil` if there is none, or if it is older than the state that this machine has
+  /// seen.
+  ///
+  /// A credential names states of groups that may never have been here. A copy that is missing, or that a backup has
+  /// set back, can be fetched again.
+  package func copy(of group: String) throws(VaultError) -> GroupCopy? {
+    do {
+      return GroupCopy(try self.group(group).verifiedState())
+    } catch {
+      switch error {
+      case .notFound(.group): return nil
+      case .rolledBack(_, _, _, let reason) where reason != .broughtBack: return nil
+      default: throw error
+      }
+    }
+  }
+
+  /// Proves a commit against the group's copy, and moves the copy to the commit's state.
+  ///
+  /// - Returns: `false` if the copy already has this state or a later one.
+  /// - Throws: ``VaultError/unordered(group:_:)`` with `overtaken` for a commit that follows another state;
+  ///   ``VaultError/damaged(group:level:detail:)`` for one that cannot be proved. The copy is unchanged then.
+  package func apply(_ commit: [UInt8], to group: String) throws(VaultError) -> Bool {
+    let file = try self.group(group).file
+    return try inGroup(group, file.apply(GroupCommit(parsing: commit)))
+  }
+
+  /// Refuses a commit that another program wants to publish, unless it follows the copy's state and a writer signed it.
+  ///
+  /// - Throws: as ``apply(_:to:)``.
+  package func confirm(_ commit: GroupCommit, of group: String) throws(VaultError) {
+    let file = try self.group(group).file
+    try inGroup(group, file.confirm(commit))
+  }
+
+  /// Signs an empty change of a published group if its newest state is at least `seconds` old.
+  ///
+  /// - Parameter time: the current time, in milliseconds since 1970.
+  /// - Throws: the errors of any change.
+  package func renew(_ group: String, olderThan seconds: UInt32, at time: UInt64) throws(VaultError) {
+    try self.group(group).writing { (transaction) throws(VaultError) in
+      let state = transaction.view.state
+      // Another host may have been faster.
+      guard state.isPublished, time >= state.manifest.time + UInt64(seconds) * 1_000 else { return }
+      transaction.renew()
+    }
+  }
+
+  /// Proves a complete file and the commits that follow it. If they lead to a later state than the copy's, the file
+  /// replaces the copy. A copy that this machine refused as too old is kept aside.
+  ///
+  /// - Parameters:
+  ///   - write: writes the file to the path that it receives.
+  ///   - following: returns the next commits after a state; none at the end.
+  /// - Returns: whether the file replaced the copy.
+  /// - Throws: the errors of `write` and `following`, and the error of the proof; the copy is unchanged then.
+  package func adopt(
+    _ group: String, _ write: (String) throws(VaultError) -> Void,
+    following: (PublishedState) throws(VaultError) -> [[UInt8]]
+  ) throws(VaultError) -> Bool {
+    let isReadable = (try? copy(of: group)) != nil
+    let group = try self.group(group)
+    let file = try group.file
+    let drafts = try DraftFolder.make(in: location.home)
+    let places = drafts.places(of: group.name)
+    let draft = try inGroup(group.name.description, GroupDraft(in: places.draft, for: file.folder))
+    try write(draft.filePath)
+    guard unsafe chmod(draft.filePath, draft.fileMode) == 0 else { throw .storage(.inputOutput) }
+    var failure: VaultError?
+    let isAdopted: Bool
+    do throws(VaultError) {
+      isAdopted = try file.adopt(draft, keeping: places.kept, dropping: isReadable) { (state) throws(VaultError) in
+        do throws(VaultError) { return try following(state) } catch {
+          failure = error
+          throw .unordered(.unreachable(error.message))
+        }
+      }
+    } catch {
+      throw failure ?? error.named(group.name.description)
+    }
+    return isAdopted
+  }
+
+  /// Whether a commit was made by someone who has the group's key. Its signature is not checked.
+  package func isSealed(_ commit: [UInt8], of group: String) throws(VaultError) -> Bool {
+    guard let commit = try? GroupCommit(parsing: commit) else { return false }
+    return try commit.isSealed(as: self.group(group).verifiedState())
+  }
+
+  /// Whether the copy's chain continues the state with this epoch and link.
+  package func copyDescends(from epoch: UInt64, _ link: [UInt8], of group: String) throws(VaultError) -> Bool {
+    try self.group(group).reading { (view) throws(VaultError) in
+      try view.view.descends(from: epoch, link)
+    }
+  }
+
+  /// Lends a complete, proved file with the copy's current state.
+  ///
+  /// - Throws: the errors of `body`, and the error of the proof.
+  package func copyFile<Result>(
+    of group: String, _ body: (_ path: String, _ state: PublishedState) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
+    let group = try self.group(group)
+    let file = try group.file
+    let drafts = try DraftFolder.make(in: location.home)
+    let folder = drafts.path(of: group.name)
+    let state: PublishedState
+    do throws(VaultError) {
+      _ = try GroupDraft(in: folder, for: file.folder)
+      guard try file.backUp(to: folder) != nil else { throw .otherDevice("the group is bound to a device") }
+      state = PublishedState(try RestingGroup(in: folder, file.context).state)
+    } catch {
+      throw error.named(group.name.description)
+    }
+    return try body("\(folder)/\(ContainerPlace.groupFileName)", state)
+  }
+
+  /// Proves the complete file at `path`, which another program wants to publish.
+  ///
+  /// - Parameter previous: the state that the file's state must continue.
+  /// - Throws: the error of the proof; ``VaultError/invalid(_:)`` if the file is not a draft of this store, or does not
+  ///   continue `previous`.
+  package func provedCopy(
+    at path: String, of group: String, after previous: PublishedState
+  ) throws(VaultError) -> GroupCopy {
+    guard let end = path.lastIndex(of: "/"), path.hasPrefix("\(location.home)/\(DraftFolder.parentName)/"),
+      !path.split(separator: "/").contains("..")
+    else { throw .invalid("the file is not in the store") }
+    let file = try self.group(group).file
+    do throws(VaultError) {
+      let resting = try RestingGroup(in: String(path[..<end]), file.context)
+      _ = try resting.proved()
+      guard try resting.descends(from: previous) else { throw .unordered(.overtaken) }
+      return GroupCopy(resting.state)
+    } catch {
+      throw error.named(group)
+    }
+  }
+}

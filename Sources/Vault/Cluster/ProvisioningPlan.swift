@@ -1,0 +1,119 @@
+internal import GroupFile
+package import Sealing
+
+/// What an etcd user may do with the log of one published group.
+public struct EtcdPermission: Sendable, Equatable {
+  /// The etcd user.
+  public let user: String
+  /// The group's name.
+  public let group: String
+  public let access: Access
+
+  /// Except for ``none``, each is an etcd role with a permission for the keys of one group.
+  public enum Access: UInt8, Sendable {
+    case none = 0
+    case read
+    /// Includes reading.
+    case write
+  }
+}
+
+/// The etcd user that an application's credential logs in as.
+struct EtcdLogin: Sendable {
+  let application: String
+  let user: String
+  /// `nil` if the credential has the remote's own login, which others share.
+  let password: OpenedSecret?
+}
+
+/// What happened to an etcd permission after an application left a group.
+public enum WithdrawnLogin: Sendable, Equatable {
+  /// The application has no login for the group's remote.
+  case notNeeded
+  /// The application's etcd user no longer has access to the group's log.
+  case withdrawn
+  /// The login of the remote may not change users in etcd, or no `vaultd` answered.
+  case refused(remote: String)
+  /// The credential has the remote's own login, which cannot be withdrawn from one application.
+  case shared(remote: String, user: String)
+}
+
+/// The body of a ``ClusterRequest/provision``. Each part has its byte count as `u32` before it: the users; the remote,
+/// with a login that may change them; the password of each user, in the same order. The part with the users is a `u16`
+/// count, then for each user `u16 ‖ name ‖ u16` count of grants, and for each grant `group id 32 ‖ u8` access. A user
+/// without a password is not created.
+package struct ProvisioningPlan: Sendable {
+  package struct User: Sendable {
+    package let name: String
+    let password: OpenedSecret?
+    package var grants: [Grant]
+
+    /// The password to set; `nil` for a user that exists.
+    package func givenPassword() -> Secret? {
+      guard let password else { return nil }
+      return Secret(password)
+    }
+  }
+
+  package struct Grant: Sendable {
+    package let id: GroupID
+    package let access: EtcdPermission.Access
+  }
+
+  package let remote: Remote
+  package internal(set) var users: [User] = []
+
+  init(remote: Remote) { self.remote = remote }
+
+  func serialized() throws(VaultError) -> OpenedSecret {
+    var writer = ByteWriter()
+    writer.write(UInt16(clamping: users.count))
+    for user in users {
+      writer.writeCounted16(Array(user.name.utf8))
+      writer.write(UInt16(clamping: user.grants.count))
+      for grant in user.grants {
+        writer.write(grant.id)
+        writer.write(grant.access.rawValue)
+      }
+    }
+    let parts = try CountedParts.joined([writer.bytes], [remote.serialized().opened] + users.map(\.password))
+    return try unsafe parts.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }.opened
+  }
+
+  /// - Throws: ``VaultError/invalid(_:)`` for bytes that ``serialized()`` does not produce.
+  package init(decoding bytes: UnsafeRawBufferPointer) throws(VaultError) {
+    let damage = VaultError.invalid("a request that does not follow the protocol")
+    guard let parts = unsafe CountedParts.ranges(bytes), parts.count >= 2 else { throw damage }
+    remote = try unsafe Remote(parsing: UnsafeRawBufferPointer(rebasing: bytes[parts[1]]), orThrow: damage)
+    let named: [(name: String, grants: [Grant])]
+    do { named = try ProvisioningPlan.users(unsafe Array(bytes[parts[0]])) } catch { throw damage }
+    guard parts.count == named.count + 2 else { throw damage }
+    for (user, range) in zip(named, parts[2...]) {
+      var password: OpenedSecret?
+      if !range.isEmpty { password = try unsafe Secret(copying: UnsafeRawBufferPointer(rebasing: bytes[range])).opened }
+      users.append(User(name: user.name, password: password, grants: user.grants))
+    }
+  }
+
+  private static func users(_ bytes: [UInt8]) throws -> [(name: String, grants: [Grant])] {
+    var reader = ByteReader(bytes)
+    var found: [(String, [Grant])] = []
+    for _ in 0..<(try reader.read(UInt16.self)) {
+      let start = reader.offset
+      guard let name = String(validating: try reader.readCounted16(), as: UTF8.self) else {
+        throw ByteReader.Failure.unexpected(offset: start)
+      }
+      var grants: [Grant] = []
+      for _ in 0..<(try reader.read(UInt16.self)) {
+        let id = try reader.readBytes32()
+        guard let access = EtcdPermission.Access(rawValue: try reader.read(UInt8.self)) else {
+          throw ByteReader.Failure.unexpected(offset: reader.offset)
+        }
+        grants.append(Grant(id: id, access: access))
+      }
+      found.append((name, grants))
+    }
+    try reader.finish()
+    return found
+  }
+}

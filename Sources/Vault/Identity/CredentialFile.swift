@@ -1,0 +1,83 @@
+internal import Glibc
+internal import GroupFile
+internal import Sealing
+
+/// The file in which an application keeps its credential.
+enum CredentialFile {
+  /// Reads a credential.
+  ///
+  /// The path may be a link, as Kubernetes makes for a Secret, if only root and `user` could have made it.
+  ///
+  /// - Throws: `locked` with the reason if the file is missing or unsuitable; as ``Credential/init(parsing:)``.
+  static func read(_ path: String, user: uid_t = geteuid()) throws(VaultError) -> Credential {
+    try Credential(parsing: bytes(path, user: user))
+  }
+
+  /// The bytes of a credential, sealed or not, under the same conditions.
+  static func bytes(_ path: String, user: uid_t = geteuid()) throws(VaultError) -> GuardedBytes {
+    do throws(FileFault) {
+      let path = try CanonicalPath.followingLinks(path, user: user)
+      return try SecretFile.read(path, .handedOver(user: user), size: 0...Credential.byteLimit)
+    } catch {
+      throw VaultError(error, VaultError.Lock.credential)
+    }
+  }
+
+  /// The place of a new credential: no file exists there, and one can be created.
+  struct Place: ~Copyable {
+    /// `nil` if the credential has been written already.
+    private let draft: SecretFile.Draft?
+
+    /// - Parameters:
+    ///   - store: the store's folder. A credential inside it is refused, because copies of the store would contain it.
+    ///   - isWritten: whether an existing credential is the one to be written; it is left unchanged then.
+    /// - Throws: ``VaultError/exists(_:)``, ``VaultError/invalid(_:)``, ``VaultError/denied(_:)``,
+    ///   ``VaultError/storage(_:)``.
+    init(_ path: String, outside store: String, isWritten: (Credential) -> Bool = { _ in false }) throws(VaultError) {
+      guard try !Place.isInside(path, store) else {
+        throw .invalid("a credential must be outside the store that it opens")
+      }
+      if let found = try? CredentialFile.read(path), isWritten(found) {
+        draft = nil
+        return
+      }
+      do throws(FileFault) { draft = try SecretFile.Draft(path) } catch { throw Place.error(error) }
+    }
+
+    private static func isInside(_ path: String, _ store: String) throws(VaultError) -> Bool {
+      do throws(FileFault) {
+        return CanonicalPath.isInside(
+          try CanonicalPath.of(CanonicalPath.split(path).folder), try CanonicalPath.of(store))
+      } catch {
+        throw Place.error(error)
+      }
+    }
+
+    /// Writes the credential, mode 0600, durably.
+    ///
+    /// - Parameter passphrase: seals the credential; `nil` leaves it unsealed.
+    /// - Throws: as `init`, and `overLimit`. Then no file is left.
+    func write(_ credential: Credential, passphrase: GuardedBytes? = nil) throws(VaultError) {
+      var bytes = try credential.serialized()
+      if let passphrase {
+        let sealed = try SealedCredential(credential, passphrase: passphrase).serialized()
+        bytes = try unsafe sealing(
+          sealed.span.withUnsafeBytes { (sealed) throws(SealingError) in try unsafe GuardedBytes(copying: sealed) })
+      }
+      do throws(FileFault) {
+        try unsafe bytes.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe draft?.place(bytes) }
+      } catch {
+        throw Place.error(error)
+      }
+    }
+
+    private static func error(_ fault: FileFault) -> VaultError {
+      switch fault {
+      case .taken: .exists(.credentialPlace)
+      case .missing, .wrongKind: .invalid("the credential's folder does not exist")
+      case .storage(let failure): .storage(failure)
+      default: .denied(.permissions("the credential's folder \(fault.reason)"))
+      }
+    }
+  }
+}

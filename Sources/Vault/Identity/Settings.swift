@@ -1,0 +1,108 @@
+internal import Glibc
+internal import GroupFile
+internal import Sealing
+
+/// The facts other than witnesses that this machine remembers about a store: the file `settings` in the state folder.
+///
+/// ```
+/// pad16("vault1.settings") ‖ u16 ‖ place of the key file (empty: none) ‖ u64 time of the last backup, ms since 1970
+/// (0: none) ‖ H("vault1.set.hash", before)
+/// ```
+struct Settings: Equatable, Sendable {
+  /// The key file that opened the store, as an absolute path.
+  var keyFile: String?
+  /// When the store was last backed up, in milliseconds since 1970.
+  var lastBackup: UInt64?
+
+  static let fileName = "settings"
+  private static let pathLimit = 4096
+  private static let byteLimit = 16 + 2 + pathLimit + 8 + Digest.byteCount
+
+  init(keyFile: String? = nil, lastBackup: UInt64? = nil) {
+    self.keyFile = keyFile
+    self.lastBackup = lastBackup
+  }
+
+  // MARK: - Bytes
+
+  /// The file's bytes; a path longer than 4,096 bytes is not stored.
+  func serialized() -> [UInt8] {
+    let path = Array((keyFile ?? "").utf8)
+    var writer = ByteWriter()
+    writer.write(.settings)
+    writer.writeCounted16(path.count > Settings.pathLimit ? [] : path)
+    writer.write(lastBackup ?? 0)
+    writer.write(Hash.digest(.settingsHash, writer.bytes))
+    return writer.bytes
+  }
+
+  /// Reads a file's bytes.
+  ///
+  /// - Throws: `damaged`; `newerFormat`.
+  init(parsing bytes: [UInt8]) throws(VaultError) {
+    guard let covered = try CheckedFile.covered(bytes, .settings, hash: .settingsHash, level: .settings) else {
+      throw .damaged(.settings, "they are not vault settings, or were altered")
+    }
+    do throws(ByteReader.Failure) {
+      var reader = ByteReader(covered)
+      try reader.expect(.settings)
+      let start = reader.offset
+      let path = try reader.readCounted16()
+      guard path.count <= Settings.pathLimit, let text = String(validating: path, as: UTF8.self) else {
+        throw .unexpected(offset: start)
+      }
+      keyFile = text.isEmpty ? nil : text
+      let time = try reader.readCounter()
+      lastBackup = time == 0 ? nil : time
+      try reader.finish()
+    } catch {
+      throw .damaged(.settings, "their fields do not follow the format")
+    }
+  }
+
+  // MARK: - File
+
+  /// Reads the settings; if the state folder or the file does not exist, they are empty.
+  ///
+  /// - Throws: `damaged`, `newerFormat`, `denied`, `storage`.
+  static func read(in stateFolder: String, user: uid_t = geteuid()) throws(VaultError) -> Settings {
+    let folder: Folder
+    do throws(FileFault) {
+      folder = try Folder(stateFolder, .state(user: user), followingLink: true)
+    } catch {
+      if error == .missing { return Settings() }
+      throw VaultError(error, at: .state)
+    }
+    let bytes: [UInt8]
+    do throws(FileFault) {
+      bytes = try folder.read(fileName, .state(user: user), limit: byteLimit)
+    } catch {
+      if error == .missing { return Settings() }
+      throw VaultError(error, at: .settings)
+    }
+    return try Settings(parsing: bytes)
+  }
+
+  /// Changes the settings, and keeps other processes from changing them meanwhile; damaged settings are replaced.
+  ///
+  /// - Throws: `denied`, `busy`, `storage`; the settings are unchanged then.
+  static func change(
+    in stateFolder: String, user: uid_t = geteuid(), _ body: (inout Settings) -> Void
+  ) throws(VaultError) {
+    do throws(FileFault) {
+      let folder = try Folder(stateFolder, .state(user: user), followingLink: true)
+      try folder.file.lock(waiting: 10_000)
+      let before = try? Settings(parsing: try folder.read(fileName, .state(user: user), limit: byteLimit))
+      var settings = before ?? Settings()
+      body(&settings)
+      if settings != before { try folder.replace(fileName, with: settings.serialized()) }
+    } catch {
+      throw VaultError(error, at: .settings)
+    }
+  }
+}
+
+extension Label {
+  fileprivate static let settings = Label("vault1.settings")
+  fileprivate static let settingsHash = Label("vault1.set.hash")
+}

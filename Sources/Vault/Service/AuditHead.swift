@@ -1,0 +1,130 @@
+internal import Glibc
+internal import GroupFile
+package import Sealing
+
+/// A place in the chain of the record: the last batch and its link.
+package struct AuditHead: Sendable, Equatable, CustomStringConvertible {
+  /// The number of the last batch; 0 if there is none.
+  package let sequence: UInt64
+  package let link: Digest
+  let month: AuditMonth
+
+  /// A line for the journal: the number and the link.
+  package var description: String { "\(sequence) \(link.hexadecimal)" }
+
+  static let name = "head"
+  /// The item that names the last dropped batch; missing if none was dropped.
+  static let anchorName = "anchor"
+  /// Batch numbers have twelve digits.
+  static let sequenceLimit: UInt64 = 999_999_999_999
+
+  var batchName: String { AuditNames.Batch(month: month, sequence: sequence).name }
+
+  init(sequence: UInt64, link: Digest, month: AuditMonth) {
+    self.sequence = sequence
+    self.link = link
+    self.month = month
+  }
+
+  /// The link of a batch: the chain covers its number, its box and every earlier batch.
+  static func link(after previous: Digest, _ sequence: UInt64, _ box: ArraySlice<UInt8>) -> Digest {
+    var start = ByteWriter(reservingCapacity: Bytes32.byteCount + 8)
+    start.write(previous)
+    start.write(sequence)
+    var hash = Hash(.auditLink)
+    hash.update(start.bytes)
+    unsafe box.withUnsafeBytes { unsafe hash.update($0) }
+    return hash.finish()
+  }
+
+  // MARK: Bytes
+
+  private enum Tag: UInt8 {
+    case sequence = 1
+    case link, month
+  }
+
+  /// Reads the end of the chain.
+  ///
+  /// - Throws: ``VaultError``, even if the item is merely missing after the record has begun: a second chain beside
+  ///   the first one would hide that something was removed.
+  init(endIn view: some ItemReading) throws(VaultError) {
+    try self.init(in: view, AuditHead.name)
+    guard sequence > 0 || view.view.state.manifest.itemCount == 0 else {
+      throw .damaged(.row, "the end of the record was removed")
+    }
+  }
+
+  /// Reads the item `name`. Without it, the chain has not begun. Its link is then the group's id, so that batches of
+  /// another group's chain do not continue this one.
+  init(in view: some ItemReading, _ name: String) throws(VaultError) {
+    let state = view.view.state
+    guard let item = try view.stored(name), item.isPresent else {
+      self.init(sequence: 0, link: state.roster.groupID, month: AuditMonth(number: 0))
+      return
+    }
+    guard let head = AuditHead(parsing: Array(try view.view.bytes(of: item).prefix(256))) else {
+      throw .damaged(.row, "the \(name) of the record")
+    }
+    self = head
+  }
+
+  init?(parsing bytes: [UInt8]) {
+    var reader = FieldReader(bytes, in: bytes.indices, limit: 64)
+    var sequence: UInt64?
+    var link: Digest?
+    var month: UInt64?
+    do {
+      while let (tag, field) = try reader.next() {
+        switch Tag(rawValue: tag) {
+        case .sequence: sequence = try FieldReader.number(field)
+        case .link: link = Digest(field)
+        case .month: month = try FieldReader.number(field)
+        case nil: return nil
+        }
+      }
+    } catch {
+      return nil
+    }
+    guard let sequence, sequence <= AuditHead.sequenceLimit, let link, let month, month <= AuditMonth.limit else {
+      return nil
+    }
+    self.init(sequence: sequence, link: link, month: AuditMonth(number: Int(month)))
+  }
+
+  func serialized() -> [UInt8] {
+    var fields = FieldWriter()
+    fields.write(Tag.sequence.rawValue, sequence)
+    fields.write(Tag.link.rawValue, link.bytes)
+    fields.write(Tag.month.rawValue, UInt64(month.number))
+    return fields.bytes
+  }
+
+  func store(_ name: String, in edit: WriteTransaction) throws(VaultError) {
+    try edit.set(serialized(), at: name, ifVersion: nil)
+  }
+}
+
+extension WriteTransaction {
+  func set(_ bytes: [UInt8], at name: String, ifVersion expected: UInt64?) throws(VaultError) {
+    guard let name = try? Item.Name(name) else { throw .damaged(.row, "a name of the record") }
+    let secret = try unsafe bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in
+      try unsafe OpenedSecret(copying: bytes)
+    }
+    _ = try set(name, to: NewValue(secret: secret, kind: .bytes), Details(), ifVersion: expected)
+  }
+}
+
+extension ItemReading {
+  /// The link in the item of `batch`.
+  func auditLink(of batch: AuditNames.Batch) throws(VaultError) -> Digest {
+    guard let link = Digest(try view.bytes(of: present(batch.name)).prefix(Digest.byteCount)) else {
+      throw .damaged(.row, "a batch of the record")
+    }
+    return link
+  }
+}
+
+extension Label {
+  fileprivate static let auditLink = Label("vault1.audit.lnk")
+}

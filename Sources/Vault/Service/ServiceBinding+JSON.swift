@@ -1,0 +1,129 @@
+import KeyedArchives
+internal import Sealing
+
+extension ServiceBinding {
+  /// Reads the value of an item `bind/APP`. Anything that a newer version may have added is refused, because an unknown
+  /// condition must not be ignored.
+  ///
+  /// - Throws: ``VaultError/damaged(group:level:detail:)``.
+  init(application: String, parsing bytes: [UInt8]) throws(VaultError) {
+    var limits = ArchiveLimits()
+    limits.inputBytes = ServiceBinding.byteLimit
+    limits.nesting = 8
+    do {
+      let list = try PropertyList(json: bytes, limits: limits)
+      let top = list.nodes[list.top]
+      guard top.kind == .array else { throw BindingDefect.shape }
+      var alternatives: [Alternative] = []
+      for element in list.elements(top) {
+        alternatives.append(try Alternative(Members(list.nodes[Int(element)], of: list)))
+      }
+      try self.init(application: application, alternatives: alternatives)
+    } catch {
+      throw .damaged(
+        group: AccessGroup.Name.service.description, level: .row,
+        detail: "the binding of '\(application)' does not follow the format")
+    }
+  }
+
+  /// The maximum size of a binding, in bytes.
+  static let byteLimit = 512 << 10
+
+  /// The binding as JSON, without members that are not set.
+  func serialized() -> [UInt8] {
+    Array(("[" + alternatives.map(\.json).joined(separator: ",") + "]").utf8)
+  }
+
+  fileprivate enum BindingDefect: Error { case shape }
+
+  /// The members of a JSON object. Each must be taken, so that no unknown member is ignored.
+  fileprivate struct Members {
+    private var members: [String: Node] = [:]
+    private let list: PropertyList
+
+    init(_ node: Node, of list: PropertyList) throws {
+      guard node.kind == .dictionary else { throw BindingDefect.shape }
+      self.list = list
+      for (key, value) in zip(list.keys(node), list.values(node)) {
+        guard let name = list.text(list.nodes[Int(key)]) else { throw BindingDefect.shape }
+        guard members.updateValue(list.nodes[Int(value)], forKey: name) == nil else { throw BindingDefect.shape }
+      }
+    }
+
+    var names: [String] { Array(members.keys) }
+
+    mutating func text(_ name: String) throws -> String? {
+      guard let node = members.removeValue(forKey: name) else { return nil }
+      guard let text = list.text(node) else { throw BindingDefect.shape }
+      return text
+    }
+
+    mutating func object(_ name: String) throws -> Members? {
+      try members.removeValue(forKey: name).map { try Members($0, of: list) }
+    }
+
+    func finish() throws {
+      guard members.isEmpty else { throw BindingDefect.shape }
+    }
+  }
+}
+
+extension ServiceBinding.Alternative {
+  fileprivate init(_ members: ServiceBinding.Members) throws {
+    var members = members
+    let (unit, user) = (try members.text("unit"), try members.text("user"))
+    let (exe, label) = (try members.text("exe"), try members.text("label"))
+    let certificate = try members.text("certificate")
+    var credentials: [String: ServiceBinding.Reference] = [:]
+    if var references = try members.object("credentials") {
+      for id in references.names {
+        guard var reference = try references.object(id), let item = try reference.text("item") else {
+          throw ServiceBinding.BindingDefect.shape
+        }
+        let (field, group) = (try reference.text("field"), try reference.text("group"))
+        try reference.finish()
+        credentials[id] = try ServiceBinding.Reference(item: item, field: field, group: group)
+      }
+    }
+    try members.finish()
+    try self.init(unit: unit, user: user, exe: exe, label: label, certificate: certificate, credentials: credentials)
+  }
+
+  /// The conditions that are set, in their order.
+  package var conditions: [(name: StaticString, text: String)] {
+    [("unit", unit), ("user", user), ("exe", exe), ("label", label), ("certificate", certificate)]
+      .compactMap { name, text in text.map { (name, $0) } }
+  }
+
+  fileprivate var json: String {
+    var members = conditions.map { "\"\($0.name)\":\(ServiceBinding.quoted($0.text))" }
+    if !credentials.isEmpty {
+      let references = credentials.sorted { $0.key < $1.key }.map {
+        "\(ServiceBinding.quoted($0.key)):\($0.value.json)"
+      }
+      members.append("\"credentials\":{\(references.joined(separator: ","))}")
+    }
+    return "{\(members.joined(separator: ","))}"
+  }
+}
+
+extension ServiceBinding.Reference {
+  fileprivate var json: String {
+    let members = [("group", group), ("item", item), ("field", field)].compactMap { name, text in
+      text.map { "\"\(name)\":\(ServiceBinding.quoted($0))" }
+    }
+    return "{\(members.joined(separator: ","))}"
+  }
+}
+
+extension ServiceBinding {
+  /// A JSON string. The texts of a binding contain no control characters.
+  fileprivate static func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+      if scalar == "\"" || scalar == "\\" { quoted.unicodeScalars.append("\\") }
+      quoted.unicodeScalars.append(scalar)
+    }
+    return quoted + "\""
+  }
+}

@@ -1,0 +1,221 @@
+internal import CVaultSystem
+internal import Glibc
+internal import GroupFile
+internal import Sealing
+
+/// One connection to the socket of `vaultd`. It implements the small part of HTTP/1.1 that the two use.
+final class ServiceConnection: Sendable {
+  private let descriptor: CInt
+
+  /// How many seconds an answer may take.
+  private let patience: Int
+
+  init(_ path: String, patience seconds: Int = 30) throws(VaultError) {
+    patience = seconds
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    let bytes = Array(path.utf8)
+    guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
+      throw .locked(.service("the path of its socket is too long"))
+    }
+    unsafe Swift.withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: bytes) }
+    descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { throw .storage(.tooManyFiles) }
+    for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
+      var patience = timeval(tv_sec: seconds, tv_usec: 0)
+      _ = unsafe setsockopt(descriptor, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
+    }
+    let result = unsafe withUnsafePointer(to: &address) { address in
+      unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        unsafe connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+      }
+    }
+    guard result == 0 else {
+      throw errno == EACCES ? .locked(.service("this user may not use its socket")) : ServiceClient.nobodyListens
+    }
+    guard let user = uid_t(exactly: csystem_peer_user(descriptor)), ServiceConnection.isTrusted(user, at: path) else {
+      throw .locked(.service("another user listens on its socket"))
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  /// Whether `user` is trusted to listen on the socket at `path`: root, this process's own user, or a user whom root let
+  /// make a socket there. The last means that only root can change the parent folder, and only root or `user` the folder.
+  private static func isTrusted(_ user: uid_t, at path: String) -> Bool {
+    if user == 0 || user == geteuid() { return true }
+    let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
+    guard let parentEnd = folder.lastIndex(of: "/"), path.hasPrefix("/") else { return false }
+    let parent = parentEnd == folder.startIndex ? "/" : String(folder[..<parentEnd])
+    var (status, above) = (stat(), stat())
+    guard unsafe lstat(folder, &status) == 0, unsafe lstat(parent, &above) == 0 else { return false }
+    return status.st_mode & S_IFMT == S_IFDIR && above.st_mode & S_IFMT == S_IFDIR && above.st_uid == 0
+      && above.st_mode & 0o022 == 0 && [0, user].contains(status.st_uid) && status.st_mode & 0o022 == 0
+  }
+
+  /// Whether the other side has neither closed the connection nor sent anything unasked.
+  var isOpen: Bool {
+    var byte: UInt8 = 0
+    return unsafe recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT)) < 0 && errno == EAGAIN
+  }
+
+  func answer(to call: ServiceCall, _ value: OpenedSecret?) throws(VaultError) -> ServiceAnswer {
+    let fields = try call.encoded()
+    var writer = ByteWriter()
+    writer.writeCounted32(fields)
+    let broken = call.operation.isReading ? ServiceConnection.brokenReading : ServiceConnection.brokenChange
+    return try answer(to: "/vault/1/call", writer.bytes, value, limit: call.answerLimit, or: broken)
+  }
+
+  /// - Parameters:
+  ///   - value: sent after the body.
+  ///   - limit: the maximum size of the answer, in bytes.
+  ///   - broken: the error to throw if the connection breaks.
+  func answer(
+    to path: String, _ body: [UInt8], _ value: OpenedSecret? = nil, limit: Int = 1 << 16,
+    or broken: VaultError = brokenChange
+  ) throws(VaultError) -> ServiceAnswer {
+    let count = body.count + (value?.count ?? 0)
+    let request = Array("POST \(path) HTTP/1.1\r\nHost: vaultd\r\nContent-Length: \(count)\r\n\r\n".utf8)
+    try unsafe (request + body).span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken)
+    }
+    if let value {
+      try unsafe value.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken) }
+    }
+    let head = try receiveHead(or: broken)
+    switch head.status {
+    case 200: break
+    case 429: throw .service(.busy, "vaultd has too many requests at the moment")
+    case 503: throw .locked(.service("it is sealed, or cannot write its record"))
+    default: throw .locked(.service("it does not answer calls of this version"))
+    }
+    guard head.bodySize <= limit else {
+      throw .service(.overLimit, "vaultd sent an answer that is too large")
+    }
+    let body = try receive(count: head.bodySize, or: broken)
+    return try unsafe body.withUnsafeBytes { (body) throws(VaultError) in try unsafe ServiceConnection.parse(body) }
+  }
+
+  /// Asks `vaultd` to close its store.
+  ///
+  /// - Returns: whether it did; it obeys only root and its own user.
+  func seal() throws(VaultError) -> Bool {
+    try sendEmpty("PUT /v1/sys/seal")
+    return try receiveHead(or: ServiceConnection.brokenChange).status == 204
+  }
+
+  /// Asks `vaultd` to use newly joined credentials.
+  func join() throws(VaultError) -> [JoinedGroup] {
+    try sendEmpty("POST /vault/1/join")
+    let head = try receiveHead(or: ServiceConnection.brokenChange)
+    guard head.bodySize <= JoinedGroup.answerByteLimit else { throw ServiceClient.misunderstood }
+    let body = try receive(count: head.bodySize, or: ServiceConnection.brokenChange)
+    let bytes = unsafe body.withUnsafeBytes { unsafe Array($0) }
+    guard head.status == 200 else { throw JoinedGroup.failure(parsing: bytes, httpStatus: head.status) }
+    guard let groups = JoinedGroup.list(parsing: bytes) else { throw ServiceClient.misunderstood }
+    return groups
+  }
+
+  private func sendEmpty(_ request: String) throws(VaultError) {
+    let request = Array("\(request) HTTP/1.1\r\nHost: vaultd\r\nContent-Length: 0\r\n\r\n".utf8)
+    try unsafe request.span.withUnsafeBytes { (bytes) throws(VaultError) in
+      try unsafe send(bytes, or: ServiceConnection.brokenChange)
+    }
+  }
+
+  private static func parse(_ body: UnsafeRawBufferPointer) throws(VaultError) -> ServiceAnswer {
+    guard body.count >= 4 else { throw ServiceClient.misunderstood }
+    let count = Int(UInt32(bigEndian: unsafe body.loadUnaligned(as: UInt32.self)))
+    guard count <= body.count - 4 else { throw ServiceClient.misunderstood }
+    var answer = try ServiceAnswer(decoding: unsafe Array(body[4..<4 + count]))
+    // An item that was opened comes with a secret, which may be empty.
+    answer.secret = try inGroup(
+      "", unsafe OpenedSecret(copying: UnsafeRawBufferPointer(rebasing: body[(4 + count)...])))
+    return answer
+  }
+
+  /// - Parameter broken: the error if the connection ends before everything was sent.
+  private func send(_ bytes: UnsafeRawBufferPointer, or broken: VaultError) throws(VaultError) {
+    var rest = unsafe bytes
+    while unsafe !rest.isEmpty {
+      let sent = unsafe Glibc.send(descriptor, rest.baseAddress, rest.count, Int32(MSG_NOSIGNAL))
+      guard sent > 0 else {
+        if sent < 0, errno == EINTR { continue }
+        throw broken
+      }
+      unsafe rest = UnsafeRawBufferPointer(rebasing: rest[sent...])
+    }
+  }
+
+  /// The contents of an answer's head.
+  private struct Head {
+    let status: Int
+    let bodySize: Int
+
+    init(parsing text: String) throws(VaultError) {
+      let lines = text.split(separator: "\r\n")
+      let length = lines.dropFirst().lazy.compactMap { line -> Int? in
+        let parts = line.split(separator: ":", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "content-length" else { return nil }
+        return Int(parts[1].drop { $0 == " " }) ?? -1
+      }.first
+      guard let first = lines.first, first.hasPrefix("HTTP/1.1 "), let status = Int(first.dropFirst(9).prefix(3)),
+        let bodySize = length ?? (status == 200 ? nil : 0), (0...1 << 28).contains(bodySize)
+      else { throw ServiceClient.misunderstood }
+      (self.status, self.bodySize) = (status, bodySize)
+    }
+  }
+
+  /// Reads the head of the answer, but none of its body, which must go directly into guarded memory.
+  private func receiveHead(or broken: VaultError) throws(VaultError) -> Head {
+    var seen = [UInt8](repeating: 0, count: 8_192)
+    defer { unsafe explicit_bzero(&seen, seen.count) }
+    let start = SystemClock.monotonic()
+    var known = 0
+    while SystemClock.monotonic() - start < .seconds(patience) {
+      let count = unsafe recv(descriptor, &seen, seen.count, Int32(MSG_PEEK))
+      guard count > 0 else {
+        if count < 0, errno == EINTR { continue }
+        throw broken
+      }
+      if let end = ServiceConnection.headEnd(seen[..<count]) {
+        guard unsafe recv(descriptor, &seen, end, Int32(MSG_WAITALL)) == end else { throw broken }
+        return try Head(parsing: String(decoding: seen[..<end], as: UTF8.self))
+      }
+      guard count < seen.count else { throw ServiceClient.misunderstood }
+      // The rest of the head has not arrived yet, so wait for more bytes.
+      if count == known { usleep(1_000) }
+      known = count
+    }
+    throw broken
+  }
+
+  private static func headEnd(_ bytes: ArraySlice<UInt8>) -> Int? {
+    guard bytes.count >= 4 else { return nil }
+    return (3..<bytes.count).first { bytes[($0 - 3)...$0].elementsEqual([13, 10, 13, 10]) }.map { $0 + 1 }
+  }
+
+  private func receive(count: Int, or broken: VaultError) throws(VaultError) -> GuardedBytes {
+    let body = try sealing(GuardedBytes(count: count))
+    let start = SystemClock.monotonic()
+    try unsafe body.withUnsafeMutableBytes { (memory) throws(VaultError) in
+      var rest = unsafe memory
+      while unsafe !rest.isEmpty {
+        let got = unsafe recv(descriptor, rest.baseAddress, rest.count, 0)
+        guard SystemClock.monotonic() - start < .seconds(2 * patience) else {
+          throw broken
+        }
+        guard got > 0 else {
+          if got < 0, errno == EINTR { continue }
+          throw broken
+        }
+        unsafe rest = UnsafeMutableRawBufferPointer(rebasing: rest[got...])
+      }
+    }
+    return body
+  }
+
+  private static let brokenReading = VaultError.service(.busy, "vaultd did not answer in time, or ended")
+  private static let brokenChange = VaultError.service(
+    .busy, "vaultd did not answer in time, or ended; the change may have been made")
+}

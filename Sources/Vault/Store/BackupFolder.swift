@@ -1,0 +1,153 @@
+internal import Glibc
+internal import GroupFile
+internal import Sealing
+
+/// The folder of a backup in progress: everything is in its subfolder `.incomplete` until the backup is complete.
+///
+/// A folder without `identity` is not a backup, and that file comes last. The next backup into the same folder removes
+/// the files that a killed process left.
+struct BackupFolder: ~Copyable {
+  /// The backup's folder, an absolute path.
+  let path: String
+  private let folder: Folder
+  private let draft: Folder
+  private let isMade: Bool
+
+  static let draftName = ".incomplete"
+
+  /// Makes the folder at `path`, or uses it if it is empty, and makes the draft in it.
+  ///
+  /// - Throws: `exists` if it is not empty; `busy` if another backup into it is in progress; `denied`, `storage`.
+  init(at path: String) throws(VaultError) {
+    isMade = unsafe mkdir(path, 0o700) == 0
+    guard isMade || errno == EEXIST else { throw BackupFolder.error(FileFault(errno: errno)) }
+    do throws(FileFault) {
+      let folder = try Folder(path, .visible(), followingLink: true)
+      try BackupFolder.clear(folder)
+      try folder.makeFolder(BackupFolder.draftName)
+      let draft = try folder.folder(BackupFolder.draftName, .secret())
+      try draft.file.lock(waiting: 0)
+      try folder.file.setMode(0o700)
+      try draft.makeFolder(IdentityFolder.folderName)
+      try draft.makeFolder(IdentityFolder.groupsName)
+      self.path = path
+      self.folder = folder
+      self.draft = draft
+    } catch {
+      if isMade { BackupFolder.abandon(path) }
+      throw BackupFolder.error(error)
+    }
+  }
+
+  /// Removes a folder in which the draft could not be created.
+  private static func abandon(_ path: String) {
+    if let folder = try? Folder(path, .visible()) { try? folder.removeTree(draftName) }
+    unsafe rmdir(path)
+  }
+
+  /// Removes the files of an interrupted backup; all other files are not ours to remove.
+  private static func clear(_ folder: borrowing Folder) throws(FileFault) {
+    guard folder.contains(draftName) else {
+      guard try folder.isEmpty() else { throw .taken }
+      return
+    }
+    let old = try folder.folder(draftName, .secret())
+    try old.file.lock(waiting: 0)
+    guard !folder.contains(IdentityFolder.folderName) else {
+      // That backup is complete: the process was killed after it had moved everything out of the draft.
+      try folder.removeTree(draftName)
+      throw .taken
+    }
+    // The groups are here if the process was killed between moving them out of the draft and moving the identity.
+    if folder.contains(IdentityFolder.groupsName) { try folder.removeTree(IdentityFolder.groupsName) }
+    try folder.removeTree(draftName)
+    guard try folder.isEmpty() else { throw .taken }
+  }
+
+  /// Makes the folder of one group, and returns its path.
+  func makeGroup(_ name: String) throws(VaultError) -> String {
+    do throws(FileFault) {
+      try draft.folder(IdentityFolder.groupsName, .secret()).makeFolder(name)
+    } catch {
+      throw BackupFolder.error(error)
+    }
+    return "\(path)/\(BackupFolder.draftName)/\(IdentityFolder.groupsName)/\(name)"
+  }
+
+  /// Removes the folder of a group that could not be copied.
+  func dropGroup(_ name: String) {
+    try? draft.folder(IdentityFolder.groupsName, .secret()).removeTree(name)
+  }
+
+  /// Writes the identity file, and turns the draft into the backup.
+  func complete(with identity: IdentityFile) throws(VaultError) {
+    do throws(FileFault) {
+      try draft.folder(IdentityFolder.folderName, .secret()).replace(
+        IdentityFolder.fileName, with: identity.serialized())
+      try draft.folder(IdentityFolder.groupsName, .secret()).file.synchronize()
+      try draft.file.synchronize()
+      for name in [IdentityFolder.groupsName, IdentityFolder.folderName] {
+        guard
+          unsafe renameat(draft.file.descriptor, name, folder.file.descriptor, name) == 0
+        else { throw FileFault(errno: errno) }
+        try folder.file.synchronize()
+      }
+      try folder.removeTree(BackupFolder.draftName)
+      try folder.file.synchronize()
+      // Sync the entry of the folder itself, which may be new.
+      try? OpenFile(CanonicalPath.split(path).folder + "/", O_RDONLY | O_DIRECTORY).synchronize()
+    } catch {
+      throw BackupFolder.error(error)
+    }
+  }
+
+  /// Removes everything that was created.
+  consuming func discard() {
+    try? folder.removeTree(BackupFolder.draftName)
+    try? folder.removeTree(IdentityFolder.groupsName)
+    if isMade { unsafe rmdir(path) }
+  }
+
+  private static func error(_ fault: FileFault) -> VaultError {
+    switch fault {
+    case .taken: .exists(.backupPlace)
+    case .missing: .storage(.noBackupFolder)
+    case .busy: .contradiction(.backupInProgress)
+    case .storage(let failure): .storage(failure)
+    default: .denied(.permissions("the backup's folder \(fault.reason)"))
+    }
+  }
+}
+
+extension Folder {
+  /// Whether nothing at all is in the folder.
+  fileprivate func isEmpty() throws(FileFault) -> Bool { try names(limit: 1, hidden: true).isEmpty }
+
+  /// Removes the file or folder `name` with all that can be removed in it, without following links.
+  ///
+  /// Files come first, whatever others have put beside them.
+  ///
+  /// - Throws: the first fault, after everything else was removed. After a hundred of them no further folder is removed.
+  func removeTree(_ name: String) throws(FileFault) {
+    if unsafe unlinkat(file.descriptor, name, 0) == 0 || errno == ENOENT { return }
+    guard errno == EISDIR else { throw FileFault(errno: errno) }
+    // Another user may have made it, and it may be empty.
+    if unsafe unlinkat(file.descriptor, name, AT_REMOVEDIR) == 0 { return }
+    let inner = try folder(name, FileTrust(owners: [geteuid(), 0], forbiddenMode: 0))
+    // Otherwise other users who still have a shared folder open could create files in it.
+    try? inner.file.setMode(0o700)
+    try unsafe inner.visit { (entry, _) in
+      unsafe unlinkat(inner.file.descriptor, entry, 0)
+      return true
+    }
+    var faults: [FileFault] = []
+    try unsafe inner.visit { (entry, name) in
+      if unsafe unlinkat(inner.file.descriptor, entry, AT_REMOVEDIR) == 0 { return true }
+      do throws(FileFault) { try inner.removeTree(name) } catch { faults.append(error) }
+      return faults.count < 100
+    }
+    guard unsafe unlinkat(file.descriptor, name, AT_REMOVEDIR) == 0 else {
+      throw faults.first ?? FileFault(errno: errno)
+    }
+  }
+}

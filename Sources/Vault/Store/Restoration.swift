@@ -1,0 +1,172 @@
+internal import Glibc
+internal import GroupFile
+internal import Sealing
+
+/// The restoration of one group: first as a proved draft, then in the group's place.
+struct Restoration {
+  let name: AccessGroup.Name
+  private(set) var outcome: StoreRestoration.Outcome
+  private var prepared: Prepared?
+  /// The id of the group that was put in place; `nil` if none was.
+  private(set) var restoredID: GroupID?
+  private var isPublished = false
+
+  private struct Prepared {
+    let draft: GroupDraft
+    let file: AccessGroupFile
+    let isRenewed: Bool
+    var state: VerifiedState
+    var items: UInt64
+  }
+
+  /// How far to advance the counters of a restored group, so that numbers the lost machine may have used are never
+  /// reused.
+  static let lead: UInt64 = 1_024
+
+  /// Copies the group into a draft and proves it. An error that concerns only this group becomes its outcome.
+  ///
+  /// - Throws: an error that the other groups of the backup would meet too, such as a full disk.
+  init(
+    of name: AccessGroup.Name, in store: SecretStore, from backup: String, _ replacing: Bool,
+    _ drafts: borrowing DraftFolder, _ progress: (MaintenanceProgress) -> Void
+  ) throws(VaultError) {
+    self.name = name
+    let owner = try store.owner()
+    let file = try name == .registry ? store.registry().group.file : store.group(name).file
+    let folder = "\(backup)/\(IdentityFolder.groupsName)/\(name)"
+    do throws(VaultError) {
+      let source = try RestingGroup(in: folder, file.context)
+      let live = Live(file, progress)
+      if live.isThere {
+        if live.state?.isOrFollows(source.state) == true {
+          outcome = .unchanged
+          return
+        }
+        if name == .registry, live.state != nil {
+          outcome = .kept
+          return
+        }
+        guard replacing else {
+          outcome = .failed(.otherState(group: name.description))
+          return
+        }
+      }
+      prepared = try Restoration.prepare(
+        source, GroupDraft(in: drafts.path(of: name), for: file.folder), file, live.state, store.witness(name).read(),
+        owner, progress)
+      outcome = .unchanged
+    } catch {
+      if case .storage(let failure) = error, failure != .inputOutput, failure != .replaced {
+        throw error.named(name.description)
+      }
+      outcome = .failed(error.named(name.description))
+    }
+  }
+
+  /// The group that exists in this place, whatever was seen of it before.
+  private struct Live {
+    let isThere: Bool
+    /// `nil` if it fails verification.
+    let state: VerifiedState?
+
+    init(_ file: AccessGroupFile, _ progress: (MaintenanceProgress) -> Void) {
+      isThere = AccessGroupFile.exists(in: file.folder)
+      state = isThere ? (try? file.provedState { progress(.proved($0)) })?.state : nil
+    }
+  }
+
+  private static func prepare(
+    _ source: RestingGroup, _ draft: GroupDraft, _ file: AccessGroupFile, _ live: VerifiedState?,
+    _ witness: WitnessReading, _ owner: Identity, _ progress: (MaintenanceProgress) -> Void
+  ) throws(VaultError) -> Prepared {
+    try draft.fill(from: source) { progress($0) }
+    let drafted = AccessGroupFile(
+      folder: draft.folder, context: file.context, witness: NoWitness(), now: { SystemClock.milliseconds() })
+    let isRenewed: Bool
+    switch witness {
+    case .unavailable: throw .storage(.stateFolder)
+    case .absent where source.state.isPublished: isRenewed = false
+    case .absent:
+      isRenewed = true
+      // No group's name contains a plus sign.
+      let places = DraftPlaces(draft: draft.folder + "+new", kept: draft.folder + "+old")
+      try drafted.changeRoster(
+        RosterChange(rotates: true, above: .init(source.state, live)), at: places, by: owner
+      ) { progress($0) }
+    case .valid, .invalid: isRenewed = false
+    }
+    let (state, items) = try drafted.provedState { progress(.proved($0)) }
+    return Prepared(draft: draft, file: drafted, isRenewed: isRenewed, state: state, items: items)
+  }
+
+  /// The draft of a group whose counters are advanced.
+  var renewedDraft: AccessGroupFile? { prepared.flatMap { $0.isRenewed ? $0.file : nil } }
+
+  /// Proves the draft again after it was changed.
+  mutating func proveAgain() throws(VaultError) {
+    guard let prepared else { return }
+    self.prepared?.state = try inGroup(name.description, prepared.file.provedState().state)
+  }
+
+  /// Has `vaultd` bring a published group up to date with its log. If that fails, it does so later.
+  mutating func followLog(in store: SecretStore) {
+    guard isPublished, case .restored(let restored) = outcome,
+      let epoch = try? store.synchronize(name.description)
+    else { return }
+    outcome = .restored(restored.followed(to: epoch))
+  }
+
+  /// Replaces the outcome by `error`.
+  mutating func fail(_ error: VaultError) {
+    if case .failed = outcome { return }
+    outcome = .failed(error)
+  }
+
+  /// Moves the draft into the group's place.
+  mutating func place(in store: SecretStore, _ replacing: Bool, _ drafts: borrowing DraftFolder) {
+    guard let prepared else { return }
+    let kept = drafts.keepingPath(of: name)
+    do throws(VaultError) {
+      // Another process may have made or restored the group since this one looked.
+      guard replacing || !AccessGroupFile.exists(in: store.location.groupFolder(name.description)) else {
+        throw .otherState(group: name.description)
+      }
+      let (isKept, state) = (try prepared.draft.take(keeping: kept), prepared.state)
+      (restoredID, isPublished) = (state.manifest.groupID, state.isPublished)
+      if prepared.isRenewed {
+        _ = store.witness(name).raise { reading in reading == .absent ? state.witnessRecord(sequence: 1) : nil }
+      }
+      outcome = .restored(
+        StoreRestoration.Restored(
+          items: prepared.items, epoch: state.manifest.epoch, keptAside: isKept ? kept : nil,
+          isRenewed: prepared.isRenewed, members: state.roster.members))
+    } catch {
+      outcome = .failed(error.named(name.description))
+    }
+    self.prepared = nil
+  }
+}
+
+extension RosterChange.Numbers {
+  /// The counters that a restored state must exceed: those of the backup and of the replaced state, plus the numbers
+  /// that may have been used since.
+  fileprivate init(_ backup: VerifiedState, _ live: VerifiedState?) {
+    let states = [backup] + (live.map { [$0] } ?? [])
+    // The change itself adds 1.
+    func raised(_ number: (VerifiedState) -> UInt64) -> UInt64 {
+      (states.map(number).max() ?? 0) + Restoration.lead - 1
+    }
+    self.init(
+      revision: raised { $0.manifest.rosterRevision }, generation: raised { $0.manifest.generation },
+      epoch: raised { $0.manifest.epoch })
+  }
+}
+
+extension VerifiedState {
+  /// Whether this state is `backup` itself or the result of restoring it, with nothing written since.
+  fileprivate func isOrFollows(_ backup: VerifiedState) -> Bool {
+    if link == backup.link { return true }
+    return roster.previous == backup.signedRoster.digest && manifest.epoch == roster.firstEpoch
+      && manifest.rosterRevision == backup.manifest.rosterRevision + Restoration.lead
+  }
+}

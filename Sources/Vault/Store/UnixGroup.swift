@@ -1,0 +1,102 @@
+internal import CVaultSystem
+internal import Glibc
+public import GroupFile
+
+extension UnixGroup {
+  /// The group's name in the system's database, or its number in decimal digits if it has no name.
+  public var name: String { UnixGroupList.name(of: number) ?? String(number) }
+
+  /// Looks up a Unix group.
+  ///
+  /// - Parameters:
+  ///   - name: its name, or its number in decimal digits.
+  ///   - isReadOnly: whether it may only read the files.
+  /// - Throws: ``VaultError/invalid(_:)`` if there is no such group.
+  public init(_ name: String, isReadOnly: Bool = false) throws(VaultError) {
+    guard let number = UnixGroupList.number(of: name) ?? UnixGroup.number(name) else {
+      throw .invalid("there is no such Unix group on this machine")
+    }
+    self.init(number: number, isReadOnly: isReadOnly)
+  }
+
+  /// Whether the system lets this process give files to the group: root may use any group, others only their own.
+  var isOurs: Bool {
+    if geteuid() == 0 || getegid() == number { return true }
+    let count = getgroups(0, nil)
+    guard count > 0 else { return false }
+    var groups = [gid_t](repeating: 0, count: Int(count))
+    return unsafe getgroups(count, &groups) > 0 && groups.contains(number)
+  }
+
+  /// - Throws: ``VaultError/denied(_:)`` if the system would not let this process give files to the group.
+  func requireOurs() throws(VaultError) {
+    guard isOurs else {
+      throw .denied(.permissions("giving files to the Unix group '\(name)', which this user is not in"))
+    }
+  }
+
+  // For the system, the greatest number means "no group".
+  private static func number(_ text: String) -> UInt32? {
+    guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+    return UInt32(text).flatMap { $0 == UInt32.max ? nil : $0 }
+  }
+}
+
+/// A user of the system.
+package enum UnixUser {
+  /// The number of a user by name or number; `nil` if no user has the name.
+  package static func number(of user: String) -> UInt32? {
+    if let number = UInt32(user) { return number }
+    guard !user.utf8.contains(0) else { return nil }
+    var entry = unsafe passwd()
+    var found: UnsafeMutablePointer<passwd>?
+    var text = [CChar](repeating: 0, count: 16 * 1_024)
+    csystem_prepare_to_find_users()
+    guard unsafe getpwnam_r(user, &entry, &text, text.count, &found) == 0, unsafe found != nil else { return nil }
+    return unsafe entry.pw_uid
+  }
+}
+
+/// The system's database of Unix groups.
+private enum UnixGroupList {
+  // The entry of a group lists the names of all its users.
+  private static let byteLimit = 1 << 20
+
+  static func number(of name: String) -> UInt32? {
+    guard !name.utf8.contains(0) else { return nil }
+    return unsafe entry {
+      unsafe getgrnam_r(name, $0, $1, $2, $3)
+    } read: {
+      unsafe $0.gr_gid
+    }
+  }
+
+  static func name(of number: UInt32) -> String? {
+    unsafe entry {
+      unsafe getgrgid_r(number, $0, $1, $2, $3)
+    } read: {
+      unsafe String(cString: $0.gr_name)
+    }
+  }
+
+  private static func entry<Value>(
+    _ find: (
+      UnsafeMutablePointer<group>, UnsafeMutablePointer<CChar>, Int, UnsafeMutablePointer<UnsafeMutablePointer<group>?>
+    ) -> CInt, read: (group) -> Value
+  ) -> Value? {
+    csystem_prepare_to_find_users()
+    var size = 4_096
+    while size <= byteLimit {
+      var entry = unsafe group()
+      var found: UnsafeMutablePointer<group>?
+      var text = [CChar](repeating: 0, count: size)
+      let value: (code: CInt, value: Value?) = unsafe text.withUnsafeMutableBufferPointer { text in
+        let code = unsafe find(&entry, text.baseAddress!, text.count, &found)
+        return unsafe (code, found.map { unsafe read($0.pointee) })
+      }
+      guard value.code == ERANGE else { return value.value }
+      size *= 4
+    }
+    return nil
+  }
+}
