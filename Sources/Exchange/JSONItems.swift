@@ -86,7 +86,9 @@ package enum JSONItems {
         throw ImportFault("its 'valueBase64' is not base64", at: place)
       }
       return bytes
-    default: throw ImportFault("it needs one string, 'value' or 'valueBase64'", at: place)
+    default:
+      throw ImportFault(
+        "it needs one string, 'value' or 'valueBase64'; another program's export needs --from", at: place)
     }
   }
 }

@@ -183,7 +183,7 @@ extension Session {
     switch try key.named() {
     case .keyFile(let path)?: return .keyFile(path)
     case .passphrase(let descriptor)?: return .passphrase(try KeySource.passphrase(descriptor: descriptor))
-    case .recoveryCode(let descriptor)?: return .recoveryCode(try KeySource.recoveryCode(descriptor: descriptor))
+    case .recoveryCode(let descriptor)?: return .recoveryCode(try recoveryCode(descriptor: descriptor))
     case .credential(let path)?: return .credential(path, passphrase: credentialPrompt(key, asking, shown(path)))
     case .credentialBytes(let descriptor)?:
       let bytes = try KeySource.credential(descriptor: descriptor)
@@ -230,6 +230,12 @@ extension Session {
         ? "the store is unlocked only for items, and \(purpose) needs its owner\npassphrase of \(store): "
         : "passphrase of \(store), for \(purpose): "
     }
+  }
+
+  /// The recovery code from a descriptor; a terminal is asked for it.
+  func recoveryCode(descriptor: Int32) throws -> Secret {
+    guard isatty(descriptor) == 1 else { return try KeySource.recoveryCode(descriptor: descriptor) }
+    return try askSecret("recovery code: ", else: "there is no terminal to ask for the recovery code")
   }
 
   /// Asks for one line on the terminal, without showing it.

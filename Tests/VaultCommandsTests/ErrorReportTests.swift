@@ -114,7 +114,14 @@ import Vault
       "'team' is published, and its cluster did not confirm the change in time, which may have been made or not",
       "look whether it was made before you do it again: vault sync, then vault history NAME or vault group show GROUP"
     ),
-    (.wrongKey(.passphrase), 16, "wrong passphrase", "check which key or passphrase belongs to this store"),
+    (
+      .wrongKey(.passphrase), 16, "wrong passphrase",
+      "try again; with the recovery code you can choose another one: vault passphrase change --recovery-fd 0"
+    ),
+    (
+      .wrongKey(.keyFile), 16, "wrong key file",
+      "see which key file is remembered: vault paths; name the right one: --key-file FILE"
+    ),
     (
       .mistypedCode(.mistyped([3])), 16, "group 3 of the recovery code is mistyped",
       "compare it with what was written down: 8 groups of 5 characters, the last of each a check"

@@ -23,6 +23,14 @@ import Testing
     #expect(store.run("list").output.split(separator: "\n").count == 1)
   }
 
+  @Test func `input that is empty replaces a field only on request`() {
+    #expect(store.run("set", "web/GitHub#password", input: "").status == 18)
+    #expect(store.run("get", "web/GitHub#password").output == "old")
+    #expect(store.run("set", "web/GitHub#new", input: "").status == 0)
+    #expect(store.run("set", "web/GitHub#password", "--allow-empty", input: "").status == 0)
+    #expect(store.run("get", "web/GitHub#password").output.isEmpty)
+  }
+
   @Test func `setting a missing field adds it`() {
     #expect(store.run("set", "web/GitHub#notes", input: "zwei\nZeilen").status == 0)
     #expect(store.run("get", "web/GitHub#notes").output == "zwei\nZeilen")

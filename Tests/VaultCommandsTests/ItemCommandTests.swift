@@ -18,6 +18,18 @@ import Testing
     #expect(get.errors.isEmpty)
   }
 
+  @Test func `input that is empty replaces a value only on request`() {
+    #expect(store.run("set", "a", input: "").status == 0)
+    #expect(store.run("set", "a", input: "one").status == 0)
+    let refused = store.run("set", "a", input: "\n")
+    #expect(refused.status == 18 && refused.errors.contains("--allow-empty"))
+    #expect(store.run("set", "a", "--file", "/dev/null").status == 18)
+    #expect(store.run("set", "a", "--type", "string", input: "").status == 18)
+    #expect(store.run("get", "a").output == "one")
+    #expect(store.run("set", "a", "--allow-empty", input: "").status == 0)
+    #expect(store.run("get", "a").output.isEmpty)
+  }
+
   @Test func `exact keeps the newline of a value`() {
     store.run("set", "a", "--exact", input: "line\n")
     #expect(store.run("get", "a").output == "line\n")

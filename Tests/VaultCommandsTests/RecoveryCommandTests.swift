@@ -39,6 +39,22 @@ import Testing
       descriptor(code ?? self.code))
   }
 
+  @Test func `after a forgotten passphrase the terminal takes the code, and then a new passphrase`() {
+    let terminal = PseudoTerminal()
+    let process = Executable(
+      ["passphrase", "change", "--recovery-fd", "0"], environment: store.environment, terminal: terminal)
+    let passphrase = "a new one for this\n"
+    for (prompt, answer) in [
+      ("recovery code: ", code), ("new passphrase of ", passphrase), ("the same again: ", passphrase),
+    ] {
+      #expect(terminal.waitUntilShown(prompt), "\(terminal.shown())")
+      terminal.type(answer)
+    }
+    #expect(process.wait().status == 0, "\(terminal.shown())")
+    #expect(!terminal.shown().contains(code.dropLast()))
+    #expect(store.run("get", "a", "--passphrase-fd", descriptor(passphrase)).output == "value of a")
+  }
+
   private func expectEverything() {
     #expect(run("get", "a").output == "value of a")
     #expect(run("get", "b", "-g", "team.shared").output == "value of b")

@@ -34,6 +34,16 @@ import Testing
     store.run("get", name, "--group", "team", "--credential", store.folder.file("\(app).credential")).status
   }
 
+  @Test func `whoever lets a removed application in again is told that its credential is the old one`() {
+    let changed = store.run("grant", "team", "web", "--rights", "read")
+    #expect(changed.status == 0 && !changed.errors.contains("removed before"))
+    #expect(store.run("revoke", "team", "web").status == 0)
+    #expect(get("item/1", "web") == 12)
+    let back = store.run("grant", "team", "web", "--rights", "read")
+    #expect(back.status == 0 && back.errors.contains("it was removed before"), "\(back.errors)")
+    #expect(get("item/1", "web") == 0)
+  }
+
   @Test func `changing two bytes in the clear does not make a group newer or block a revocation`() {
     patch(60, [0, 2, 0, 2])
     for arguments in [["list", "--group", "team"], ["verify"], ["status"]] {

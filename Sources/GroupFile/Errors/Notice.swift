@@ -23,6 +23,8 @@ public enum Notice: Sendable, Hashable {
   case groupRemade(group: String, keptAside: String)
   /// The owner's act is done, but could not be added to the record of decisions.
   case unrecorded(reason: String)
+  /// The place of the key file could not be remembered, so it must be named each time.
+  case keyFileForgotten(reason: String)
   /// The chain of a group's states was lost: machines that have not seen the last state must accept it.
   case chainLost(group: String)
 }
@@ -47,6 +49,8 @@ extension Notice {
       "the file of '\(group)' was damaged or kept locked, and was replaced; the old one is in \(Printable.name(keptAside))"
     case .unrecorded(let reason):
       "this is done, but is not in the record of decisions: \(reason)"
+    case .keyFileForgotten(let reason):
+      "the place of the key file could not be remembered, so name it each time (VAULT_KEY_FILE): \(reason)"
     case .chainLost(let group):
       "machines that have not seen the last state of '\(group)' refuse it; on each of them: vault group accept \(group)"
     }

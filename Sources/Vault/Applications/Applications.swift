@@ -183,4 +183,6 @@ public struct Admission: Sendable, Equatable {
   public let itemCount: UInt64
   /// The number of kept older versions, which a new reader can read too.
   public let versionCount: UInt64
+  /// Whether the same credential was removed from the group before, and opens it again.
+  public let isReturning: Bool
 }

@@ -46,9 +46,12 @@ extension SecretStore {
       guard let now = try? registry.application(application) else { return false }
       return now.issue == known.issue && now.standing != .revoked
     }
+    let isMember = (try? self.group(group).info())?.members.contains { $0.application == application } == true
     let state = try self.change(name, change, accepting: confirm)
+    let wasRemoved = state.roster.removed.contains { $0.application == application && $0.issue == known.issue }
     return Admission(
-      group: group, rights: rights, itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount)
+      group: group, rights: rights, itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount,
+      isReturning: wasRemoved && !isMember)
   }
 
   /// Removes an application from a group and gives the group a new key.

@@ -2,7 +2,8 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// The facts other than witnesses that this machine remembers about a store: the file `settings` in the state folder.
+/// The facts other than witnesses that this machine remembers about a store: the file `settings-OWNER` in the state folder,
+/// which several stores may share.
 ///
 /// ```
 /// pad16("vault1.settings") ‖ u16 ‖ place of the key file (empty: none) ‖ u64 time of the last backup, ms since 1970
@@ -14,7 +15,9 @@ struct Settings: Equatable, Sendable {
   /// When the store was last backed up, in milliseconds since 1970.
   var lastBackup: UInt64?
 
-  static let fileName = "settings"
+  static func fileName(of ownerKey: PublicKey) -> String { "settings-\(ownerKey.shortName)" }
+  /// The file of earlier versions, without the owner in its name. It is read if there is no other.
+  private static let formerName = "settings"
   private static let pathLimit = 4096
   private static let byteLimit = 16 + 2 + pathLimit + 8 + Digest.byteCount
 
@@ -65,7 +68,9 @@ struct Settings: Equatable, Sendable {
   /// Reads the settings; if the state folder or the file does not exist, they are empty.
   ///
   /// - Throws: `damaged`, `newerFormat`, `denied`, `storage`.
-  static func read(in stateFolder: String, user: uid_t = geteuid()) throws(VaultError) -> Settings {
+  static func read(
+    in stateFolder: String, of ownerKey: PublicKey, user: uid_t = geteuid()
+  ) throws(VaultError) -> Settings {
     let folder: Folder
     do throws(FileFault) {
       folder = try Folder(stateFolder, .state(user: user), followingLink: true)
@@ -73,29 +78,32 @@ struct Settings: Equatable, Sendable {
       if error == .missing { return Settings() }
       throw VaultError(error, at: .state)
     }
-    let bytes: [UInt8]
-    do throws(FileFault) {
-      bytes = try folder.read(fileName, .state(user: user), limit: byteLimit)
-    } catch {
-      if error == .missing { return Settings() }
-      throw VaultError(error, at: .settings)
+    for name in [fileName(of: ownerKey), formerName] {
+      let bytes: [UInt8]
+      do throws(FileFault) {
+        bytes = try folder.read(name, .state(user: user), limit: byteLimit)
+      } catch {
+        if error == .missing { continue }
+        throw VaultError(error, at: .settings)
+      }
+      return try Settings(parsing: bytes)
     }
-    return try Settings(parsing: bytes)
+    return Settings()
   }
 
   /// Changes the settings, and keeps other processes from changing them meanwhile; damaged settings are replaced.
   ///
   /// - Throws: `denied`, `busy`, `storage`; the settings are unchanged then.
   static func change(
-    in stateFolder: String, user: uid_t = geteuid(), _ body: (inout Settings) -> Void
+    in stateFolder: String, of ownerKey: PublicKey, user: uid_t = geteuid(), _ body: (inout Settings) -> Void
   ) throws(VaultError) {
     do throws(FileFault) {
       let folder = try Folder(stateFolder, .state(user: user), followingLink: true)
       try folder.file.lock(waiting: 10_000)
-      let before = try? Settings(parsing: try folder.read(fileName, .state(user: user), limit: byteLimit))
+      let before = try? read(in: stateFolder, of: ownerKey, user: user)
       var settings = before ?? Settings()
       body(&settings)
-      if settings != before { try folder.replace(fileName, with: settings.serialized()) }
+      if settings != before { try folder.replace(fileName(of: ownerKey), with: settings.serialized()) }
     } catch {
       throw VaultError(error, at: .settings)
     }

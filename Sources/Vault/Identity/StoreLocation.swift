@@ -189,7 +189,7 @@ extension StoreLocation {
         Place(what: "state", path: state, mode: "700", isBackedUp: false),
         Place(what: "witnesses", path: witnesses, mode: "700", isBackedUp: false),
         Place(what: "device key", path: "\(state)/\(DeviceKeyFile.name)", mode: "600", isBackedUp: false),
-        Place(what: "settings", path: "\(state)/\(Settings.fileName)", mode: "600", isBackedUp: false),
+        Place(what: "settings", path: "\(state)/\(Settings.fileName(of: ownerKey))", mode: "600", isBackedUp: false),
       ]
     }
     if case .success(let path?) = rememberedKeyFile(of: ownerKey) {

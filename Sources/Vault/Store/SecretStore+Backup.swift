@@ -142,7 +142,7 @@ extension SecretStore {
   private func noteBackup(_ groups: [StoreBackup.Group]) {
     guard let state = location.stateFolder(of: access.ownerKey) else { return }
     for case .failed in groups.map(\.outcome) { return }
-    try? Settings.change(in: state) { $0.lastBackup = SystemClock.milliseconds() }
+    try? Settings.change(in: state, of: access.ownerKey) { $0.lastBackup = SystemClock.milliseconds() }
   }
 }
 

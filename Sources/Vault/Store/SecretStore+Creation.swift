@@ -51,6 +51,11 @@ extension SecretStore {
     }
   }
 
+  /// Checks that a new store can be created at `location`, or an interrupted creation finished.
+  ///
+  /// - Throws: ``VaultError/exists(_:)`` if there is a store.
+  package static func requireNone(at location: StoreLocation) throws(VaultError) { _ = try unfinished(location) }
+
   /// The identity file of a store whose creation was interrupted; `nil` if there is none yet.
   ///
   /// - Throws: ``VaultError/exists(_:)`` for a complete store.
@@ -101,7 +106,7 @@ extension SecretStore {
     }
     let entry = try registry.entry(of: .default)
     guard entry == nil || entry?.presence == .changing else { throw SecretStore.storeExists }
-    if let path { location.remember(keyFile: path, of: access.ownerKey) }
+    if let path, let notice = location.remember(keyFile: path, of: access.ownerKey) { notices.post(notice) }
     try createGroup(AccessGroup.Name.default.description)
   }
 }

@@ -19,6 +19,11 @@ extension SecretStore {
     }
   }
 
+  /// The groups of ``groupNames()`` without the store's own, sorted.
+  package func itemGroupNames() throws(VaultError) -> [String] {
+    try groupNames().filter { (try? AccessGroup.Name($0))?.isReserved == false }
+  }
+
   /// The groups that a command for all groups visits: the existing ones, and, for an application, those that its
   /// credential names, so that a missing one is noticed.
   func expectedGroupNames() throws(VaultError) -> [String] {
@@ -232,11 +237,6 @@ extension StoreLocation {
       default: throw VaultError(error, at: .store)
       }
     }
-  }
-
-  /// The names of the groups whose files exist, sorted, without the store's own groups.
-  package func itemGroupNames() throws(VaultError) -> [String] {
-    try groupNames().filter { (try? AccessGroup.Name($0))?.isReserved == false }
   }
 
   private var mayNotList: VaultError {

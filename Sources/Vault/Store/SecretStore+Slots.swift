@@ -162,6 +162,6 @@ extension StoreLocation {
       guard let key = try? KeyFile.read(path, outside: home) else { return }
       if (try? file.unlock(key: key, use: .keyFile)) != nil { return }
     }
-    try? Settings.change(in: folder) { $0.keyFile = nil }
+    try? Settings.change(in: folder, of: file.ownerKey) { $0.keyFile = nil }
   }
 }

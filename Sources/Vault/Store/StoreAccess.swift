@@ -179,14 +179,21 @@ extension StoreLocation {
   /// The key file that opened the store on this machine, or the error of looking it up.
   func rememberedKeyFile(of ownerKey: PublicKey) -> Result<String?, VaultError> {
     guard let folder = stateFolder(of: ownerKey) else { return .success(nil) }
-    return Result { () throws(VaultError) in try Settings.read(in: folder) }
+    return Result { () throws(VaultError) in try Settings.read(in: folder, of: ownerKey) }
       .map(\.keyFile)
   }
 
-  /// Remembers the key file for the next time; if that is impossible, it must be named again.
-  func remember(keyFile path: String, of ownerKey: PublicKey) {
-    guard let folder = stateFolder(of: ownerKey) else { return }
-    try? Settings.change(in: folder) { $0.keyFile = StoreLocation.absolute(path) }
+  /// Remembers the key file of a new store, and nothing else, for the next time.
+  ///
+  /// - Returns: a notice if that is impossible, so that it must be named each time.
+  func remember(keyFile path: String, of ownerKey: PublicKey) -> Notice? {
+    do throws(VaultError) {
+      guard let folder = stateFolder(of: ownerKey) else { throw .locked(.noStateFolder) }
+      try Settings.change(in: folder, of: ownerKey) { $0 = Settings(keyFile: StoreLocation.absolute(path)) }
+      return nil
+    } catch {
+      return .keyFileForgotten(reason: error.message)
+    }
   }
 }
 

@@ -118,7 +118,9 @@ public struct StoreRecovery: Sendable {
       throw .damaged(group: nil, level: .backup, detail: "it lacks the list of groups")
     }
     location.forgetKeyFile(unless: file)
-    if let keyFile { location.remember(keyFile: keyFile, of: identity.ownerKey) }
+    if let keyFile, let notice = location.remember(keyFile: keyFile, of: identity.ownerKey) {
+      store.notices.post(notice)
+    }
     // The last step: if an earlier one failed, the next call finishes the recovery.
     try folder.finishRecovery()
     return (store, restoration)

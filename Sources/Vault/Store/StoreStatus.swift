@@ -141,7 +141,7 @@ extension StoreLocation {
   /// The time of the last backup from the settings; `nil` if they cannot be read.
   fileprivate func lastBackup(of ownerKey: PublicKey) -> Timestamp? {
     guard let folder = stateFolder(of: ownerKey) else { return nil }
-    return (try? Settings.read(in: folder))?.lastBackup.map(Timestamp.init(milliseconds:))
+    return (try? Settings.read(in: folder, of: ownerKey))?.lastBackup.map(Timestamp.init(milliseconds:))
   }
 }
 

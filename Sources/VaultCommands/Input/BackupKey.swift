@@ -25,7 +25,7 @@ struct BackupKey {
   /// - Returns: no slot if the named key opened the backup.
   func open(new: () throws -> NewSlot) throws -> OpenedBackup {
     if let recoveryDescriptor {
-      let opened = try recovery { _ in .recoveryCode(try KeySource.recoveryCode(descriptor: recoveryDescriptor)) }
+      let opened = try recovery { _ in .recoveryCode(try session.recoveryCode(descriptor: recoveryDescriptor)) }
       return OpenedBackup(recovery: opened, slot: try new())
     }
     switch named {

@@ -39,7 +39,8 @@ extension Admission {
     let items = itemCount == 1 ? "1 item" : "\(itemCount) items"
     let versions = versionCount == 1 ? "1 older version" : "\(versionCount) older versions"
     let may = rights == .write ? "read and write" : "read"
-    return "'\(application)' may \(may) '\(group)': \(items) and \(versions) that are kept"
+    let back = isReturning ? "; it was removed before, and the credential that it had then opens the group again" : ""
+    return "'\(application)' may \(may) '\(group)': \(items) and \(versions) that are kept\(back)"
   }
 }
 

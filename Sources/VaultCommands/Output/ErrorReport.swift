@@ -90,6 +90,8 @@ extension VaultError {
       "see what is wrong: systemctl status vaultd, or vaultd --check; without VAULT_SOCKET, the store's files are opened"
     case .locked(.joinedStore):
       "name an application's credential: --credential FILE; or make a store of your own elsewhere: VAULT_HOME"
+    case .locked(.keyFile(.openToOthers)): "nobody else may read a key file: chmod 600 FILE"
+    case .locked(.keyFileInsideStore): "put it elsewhere, apart from the store"
     case .locked:
       "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
     case .ownerNeeded: "name what opens the store: --passphrase-fd, --key-file or --recovery-fd"
@@ -131,6 +133,9 @@ extension VaultError {
     case .unordered(_, .outcomeUnknown):
       "look whether it was made before you do it again: vault sync, then vault history NAME or vault group show GROUP"
     case .busy: "try again; see who holds it: fuser -v on the group's folder, its files and the folder above it"
+    case .wrongKey(.keyFile): "see which key file is remembered: vault paths; name the right one: --key-file FILE"
+    case .wrongKey(.passphrase):
+      "try again; with the recovery code you can choose another one: vault passphrase change --recovery-fd 0"
     case .wrongKey: "check which key or passphrase belongs to this store"
     case .mistypedCode: "compare it with what was written down: 8 groups of 5 characters, the last of each a check"
     case .newerFormat: "use a newer vault"

@@ -94,8 +94,8 @@ import Testing
       _ = try ConnectionPool.reader(at: ContainerPlace(folder: folder.path)).connection.identity
     }
     let open = try folders.flatMap { try openFiles(inside: $0.path) }
-    // The file, its log and its index.
-    #expect((1...3 * ConnectionTable.idleLimit).contains(open.count))
+    // The file, its log and its index. Other tests share the pool, and may have closed all of ours.
+    #expect(open.count <= 3 * ConnectionTable.idleLimit)
     for folder in folders { ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder.path)) }
   }
 
@@ -124,7 +124,8 @@ import Testing
       _ = try ConnectionPool.writer(at: ContainerPlace(folder: folder.path)).connection.identity
     }
     let locks = try folders.flatMap { try openFiles(inside: $0.path) }.count { $0 == "lock" }
-    #expect((1...ConnectionTable.turnLimit).contains(locks))
+    // Other tests share the locks, too.
+    #expect(locks <= ConnectionTable.turnLimit)
     for folder in folders { ConnectionPool.forget(inside: folder.path) }
     #expect(try folders.flatMap { try openFiles(inside: $0.path) } == [])
   }

@@ -21,7 +21,6 @@ import Testing
     let failures = onThreads(16) { thread in
       let file = files[thread]
       for round in 0..<rounds {
-        let isBusy = { (error: any Error) in if case VaultError.busy = error { true } else { false } }
         try persistently(isBusy) { try file.increment("counter") }
         let transaction = try persistently(isBusy) { try file.beginWriting() }
         try transaction.put("thread/\(thread)", "\(round)")
@@ -134,20 +133,25 @@ import Testing
       switch thread {
       case 0:
         defer { isDone.store(true, ordering: .releasing) }
-        for _ in 0..<5 { try file.changeRoster(RosterChange(rotates: true), by: group.authority()) }
+        for _ in 0..<5 {
+          _ = try persistently(isBusy) { try file.changeRoster(RosterChange(rotates: true), by: group.authority()) }
+        }
       case 1:
         while !isDone.load(ordering: .acquiring) {
           for number in 0..<60 where try file.value("item/\(number)") != "value of item/\(number)" {
             throw Lost(text: "item/\(number)")
           }
         }
-      default: for number in 0..<20 { try file.set(["writer/\(thread)/\(number)": "\(number)"]) }
+      default:
+        for number in 0..<20 { try persistently(isBusy) { try file.set(["writer/\(thread)/\(number)": "\(number)"]) } }
       }
     }
     #expect(failures.isEmpty, "\(failures)")
     #expect(try group.open().verify().items == 100)
     #expect(try group.open().beginReading().view.state.roster.generation == 6)
   }
+
+  private func isBusy(_ error: any Error) -> Bool { if case VaultError.busy = error { true } else { false } }
 
   struct Lost: Error {
     let text: String

@@ -125,10 +125,10 @@ import Testing
     #expect(unsafe fstat(lock, &file) == 0)
     #expect(eventually { lockWaiterCount(inode: UInt64(file.st_ino)) > 0 || waiting.hasEnded })
     #expect(store.execute("get", "a").output == "old")
-    #expect(store.execute("verify").status == 0)
     #expect(!waiting.hasEnded)
     close(lock)
     #expect(waiting.wait().status == 0)
+    #expect(store.execute("verify").status == 0)
     #expect(store.execute("get", "a").output == "new")
   }
 

@@ -77,6 +77,14 @@ import Testing
     }
   }
 
+  @Test func `a prefix that no item has, or a listed variable without an item, is an error that names it`() {
+    store.run("set", "orders/token", input: "1")
+    let mistyped = store.run("env", "--prefix", "order/")
+    #expect(mistyped.status == 10 && mistyped.errors.contains("no item's name begins with 'order/'"))
+    let missing = store.run("env", "--prefix", "orders/", "--only", "TOKEN,NO_SUCH")
+    #expect(missing.status == 10 && missing.errors.contains("NO_SUCH"))
+  }
+
   @Test func `variables are sorted, with and without a prefix`() {
     store.run("set", "b/x", input: "it's")
     store.run("set", "a", input: "1")

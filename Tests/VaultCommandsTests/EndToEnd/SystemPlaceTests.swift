@@ -25,8 +25,8 @@ import Testing
     let result = shell(
       """
       printf x | "$vault" set a && "$vault" get a; echo
-      find /var/lib -maxdepth 2 -printf '%p %m\\n' | sort; ls "$folder/data" 2>&1 | wc -l
-      "$vault" paths | cut -f1,2,3,4 | sed 's|witness/[0-9a-f]*|witness/OWNER|'
+      find /var/lib -maxdepth 2 -printf '%p %m\\n' | sort | sed -E 's#settings-[0-9a-f]*#settings-OWNER#'; ls "$folder/data" 2>&1 | wc -l
+      "$vault" paths | cut -f1,2,3,4 | sed -E 's#(witness/|settings-)[0-9a-f]*#\\1OWNER#'
       """)
     #expect(
       result.output == """
@@ -35,7 +35,7 @@ import Testing
         /var/lib/key 600
         /var/lib/vault 700
         /var/lib/vault-state 700
-        /var/lib/vault-state/settings 600
+        /var/lib/vault-state/settings-OWNER 600
         /var/lib/vault-state/witness 700
         /var/lib/vault/groups 700
         /var/lib/vault/identity 700
@@ -46,7 +46,7 @@ import Testing
         state\t/var/lib/vault-state\t700\tno
         witnesses\t/var/lib/vault-state/witness/OWNER\t700\tno
         device key\t/var/lib/vault-state/device.key\t600\tno
-        settings\t/var/lib/vault-state/settings\t600\tno
+        settings\t/var/lib/vault-state/settings-OWNER\t600\tno
         key file\t/var/lib/key\t600\tapart
 
         """, "\(result.errors)")
@@ -61,13 +61,15 @@ import Testing
       service "$vault" get a -g web.shared 2>/dev/null; echo "not named: $?"
       export VAULT_HOME=/var/lib/vault VAULT_STATE=/var/lib/web/state VAULT_GROUP=web.shared
       printf served | service "$vault" set a && env -u VAULT_HOME -u VAULT_STATE "$vault" get a; echo
+      service "$vault" list --all | cut -f1,2
       stat -c '%a %u:%g %n' /var/lib/vault /var/lib/web/state
-      service "$vault" paths | cut -f1,2,3,4,5 | sed 's|witness/[0-9a-f]*|witness/OWNER|'
+      service "$vault" paths | cut -f1,2,3,4,5 | sed -E 's#(witness/|settings-)[0-9a-f]*#\\1OWNER#'
       """)
     #expect(
       result.output == """
         not named: 21
         served
+        web.shared\ta
         711 0:0 /var/lib/vault
         700 12345:12345 /var/lib/web/state
         store\t/var/lib/vault\t711\tyes\t
@@ -77,7 +79,7 @@ import Testing
         state\t/var/lib/web/state\t700\tno\t
         witnesses\t/var/lib/web/state/witness/OWNER\t700\tno\t
         device key\t/var/lib/web/state/device.key\t600\tno\t
-        settings\t/var/lib/web/state/settings\t600\tno\t
+        settings\t/var/lib/web/state/settings-OWNER\t600\tno\t
         credential\t/var/lib/web/credential\t600\tno\t
 
         """, "\(result.errors)")

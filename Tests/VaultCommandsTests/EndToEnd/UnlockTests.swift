@@ -13,7 +13,8 @@ import Testing
   init() throws {
     environment = ["VAULT_HOME": folder.file("store"), "VAULT_STATE": folder.file("state"), "HOME": folder.path]
     try #require(run(["init"], key: true).status == 0)
-    try #require(unsafe unlink(folder.file("state/settings")) == 0)
+    let settings = run(["paths"], key: true).output.split(separator: "\n").first { $0.hasPrefix("settings\t") }
+    try #require(unsafe unlink(String(settings?.split(separator: "\t")[1] ?? "")) == 0)
     try #require(run(["set", "token"], key: true, input: "s3cr3t").status == 0)
   }
 

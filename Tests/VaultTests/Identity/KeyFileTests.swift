@@ -86,12 +86,12 @@ import Testing
   }
 
   @Test func `a new key file has 32 random bytes, accessible to its owner alone`() throws {
-    let old = umask(0)
-    defer { umask(old) }
-    let key = try KeyFile.make(temporary.file("key"), outside: store)
-    #expect(temporary.mode("key") == 0o600)
-    #expect(temporary.read("key") == key.testBytes)
-    #expect(try KeyFile.make(temporary.file("other"), outside: store).testBytes != key.testBytes)
+    try HiddenCalls.withMask(0) {
+      let key = try KeyFile.make(temporary.file("key"), outside: store)
+      #expect(temporary.mode("key") == 0o600)
+      #expect(temporary.read("key") == key.testBytes)
+      #expect(try KeyFile.make(temporary.file("other"), outside: store).testBytes != key.testBytes)
+    }
   }
 
   @Test func `a key file never overwrites another file and is not written through a link`() {

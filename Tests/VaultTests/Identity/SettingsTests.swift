@@ -7,6 +7,8 @@ import Testing
 
 @Suite struct SettingsTests {
   private let temporary = TemporaryFolder()
+  private let owner = PublicKey([UInt8](repeating: 7, count: 32))!
+  private var name: String { Settings.fileName(of: owner) }
 
   @Test(
     arguments: [
@@ -50,49 +52,59 @@ import Testing
   }
 
   @Test func `without a state folder or file there are no settings`() throws {
-    #expect(try Settings.read(in: temporary.file("no")) == Settings())
-    #expect(try Settings.read(in: temporary.path) == Settings())
+    #expect(try Settings.read(in: temporary.file("no"), of: owner) == Settings())
+    #expect(try Settings.read(in: temporary.path, of: owner) == Settings())
   }
 
   @Test func `a change of the settings is written for the owner alone and leaves no other file`() throws {
-    try Settings.change(in: temporary.path) { $0.keyFile = "/a/key" }
-    try Settings.change(in: temporary.path) { $0.lastBackup = 5 }
-    #expect(try Settings.read(in: temporary.path) == Settings(keyFile: "/a/key", lastBackup: 5))
-    #expect(temporary.names() == ["settings"])
-    #expect(temporary.mode("settings") == 0o600)
+    try Settings.change(in: temporary.path, of: owner) { $0.keyFile = "/a/key" }
+    try Settings.change(in: temporary.path, of: owner) { $0.lastBackup = 5 }
+    #expect(try Settings.read(in: temporary.path, of: owner) == Settings(keyFile: "/a/key", lastBackup: 5))
+    #expect(temporary.names() == [name])
+    #expect(temporary.mode(name) == 0o600)
   }
 
   @Test func `damaged settings are reported and replaced by the next change`() throws {
-    temporary.write("settings", [1, 2, 3])
+    temporary.write(name, [1, 2, 3])
     #expect(
       throws: VaultError.damaged(group: nil, level: .settings, detail: "they are not vault settings, or were altered")
     ) {
-      try Settings.read(in: temporary.path)
+      try Settings.read(in: temporary.path, of: owner)
     }
-    try Settings.change(in: temporary.path) { $0.keyFile = "/k" }
-    #expect(try Settings.read(in: temporary.path) == Settings(keyFile: "/k"))
+    try Settings.change(in: temporary.path, of: owner) { $0.keyFile = "/k" }
+    #expect(try Settings.read(in: temporary.path, of: owner) == Settings(keyFile: "/k"))
   }
 
   @Test func `a state folder or file that others can change is refused`() throws {
-    try Settings.change(in: temporary.path) { $0.keyFile = "/k" }
-    temporary.setMode("settings", 0o622)
+    try Settings.change(in: temporary.path, of: owner) { $0.keyFile = "/k" }
+    temporary.setMode(name, 0o622)
     #expect(throws: VaultError.denied(.file(.settings, .openToOthers(mode: 0o622)))) {
-      try Settings.read(in: temporary.path)
+      try Settings.read(in: temporary.path, of: owner)
     }
-    temporary.setMode("settings", 0o600)
+    temporary.setMode(name, 0o600)
     temporary.setMode(".", 0o777)
     #expect(throws: VaultError.denied(.file(.settings, .openToOthers(mode: 0o777)))) {
-      try Settings.change(in: temporary.path) { $0.lastBackup = 1 }
+      try Settings.change(in: temporary.path, of: owner) { $0.lastBackup = 1 }
     }
   }
 
+  @Test func `two stores with one state folder do not see each other's settings`() throws {
+    let other = PublicKey([UInt8](repeating: 8, count: 32))!
+    temporary.write("settings", Settings(keyFile: "/former", lastBackup: 1).serialized())
+    #expect(try Settings.read(in: temporary.path, of: owner).keyFile == "/former")
+    try Settings.change(in: temporary.path, of: owner) { $0 = Settings(keyFile: "/a") }
+    try Settings.change(in: temporary.path, of: other) { $0 = Settings(lastBackup: 2) }
+    #expect(try Settings.read(in: temporary.path, of: owner) == Settings(keyFile: "/a"))
+    #expect(try Settings.read(in: temporary.path, of: other) == Settings(lastBackup: 2))
+  }
+
   @Test func `a FIFO in place of the settings is damage and does not hang the reader`() {
-    temporary.makeFIFO("settings")
+    temporary.makeFIFO(name)
     #expect(
       throws: VaultError.damaged(
         group: nil, level: .settings, detail: "it is not the kind of file or folder that belongs here")
     ) {
-      try Settings.read(in: temporary.path)
+      try Settings.read(in: temporary.path, of: owner)
     }
   }
 
@@ -100,10 +112,10 @@ import Testing
     let path = temporary.path
     let errors = onThreads(20) { _ in
       try persistently({ $0 as? VaultError == .busy(group: nil) }) {
-        try Settings.change(in: path) { $0.lastBackup = ($0.lastBackup ?? 0) + 1 }
+        try Settings.change(in: path, of: owner) { $0.lastBackup = ($0.lastBackup ?? 0) + 1 }
       }
     }
     #expect(errors.isEmpty)
-    #expect(try Settings.read(in: path).lastBackup == 20)
+    #expect(try Settings.read(in: path, of: owner).lastBackup == 20)
   }
 }

@@ -31,8 +31,8 @@ struct RestoreBackup: Command {
   }
 
   func run(in session: Session) throws {
-    let restoration = try session.openStore(key).restoreBackup(from: folder, groups: groups, replacing: replace) {
-      name, progress in
+    let store = try session.openStore(key)
+    let restoration = try store.restoreBackup(from: folder, groups: groups, replacing: replace) { name, progress in
       session.showProgress("\(name): \(progress.text)")
     }
     session.endProgress()
@@ -41,6 +41,15 @@ struct RestoreBackup: Command {
       try restoration.write(to: &json)
     } else {
       try restoration.table.write(to: session.output, style: session.outputStyle)
+    }
+    for group in restoration.groups {
+      guard case .restored(let restored) = group.outcome else { continue }
+      if let kept = restored.keptAside { session.say("the replaced files of '\(group.name)' are in \(kept)") }
+      do { _ = try store.group(group.name).info() } catch VaultError.rolledBack {
+        session.warn(
+          "this machine has seen a later state of '\(group.name)', so it stays closed until you run: "
+            + "vault group accept \(group.name)")
+      } catch {}
     }
     for case .failed(let error) in restoration.groups.map(\.outcome) { throw error }
   }

@@ -13,6 +13,9 @@ struct CopyItem: Command {
       vault copy db/password --to team.shared
       """)
 
+  static let surplus: Failure? = .usage(
+    "only one item is copied at a time", hint: "vault copy NAME --to GROUP --as NEW")
+
   let name: String
   let transfer: Transfer
   let group: String?
@@ -45,6 +48,9 @@ struct MoveItem: Command {
       vault move db/password --to team.shared
       vault move api/key --as api/token
       """)
+
+  static let surplus: Failure? = .usage(
+    "only one item is moved at a time", hint: "vault move NAME --as NEW")
 
   let name: String
   let transfer: Transfer

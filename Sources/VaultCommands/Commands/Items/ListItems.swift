@@ -186,7 +186,7 @@ struct ListRequest: Equatable {
     guard !all || group == nil else { throw Failure.usage("--all and --group exclude each other") }
     let store = try session.openStore(key)
     let names =
-      all ? try store.location.itemGroupNames() : [group ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName]
+      all ? try store.itemGroupNames() : [group ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName]
     var sections: [Section] = []
     var problem: (any Error)?
     for name in names {

@@ -39,7 +39,7 @@ struct PickItem: Command {
     try Clipboard.require(length: clip)
     let store = try session.openStore(key)
     var found: [Found] = []
-    for name in try group.map({ [$0] }) ?? store.location.itemGroupNames() {
+    for name in try group.map({ [$0] }) ?? store.itemGroupNames() {
       let group = try store.group(name)
       do throws(VaultError) {
         found += try group.items().map { (group, $0) }

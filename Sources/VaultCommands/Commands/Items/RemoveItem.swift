@@ -21,6 +21,9 @@ struct RemoveItem: Command {
       vault remove db/password
       """)
 
+  static let surplus: Failure? = .usage(
+    "only one item is removed at a time", hint: "all items with a common beginning: vault remove --prefix P")
+
   let name: String?
   let group: String?
   let destroy: Bool

@@ -7,7 +7,8 @@ struct SetItem: Command {
     usage: """
       vault set NAME[#FIELD] [-g GROUP] [--label TEXT] [-a KEY=VALUE]... [--expires WHEN]
                      [--fd N | --file PATH | --keep-value] [--type TYPE] [--exact]
-                     [--if-version N] [--request-id ID] [--replace-fields] [--json]
+                     [--if-version N] [--request-id ID] [--replace-fields] [--allow-empty]
+                     [--json]
       vault set NAME --archive FILE [--allow CLASS]... [-g GROUP] ...
       """,
     more: """
@@ -19,6 +20,9 @@ struct SetItem: Command {
       item with that name. With --field FIELD the name is taken literally, and a new item with '#' in its name needs \
       --field ''. If text would replace JSON with all its fields, the command asks on a terminal and refuses (18) \
       elsewhere, unless --replace-fields is given; a JSON object stays one.
+
+      Piped input that is empty, because the command before the pipe failed, does not replace a value (18); \
+      --allow-empty stores it.
 
       If a cluster did not say whether it took a change (15), the same set with the --request-id that the message \
       names is made once, on any machine of the group. An ID has 1 to 64 visible characters; scripts can name their own.
@@ -51,6 +55,7 @@ struct SetItem: Command {
   let allowed: [String]
   let keepsValue: Bool
   let replacesFields: Bool
+  let allowsEmpty: Bool
   let exact: Bool
   let ifVersion: UInt64?
   let requestID: String?
@@ -74,6 +79,7 @@ struct SetItem: Command {
     allowed = arguments.options("--allow", value: "class", "A class that may be in the archive.")
     keepsValue = arguments.flag("--keep-value", "Keep the value, and change only the named details.")
     replacesFields = arguments.flag("--replace-fields", "Replace JSON and all its fields by text.")
+    allowsEmpty = arguments.flag("--allow-empty", "Replace a value by nothing if the input is empty.")
     exact = arguments.flag("--exact", "Keep the newline at the end of piped text.")
     ifVersion = try arguments.number(
       "--if-version", value: "n", "Set it only if this is the current version; 0: only if there is no item.")
@@ -143,7 +149,7 @@ struct SetItem: Command {
     if let loss {
       if kind == nil, Self.isObject(value) { kind = .json } else { try loss.confirm(in: session) }
     }
-    if value.count == 0 { session.warn("the value is empty; to change only details such as the label: --keep-value") }
+    try require(value, from: source, session) { unsafe try group.get(name).withUnsafeBytes { unsafe !$0.isEmpty } }
     let valueKind = kind ?? (value.isText ? .string : .bytes)
     let secret = try Self.typed(value, valueKind)
     return try group.set(name, to: secret, kind: valueKind, details, ifVersion: ifVersion)
@@ -167,9 +173,26 @@ struct SetItem: Command {
         "--archive and --keep-value are for whole values", hint: "give the item's name without a field")
     }
     // Check that the item can have the field before prompting for its value.
-    try ItemField(place, field, in: group).requireFields()
+    let present = try ItemField(place, field, in: group)
+    try present.requireFields()
     let value = try source.read(exact: exact, streams: session.streams, isDumb: session.variable("TERM") == "dumb")
+    try require(value, from: source, session) { try present.valueIfAny()?.isEmpty == false }
     return try ItemField.set(field, of: place, to: value, as: kind, details, in: group, ifVersion: ifVersion)
+  }
+
+  /// Refuses an empty value that was not typed if it would replace something.
+  private func require(
+    _ value: WipedBytes, from source: ValueInput, _ session: Session, replaces: () throws -> Bool
+  ) throws {
+    guard value.count == 0, !allowsEmpty else { return }
+    do {
+      guard try source.isTyped(session.streams) || !replaces() else {
+        throw Failure(
+          .conflict, "the input is empty, and the present value is not",
+          hint: "see whether the command before the pipe failed; to store nothing: --allow-empty")
+      }
+    } catch VaultError.notFound(.item) {}
+    session.warn("the value is empty; to change only details such as the label: --keep-value")
   }
 
   /// The value in its kind's normal form.

@@ -38,8 +38,11 @@ struct Init: Command {
   func run(in session: Session) throws {
     if let backup { return try recover(from: backup, in: session) }
     let location = try StoreLocation(environment: session.environment)
+    // Check this first, so that nobody types a passphrase in vain.
+    try SecretStore.requireNone(at: location)
     let store = try SecretStore.create(at: location, with: slot(key, in: session))
     session.say("made a store at \(location.home)")
+    for notice in store.takeNotices() { session.warn(notice.message) }
     try offerRecoveryCode(of: store, in: session)
   }
 

@@ -20,6 +20,9 @@ struct InjectTemplate: Command {
       echo 'token: {{ vault:///api/token }}' | vault inject -o app.yml
       """)
 
+  static let surplus: Failure? = .usage(
+    "a template is named with -i", hint: "vault inject -i TEMPLATE -o FILE")
+
   let input: String?
   let output: String?
   let key: KeySource

@@ -48,6 +48,9 @@ struct RunProgram: Command {
       vault run --mask --as-file KEY=vault:///deploy -- sh -c 'ssh -i $KEY host'
       """)
 
+  static let surplus: Failure? = .usage(
+    "the program and its arguments come after --", hint: "vault run -- PROGRAM ARG...")
+
   let files: [String]
   let assignments: [String]
   let group: String?

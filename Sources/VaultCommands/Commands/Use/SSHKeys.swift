@@ -118,7 +118,7 @@ struct KeyPlace {
 
   /// Stores the key as a new item.
   ///
-  /// - Throws: `conflict` if there is such an item: replacing a key by mistake could lock its user out.
+  /// - Throws: `exists` if there is such an item: replacing a key by mistake could lock its user out.
   func store(_ made: borrowing SSHKey, _ name: String, in group: AccessGroup) throws {
     var file = made.serialized()
     defer { unsafe explicit_bzero(&file, file.count) }
@@ -127,6 +127,9 @@ struct KeyPlace {
     var details = Details(attributes: [SSHKey.attribute: made.publicText])
     if confirm { details.attributes[SSHKey.confirmAttribute] = "yes" }
     if let expires { details.expires = try Expiry.change(expires, now: .now) }
-    try group.set(name, to: secret, kind: .string, details, ifVersion: 0)
+    do { try group.set(name, to: secret, kind: .string, details, ifVersion: 0) } catch VaultError.conflict {
+      throw Failure(
+        .exists, "an item of this name exists", hint: "choose another name; or remove it first: vault remove NAME")
+    }
   }
 }
