@@ -50,7 +50,7 @@ import Testing
       "pipe it: printf %s \"$VALUE\" | vault set NAME"
     ),
     (["slot", "remove", "s3cret"], "the value of NUMBER is not valid", "see vault slot remove --help"),
-    (["run", "s3cret"], "there are too many arguments", "see vault run --help"),
+    (["run", "s3cret"], "the program and its arguments come after --", "vault run -- PROGRAM ARG..."),
     (["get", "x", "-g", "a", "-gs3cret"], "--group is given more than once", "see vault get --help"),
     (["group list"], "there is no such command", "see vault --help"),
     (["", "get", "x"], "there is no such command", "see vault --help"),

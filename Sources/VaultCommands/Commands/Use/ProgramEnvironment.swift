@@ -87,15 +87,11 @@ struct ProgramEnvironment {
         throw Failure(.conflict, "two items would both set \(variable): \(others)", hint: hint)
       }
     }
-    if let missing = selection.only.sorted().first(where: { items[$0] == nil }) {
-      throw Failure(
-        .notFound, "there is no item for the listed variable \(UTF8Text.onOneLine(missing))",
-        hint: "list the items: vault list")
+    guard selection.only.allSatisfy({ items[$0] != nil }) else {
+      throw Failure(.notFound, "--only lists a variable for which there is no item", hint: "list the items: vault list")
     }
     guard !items.isEmpty || selection.prefix.isEmpty else {
-      throw Failure(
-        .notFound, "no item's name begins with '\(UTF8Text.onOneLine(selection.prefix))'",
-        hint: "list the items: vault list")
+      throw Failure(.notFound, "there is no item with this prefix", hint: "list the items: vault list")
     }
     for (variable, item) in items {
       let value = bytes(of: try group.get(item))
