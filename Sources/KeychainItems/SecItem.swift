@@ -47,7 +47,9 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
   reported(to: nil) { () throws(KeychainStatus) in
     let request = try Request(query)
     let changes = try Request(attributesToUpdate, of: request.item.itemClass)
-    guard !request.returnsAnything, !changes.returnsAnything, changes.limit == nil else { throw .param }
+    guard !request.returnsAnything, request.meansAll, !changes.returnsAnything, changes.limit == nil else {
+      throw .param
+    }
     try Keychain.standard().update(request.item, to: changes.item)
     return nil
   }
@@ -58,7 +60,7 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
   reported(to: nil) { () throws(KeychainStatus) in
     let request = try Request(query)
-    guard !request.returnsAnything else { throw .param }
+    guard !request.returnsAnything, request.meansAll else { throw .param }
     try Keychain.standard().delete(request.item)
     return nil
   }
@@ -92,6 +94,8 @@ private struct Request {
   private var returnsArray = false
 
   var returnsAnything: Bool { returnsData || returnsAttributes }
+  /// Whether the query suits a call that changes all matches: it does not ask for fewer of them.
+  var meansAll: Bool { limit == nil || limit == .max }
 
   /// - Parameter itemClass: the class of a dictionary that names none.
   init(_ dictionary: CFDictionary, of itemClass: KeychainItem.Class? = nil) throws(KeychainStatus) {

@@ -94,6 +94,22 @@ import VaultFoundation
     #expect(SecItemCopyMatching(item, nil) == errSecItemNotFound)
   }
 
+  @Test func `an update and a deletion of fewer than all matches are refused and change nothing`() throws {
+    let service: [String: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrService: "s"]
+    for account in ["a", "b"] {
+      #expect(SecItemAdd(service.merging([kSecAttrAccount: account]) { $1 }, nil) == errSecSuccess)
+    }
+    for limit: Any in [kSecMatchLimitOne, 1, 2] {
+      let limited = service.merging([kSecMatchLimit: limit]) { $1 }
+      #expect(SecItemDelete(limited) == errSecParam)
+      #expect(SecItemUpdate(limited, [kSecAttrComment: "c"]) == errSecParam)
+    }
+    let all = service.merging([kSecMatchLimit: kSecMatchLimitAll]) { $1 }
+    #expect(try store.open().group("default").items().map(\.attributes["comment"]) == [nil, nil])
+    #expect(SecItemUpdate(all, [kSecAttrComment: "c"]) == errSecSuccess && SecItemDelete(all) == errSecSuccess)
+    #expect(SecItemCopyMatching(service, nil) == errSecItemNotFound)
+  }
+
   @Test func `a dictionary that is not understood changes nothing`() throws {
     #expect(SecItemAdd(query, nil) == errSecSuccess)
     let wrong: [([String: Any], OSStatus)] = [
