@@ -20,6 +20,7 @@ public let kCFBooleanFalse: CFBoolean! = false
 @safe public func SecItemAdd(_ attributes: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   unsafe reported(to: result) { () throws(KeychainStatus) in
     let request = try Request(attributes)
+    guard request.limit ?? 1 == 1 else { throw .param }
     let added = try Keychain.standard().add(request.item)
     return request.returned([added])
   }
@@ -42,10 +43,15 @@ public let kCFBooleanFalse: CFBoolean! = false
 }
 
 /// Changes all items that match, as ``Keychain/update(_:to:)``.
+///
+/// - Parameters:
+///   - query: class and attributes to find.
+///   - attributesToUpdate: at least one attribute or the data, without the class.
 // swift-format-ignore: AlwaysUseLowerCamelCase
 public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDictionary) -> OSStatus {
   reported(to: nil) { () throws(KeychainStatus) in
     let request = try Request(query)
+    guard !attributesToUpdate.isEmpty, attributesToUpdate[kSecClass] == nil else { throw .param }
     let changes = try Request(attributesToUpdate, of: request.item.itemClass)
     guard !request.returnsAnything, request.meansAll, !changes.returnsAnything, changes.limit == nil else {
       throw .param
@@ -91,7 +97,6 @@ private struct Request {
   private(set) var limit: Int?
   private(set) var returnsData = false
   private var returnsAttributes = false
-  private var returnsArray = false
 
   var returnsAnything: Bool { returnsData || returnsAttributes }
   /// Whether the query suits a call that changes all matches: it does not ask for fewer of them.
@@ -122,9 +127,13 @@ private struct Request {
     case kSecReturnData: returnsData = try Request.value(value)
     case kSecReturnAttributes: returnsAttributes = try Request.value(value)
     case kSecMatchLimit:
-      returnsArray = (value as? String) != kSecMatchLimitOne
-      limit =
-        if value is String { (value as? String) == kSecMatchLimitAll ? .max : 1 } else { try Request.value(value) }
+      switch value as? String {
+      case kSecMatchLimitOne: limit = 1
+      case kSecMatchLimitAll: limit = .max
+      case nil: limit = try Request.integer(value)
+      default: throw .param
+      }
+      guard limit ?? 0 >= 1 else { throw .param }
     case kSecReturnRef, kSecReturnPersistentRef:
       guard try Request.value(value) == false else { throw .unimplemented }
     case kSecAttrAccessControl: throw .unimplemented
@@ -138,6 +147,13 @@ private struct Request {
     return value
   }
 
+  /// An integer of any of Swift's types, or of Foundation's.
+  private static func integer(_ value: Any) throws(KeychainStatus) -> Int {
+    guard let integer = value as? any BinaryInteger else { return try Request.value(value) }
+    guard let exact = Int(exactly: integer) else { throw .param }
+    return exact
+  }
+
   /// What the dictionary asks for: the data, the attributes, both in one dictionary, or nothing.
   func returned(_ items: [KeychainItem]) -> CFTypeRef? {
     guard returnsAnything else { return nil }
@@ -145,7 +161,7 @@ private struct Request {
       guard returnsAttributes else { return item.data ?? Data() }
       return attributes(of: item)
     }
-    return (returnsArray ? values : values.first) as AnyObject?
+    return (limit ?? 1 > 1 ? values : values.first) as AnyObject?
   }
 
   private func attributes(of item: KeychainItem) -> CFDictionary {

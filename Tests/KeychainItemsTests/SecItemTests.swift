@@ -94,6 +94,23 @@ import VaultFoundation
     #expect(SecItemCopyMatching(item, nil) == errSecItemNotFound)
   }
 
+  @Test func `a limit is one, all, or an integer from 1, and only more than one gives an array`() throws {
+    #expect(SecItemAdd(query, nil) == errSecSuccess)
+    func found(_ limit: Any) -> (OSStatus, CFTypeRef?) {
+      var result: CFTypeRef?
+      let status = SecItemCopyMatching(query.merging([kSecMatchLimit: limit, kSecReturnData: true]) { $1 }, &result)
+      return (status, result)
+    }
+    for limit: Any in [kSecMatchLimitOne, 1, UInt8(1), NSNumber(value: 1)] { #expect(found(limit).1 is Data) }
+    for limit: Any in [kSecMatchLimitAll, 2, UInt16(2), NSNumber(value: 2)] { #expect(found(limit).1 is [Data]) }
+    for limit: Any in [0, -1, 1.5, "1", "all", true, UInt64.max, Data()] { #expect(found(limit).0 == errSecParam) }
+    let added = query.merging([kSecAttrAccount: "b"]) { $1 }
+    for limit: Any in [kSecMatchLimitAll, 2, 0] {
+      #expect(SecItemAdd(added.merging([kSecMatchLimit: limit]) { $1 }, nil) == errSecParam)
+    }
+    #expect(SecItemAdd(added.merging([kSecMatchLimit: kSecMatchLimitOne]) { $1 }, nil) == errSecSuccess)
+  }
+
   @Test func `an update and a deletion of fewer than all matches are refused and change nothing`() throws {
     let service: [String: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrService: "s"]
     for account in ["a", "b"] {
@@ -126,6 +143,8 @@ import VaultFoundation
       #expect(SecItemAdd(dictionary, nil) == status)
     }
     #expect(SecItemUpdate(query, [kSecClass: kSecClassInternetPassword]) == errSecParam)
+    #expect(SecItemUpdate(query, [kSecClass: kSecClassGenericPassword, kSecAttrComment: "c"]) == errSecParam)
+    #expect(SecItemUpdate(query, [:]) == errSecParam)
     #expect(SecItemUpdate(query, [kSecMatchLimit: 1]) == errSecParam)
     #expect(SecItemDelete(query.merging([kSecReturnData: true]) { $1 }) == errSecParam)
     #expect(SecItemCopyMatching(query, nil) == errSecSuccess)
