@@ -39,7 +39,8 @@ public final class Keychain: Sendable {
     return try Keychain.status { () throws(VaultError) in
       let name = try item.name().description
       // The version is checked under the lock of the group's writers.
-      try group.set(name, to: item.secret(), kind: item.kind, item.details(over: nil), ifVersion: 0)
+      let details = item.details(over: nil, isAdded: true)
+      try group.set(name, to: item.secret(), kind: item.kind, details, ifVersion: 0)
       guard let added = KeychainItem(try group.open(name), in: group, withData: true) else { throw .notFound(.item) }
       return added
     }
@@ -73,6 +74,8 @@ public final class Keychain: Sendable {
 
   /// Changes all items that have every attribute of `query`, in one transaction.
   ///
+  /// A query without service, server and account finds only items that ``add(_:)`` has made, and no keyed archives.
+  ///
   /// - Parameters:
   ///   - query: its class and attributes; its data is ignored.
   ///   - changes: what changes; its class and access group must be those of the query, or absent.
@@ -85,7 +88,7 @@ public final class Keychain: Sendable {
     try change(query, in: group) { (edit, stored, old) throws(VaultError) in
       let new = old.changed(by: changes)
       let (name, newName) = (stored.name.description, try new.name().description)
-      var details = new.details(over: stored)
+      var details = new.details(over: stored, isAdded: stored.isAdded)
       // An expiry belongs to a value, so a new value has none.
       if changes.data == nil, let expiry = stored.expires { details.expires = .to(expiry) }
       if newName != name { edit.remove(name) }
@@ -96,6 +99,8 @@ public final class Keychain: Sendable {
   }
 
   /// Removes all items that have every attribute of `query`, in one transaction. Their histories are kept.
+  ///
+  /// A query without service, server and account finds only items that ``add(_:)`` has made, and no keyed archives.
   ///
   /// - Throws: `itemNotFound` if there is none.
   public func delete(_ query: KeychainItem) throws(KeychainStatus) {
@@ -113,7 +118,7 @@ public final class Keychain: Sendable {
     _ query: KeychainItem, in group: AccessGroup, _ body: (Edit, Item, KeychainItem) throws(VaultError) -> Void
   ) throws(KeychainStatus) {
     let count = try Keychain.status { () throws(VaultError) in
-      let names = try Keychain.names(matching: query, in: group)
+      let names = try Keychain.names(matching: query, in: group, toChange: true)
       guard !names.isEmpty else { return 0 }
       do {
         return try group.transaction { edit in
@@ -121,7 +126,8 @@ public final class Keychain: Sendable {
           for name in names {
             // Another process may have changed or removed it in the meantime.
             guard let opened = try Keychain.present({ () throws(VaultError) in try edit.open(name) }),
-              let item = KeychainItem(opened, in: group, withData: true), item.matches(query)
+              query.mayChange(opened.item), let item = KeychainItem(opened, in: group, withData: true),
+              item.matches(query)
             else { continue }
             try body(edit, opened.item, item)
             count += 1
@@ -136,7 +142,11 @@ public final class Keychain: Sendable {
   }
 
   /// The names of the matching items, sorted.
-  private static func names(matching query: KeychainItem, in group: AccessGroup) throws(VaultError) -> [String] {
+  ///
+  /// - Parameter toChange: whether only those that a change with this query may touch.
+  private static func names(
+    matching query: KeychainItem, in group: AccessGroup, toChange: Bool = false
+  ) throws(VaultError) -> [String] {
     // A generic password with service and account has one name: that is looked up, and its absence proved.
     if query.itemClass == .genericPassword, query.service != nil, query.account != nil {
       let name = try query.name().description
@@ -145,7 +155,9 @@ public final class Keychain: Sendable {
       else { return [] }
       return [name]
     }
-    return try group.items().filter { KeychainItem($0, in: group)?.matches(query) == true }.map(\.name.description)
+    return try group.items().filter {
+      KeychainItem($0, in: group)?.matches(query) == true && (!toChange || query.mayChange($0))
+    }.map(\.name.description)
   }
 
   /// The result of `read`; nil if there is no such item.
@@ -165,9 +177,29 @@ public final class Keychain: Sendable {
 
 // MARK: Items as the store has them
 
+/// The keys of a keychain item's attributes in the store.
+private enum Key: String {
+  case comment, description, generic, accessible, synchronizable
+  /// Whether ``Keychain/add(_:)`` made the item.
+  case keychainItem
+}
+
+extension Item {
+  /// Whether ``Keychain/add(_:)`` made the item. Earlier builds did not write that down; their items are known by the
+  /// other attributes that only keychain items have.
+  fileprivate var isAdded: Bool {
+    if let text = attributes[Key.keychainItem.rawValue] { return text == "true" }
+    return attributes[Key.accessible.rawValue].flatMap(KeychainItem.Accessible.init) != nil
+      || attributes[Key.synchronizable.rawValue].flatMap(Bool.init) != nil
+  }
+}
+
 extension KeychainItem {
-  private enum Key: String {
-    case comment, description, generic, accessible, synchronizable
+  /// Whether an update or a deletion with this query may touch `item`.
+  ///
+  /// Programs wipe all items of a class at their first start, and mean those that they have added.
+  fileprivate func mayChange(_ item: Item) -> Bool {
+    service != nil || server != nil || account != nil || item.isAdded && item.kind != .archive
   }
 
   /// The attributes of an item; nil if its name is that of no keychain item.
@@ -196,12 +228,15 @@ extension KeychainItem {
 
   /// The details that give the item these attributes.
   ///
-  /// - Parameter old: the item that is written over or renamed, whose other attributes are kept.
-  fileprivate func details(over old: Item?) -> Details {
+  /// - Parameters:
+  ///   - old: the item that is written over or renamed, whose other attributes are kept.
+  ///   - isAdded: whether ``Keychain/add(_:)`` made the item.
+  fileprivate func details(over old: Item?, isAdded: Bool) -> Details {
     var details = Details(label: label.map(Change.to) ?? .remove, attributes: old?.attributes ?? [:])
     for (key, text) in [
       (Key.comment, comment), (.description, kindDescription), (.generic, generic?.base64EncodedString()),
       (.accessible, accessible?.rawValue), (.synchronizable, isSynchronizable.map(String.init)),
+      (.keychainItem, String(isAdded)),
     ] { details.attributes.updateValue(text, forKey: key.rawValue) }
     return details
   }

@@ -191,6 +191,36 @@ import VaultFoundation
     try keychain.add(generic("s", "a", "again"))
   }
 
+  @Test func `a change of a whole class touches only items that were added here, and no archives`() throws {
+    let group = try store.open().group("default")
+    try group.set("db/password", to: "set by hand")
+    try group.set("com.example.app/token", to: "set by hand")
+    try group.set("old/plain", to: "1", Details(attributes: ["comment": "c"]))
+    try group.set("old/accessible", to: "1", Details(attributes: ["accessible": "always"]))
+    try group.set("old/synchronizable", to: "1", Details(attributes: ["synchronizable": "false"]))
+    for account in ["a", "b", "c"] { try keychain.add(generic("s", account, account)) }
+    try keychain.add(internet("example.com", "anna", "1"))
+    try group.set("s/b", to: ["name": "Anna"] as [String: Any])
+    // An update of a named item does not make it one that was added here.
+    var change = KeychainItem(.genericPassword)
+    (change.comment, change.accessible) = ("c", .whenUnlocked)
+    try keychain.update(generic("com.example.app", "token"), to: change)
+    change.comment = "all"
+    try keychain.update(KeychainItem(.genericPassword), to: change)
+    let changed = try group.items().filter { $0.attributes["comment"] == "all" }.map(\.name.description)
+    #expect(changed == ["old/accessible", "old/synchronizable", "s/a", "s/c"])
+    var query = KeychainItem(.genericPassword)
+    query.label = "l"
+    #expect(throws: KeychainStatus.itemNotFound) { try keychain.delete(query) }
+    try keychain.delete(KeychainItem(.genericPassword))
+    #expect(throws: KeychainStatus.itemNotFound) { try keychain.delete(KeychainItem(.genericPassword)) }
+    #expect(
+      try group.items().map(\.name.description)
+        == ["com.example.app/token", "db/password", "://anna@example.com", "old/plain", "s/b"].sorted())
+    try keychain.delete(generic("db", nil))
+    #expect(throws: VaultError.notFound(.item)) { try group.item("db/password") }
+  }
+
   // MARK: Groups, processes, errors
 
   @Test func `of many that add the same item at once, one succeeds`() async throws {
