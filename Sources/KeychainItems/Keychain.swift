@@ -93,7 +93,7 @@ public final class Keychain: Sendable {
       if changes.data == nil, let expiry = stored.expires { details.expires = .to(expiry) }
       if newName != name { edit.remove(name) }
       edit.set(
-        newName, to: try new.secret(), kind: changes.data == nil ? stored.kind : new.kind,
+        newName, to: try new.secret(), kind: changes.data == nil ? stored.kind : new.kind(after: stored.kind),
         typeName: changes.data == nil ? stored.typeName : nil, details, ifVersion: newName == name ? nil : 0)
     }
   }
@@ -225,6 +225,16 @@ extension KeychainItem {
 
   /// Text is stored as text, so that people and other programs can read it.
   fileprivate var kind: SecretKind { String(validating: data ?? Data(), as: UTF8.self) == nil ? .bytes : .string }
+
+  /// The kind of the data that replaces a value of the kind `old`.
+  ///
+  /// It is `old` if the data is a value of it in the form in which it is stored.
+  fileprivate func kind(after old: SecretKind) -> SecretKind {
+    guard ![.string, .bytes, .archive].contains(old), SecretKind(named: old.name) == old,
+      let text = String(validating: data ?? Data(), as: UTF8.self), (try? ValueText.canonical(text, old)) == text
+    else { return kind }
+    return old
+  }
 
   /// The details that give the item these attributes.
   ///

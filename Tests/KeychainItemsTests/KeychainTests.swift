@@ -164,6 +164,27 @@ import VaultFoundation
     #expect(item.kind == .int && item.expires == expiry && item.attributes["comment"] == "c")
   }
 
+  @Test(arguments: [
+    (SecretKind.int, "42", "43", SecretKind.int), (.int, "42", "forty", .string), (.int, "42", "043", .string),
+    (.bool, "true", "false", .bool), (.bool, "true", "1", .string), (.double, "0.5", "1e+100", .double),
+    (.json, "[1]", #"{ "a": 1 }"#, .json), (.json, "[1]", "{", .string), (.url, "a:b", "https://example.com", .url),
+    (.date, "2027-01-31T00:00:00Z", "soon", .string), (.string, "a", "b", .string), (.bytes, "a", "b", .string),
+    (.archive, "a", "b", .string), (SecretKind(rawValue: 99), "a", "b", .string),
+  ])
+  func `new data keeps the value's type if it is a value of this type`(
+    old: SecretKind, text: String, new: String, kind: SecretKind
+  ) throws {
+    let group = try store.open().group("default")
+    try group.set("s/a", to: Secret(text), kind: old)
+    try keychain.update(generic("s", "a"), to: generic(nil, nil, new))
+    #expect(try group.item("s/a").kind == kind)
+    #expect(try keychain.copyMatching(generic("s", "a"), withData: true).first?.data == Data(new.utf8))
+    var bytes = KeychainItem(.genericPassword)
+    bytes.data = Data([0xFF])
+    try keychain.update(generic("s", "a"), to: bytes)
+    #expect(try group.item("s/a").kind == .bytes)
+  }
+
   @Test func `an update of the primary key renames the item, unless the new one exists`() throws {
     try keychain.add(generic("s", "a", "1"))
     try keychain.add(generic("s", "b", "2"))
