@@ -13,7 +13,7 @@ public struct KeychainItem: Sendable, Equatable {
   }
 
   /// When an item may be read on Apple's systems. Here it is stored, found and returned, and does nothing: a store is open
-  /// or not.
+  /// or not. An item without it is found as `whenUnlocked`.
   public enum Accessible: String, Sendable {
     case whenUnlocked, afterFirstUnlock, always
     case whenPasscodeSetThisDeviceOnly, whenUnlockedThisDeviceOnly, afterFirstUnlockThisDeviceOnly
@@ -71,7 +71,7 @@ extension KeychainItem {
     return itemClass == query.itemClass && KeychainItem.keyTexts.allSatisfy(hasText)
       && (query.port.map { $0 == port ?? 0 } ?? true)
       && [\.label, \.comment, \.kindDescription].allSatisfy(isMet)
-      && isMet(\.generic) && isMet(\.accessible)
+      && isMet(\.generic) && (query.accessible.map { $0 == accessible ?? .whenUnlocked } ?? true)
       && (query.isSynchronizable.map { $0 == isSynchronizable ?? false } ?? true)
   }
 

@@ -169,7 +169,7 @@ private struct Request {
     for (key, text) in Request.texts { result[key] = item[keyPath: text] }
     result[kSecAttrPort] = item.port
     result[kSecAttrGeneric] = item.generic
-    result[kSecAttrAccessible] = item.accessible?.rawValue
+    result[kSecAttrAccessible] = (item.accessible ?? .whenUnlocked).rawValue
     result[kSecAttrSynchronizable] = item.isSynchronizable ?? false
     result[kSecAttrCreationDate] = item.creationDate
     result[kSecAttrModificationDate] = item.modificationDate

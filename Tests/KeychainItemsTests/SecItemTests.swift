@@ -127,6 +127,17 @@ import VaultFoundation
     #expect(SecItemCopyMatching(service, nil) == errSecItemNotFound)
   }
 
+  @Test func `an item that says nothing about access is one that is accessible when unlocked`() throws {
+    #expect(SecItemAdd(query, nil) == errSecSuccess)
+    var asked = query
+    (asked[kSecReturnAttributes], asked[kSecAttrAccessible]) = (true, kSecAttrAccessibleWhenUnlocked)
+    var result: CFTypeRef?
+    #expect(SecItemCopyMatching(asked, &result) == errSecSuccess)
+    #expect((result as? [String: Any])?[kSecAttrAccessible] as? String == kSecAttrAccessibleWhenUnlocked)
+    asked[kSecAttrAccessible] = kSecAttrAccessibleAlways
+    #expect(SecItemCopyMatching(asked, &result) == errSecItemNotFound)
+  }
+
   @Test func `a dictionary that is not understood changes nothing`() throws {
     #expect(SecItemAdd(query, nil) == errSecSuccess)
     let wrong: [([String: Any], OSStatus)] = [
