@@ -55,6 +55,9 @@ public struct KeychainItem: Sendable, Equatable {
   public internal(set) var creationDate: Date?
   public internal(set) var modificationDate: Date?
 
+  /// The creation date that a query demands. Those above do not, because results become queries, and dates change.
+  var wantedCreationDate: Date?
+
   public init(_ itemClass: Class) { self.itemClass = itemClass }
 }
 
@@ -72,6 +75,7 @@ extension KeychainItem {
       && (query.port.map { $0 == port ?? 0 } ?? true)
       && [\.label, \.comment, \.kindDescription].allSatisfy(isMet)
       && isMet(\.generic) && (query.accessible.map { $0 == accessible ?? .whenUnlocked } ?? true)
+      && (query.wantedCreationDate ?? creationDate) == creationDate
       && (query.isSynchronizable.map { $0 == isSynchronizable ?? false } ?? true)
   }
 

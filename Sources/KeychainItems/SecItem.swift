@@ -35,7 +35,7 @@ public let kCFBooleanFalse: CFBoolean! = false
 // swift-format-ignore: AlwaysUseLowerCamelCase
 @safe public func SecItemCopyMatching(_ query: CFDictionary, _ result: UnsafeMutablePointer<CFTypeRef?>?) -> OSStatus {
   unsafe reported(to: result) { () throws(KeychainStatus) in
-    let request = try Request(query)
+    let request = try Request(query: query)
     let found = try Keychain.standard().copyMatching(
       request.item, limit: request.limit ?? 1, withData: request.returnsData)
     return request.returned(found)
@@ -50,7 +50,7 @@ public let kCFBooleanFalse: CFBoolean! = false
 // swift-format-ignore: AlwaysUseLowerCamelCase
 public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDictionary) -> OSStatus {
   reported(to: nil) { () throws(KeychainStatus) in
-    let request = try Request(query)
+    let request = try Request(query: query)
     guard !attributesToUpdate.isEmpty, attributesToUpdate[kSecClass] == nil else { throw .param }
     let changes = try Request(attributesToUpdate, of: request.item.itemClass)
     guard !request.returnsAnything, request.meansAll, !changes.returnsAnything, changes.limit == nil else {
@@ -65,7 +65,7 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
 // swift-format-ignore: AlwaysUseLowerCamelCase
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
   reported(to: nil) { () throws(KeychainStatus) in
-    let request = try Request(query)
+    let request = try Request(query: query)
     guard !request.returnsAnything, request.meansAll else { throw .param }
     try Keychain.standard().delete(request.item)
     return nil
@@ -97,6 +97,8 @@ private struct Request {
   private(set) var limit: Int?
   private(set) var returnsData = false
   private var returnsAttributes = false
+  private var returnsReference = false
+  private var hasDate = false
 
   var returnsAnything: Bool { returnsData || returnsAttributes }
   /// Whether the query suits a call that changes all matches: it does not ask for fewer of them.
@@ -108,22 +110,41 @@ private struct Request {
     guard let itemClass = named ?? (dictionary[kSecClass] == nil ? itemClass : nil) else { throw .param }
     item = KeychainItem(itemClass)
     for (key, value) in dictionary where key != kSecClass { try read(key, value) }
+    guard !returnsReference || returnsAnything else { throw .unimplemented }
+  }
+
+  /// A dictionary that finds items. Dates are accepted as results have them: beside the attributes that name the item.
+  init(query: CFDictionary) throws(KeychainStatus) {
+    try self.init(query)
+    guard hasDate else { return }
+    switch item.itemClass {
+    case .genericPassword:
+      // These name one item, and its creation date becomes another one when it is renamed.
+      guard item.service != nil, item.account != nil else { throw .param }
+      item.wantedCreationDate = nil
+    case .internetPassword: guard item.server != nil, item.wantedCreationDate != nil else { throw .param }
+    }
   }
 
   private mutating func read(_ key: String, _ value: Any) throws(KeychainStatus) {
     if let text = Request.texts[key] {
-      item[keyPath: text] = try Request.value(value)
+      item[keyPath: text] = try Request.text(value)
       return
     }
     switch key {
-    case kSecAttrPort: item.port = try Request.value(value)
-    case kSecAttrGeneric: item.generic = try Request.value(value)
+    case kSecAttrPort: item.port = try Request.integer(value)
+    case kSecAttrGeneric:
+      if let text = value as? String { item.generic = Data(text.utf8) } else { item.generic = try Request.value(value) }
     case kSecValueData: item.data = try Request.value(value)
     case kSecAttrAccessible:
       guard let accessible = KeychainItem.Accessible(rawValue: try Request.value(value)) else { throw .param }
       item.accessible = accessible
     case kSecAttrSynchronizable:
       if (value as? String) != kSecAttrSynchronizableAny { item.isSynchronizable = try Request.value(value) }
+    case kSecAttrCreationDate, kSecAttrModificationDate:
+      let date: Date = try Request.value(value)
+      if key == kSecAttrCreationDate { item.wantedCreationDate = date }
+      hasDate = true
     case kSecReturnData: returnsData = try Request.value(value)
     case kSecReturnAttributes: returnsAttributes = try Request.value(value)
     case kSecMatchLimit:
@@ -135,8 +156,8 @@ private struct Request {
       }
       guard limit ?? 0 >= 1 else { throw .param }
     case kSecReturnRef, kSecReturnPersistentRef:
-      guard try Request.value(value) == false else { throw .unimplemented }
-    case kSecAttrAccessControl: throw .unimplemented
+      if try Request.value(value) { returnsReference = true }
+    case kSecAttrAccessControl, kSecUseAuthenticationContext, kSecValueRef, kSecValuePersistentRef: throw .unimplemented
     case kSecUseDataProtectionKeychain, kSecUseAuthenticationUI, kSecUseOperationPrompt: break
     default: throw .param
     }
@@ -145,6 +166,13 @@ private struct Request {
   private static func value<Value>(_ value: Any) throws(KeychainStatus) -> Value {
     guard let value = value as? Value else { throw .param }
     return value
+  }
+
+  /// A text, also as UTF-8.
+  private static func text(_ value: Any) throws(KeychainStatus) -> String {
+    guard let bytes = value as? Data else { return try Request.value(value) }
+    guard let text = String(validating: bytes, as: UTF8.self) else { throw .param }
+    return text
   }
 
   /// An integer of any of Swift's types, or of Foundation's.

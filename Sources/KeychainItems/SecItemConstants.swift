@@ -31,6 +31,18 @@ public let kSecUseDataProtectionKeychain: CFString = "useDataProtectionKeychain"
 public let kSecUseAuthenticationUI: CFString = "useAuthenticationUI"
 public let kSecUseOperationPrompt: CFString = "useOperationPrompt"
 
+// Known and refused.
+public let kSecAttrCreator: CFString = "crtr"
+public let kSecAttrType: CFString = "type"
+public let kSecAttrIsInvisible: CFString = "invi"
+public let kSecAttrIsNegative: CFString = "nega"
+public let kSecUseAuthenticationContext: CFString = "u_AuthCtx"
+public let kSecValueRef: CFString = "v_Ref"
+public let kSecValuePersistentRef: CFString = "v_PersistentRef"
+public let kSecClassKey: CFString = "keys"
+public let kSecClassCertificate: CFString = "cert"
+public let kSecClassIdentity: CFString = "idnt"
+
 // MARK: Values
 
 public let kSecClassGenericPassword: CFString = "genericPassword"
@@ -71,6 +83,7 @@ public let kSecAttrAuthenticationTypeNTLM: CFString = "ntlm"
 
 // MARK: Statuses
 
+public let noErr: OSStatus = KeychainStatus.success.rawValue
 public let errSecSuccess: OSStatus = KeychainStatus.success.rawValue
 public let errSecUnimplemented: OSStatus = KeychainStatus.unimplemented.rawValue
 public let errSecIO: OSStatus = KeychainStatus.inputOutput.rawValue
@@ -85,3 +98,7 @@ public let errSecItemNotFound: OSStatus = KeychainStatus.itemNotFound.rawValue
 public let errSecInteractionNotAllowed: OSStatus = KeychainStatus.interactionNotAllowed.rawValue
 public let errSecDecode: OSStatus = KeychainStatus.decode.rawValue
 public let errSecMissingEntitlement: OSStatus = KeychainStatus.missingEntitlement.rawValue
+
+// Known to wrappers, and never returned.
+public let errSecUserCanceled: OSStatus = -128
+public let errSecNoSuchAttr: OSStatus = -25303

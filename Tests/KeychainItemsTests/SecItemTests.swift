@@ -37,9 +37,10 @@ import VaultFoundation
       [
         errSecSuccess, errSecUnimplemented, errSecIO, errSecParam, errSecAllocate, errSecInternalComponent,
         errSecNotAvailable, errSecReadOnly, errSecAuthFailed, errSecDuplicateItem, errSecItemNotFound,
-        errSecInteractionNotAllowed, errSecDecode, errSecMissingEntitlement,
+        errSecInteractionNotAllowed, errSecDecode, errSecMissingEntitlement, noErr, errSecUserCanceled,
+        errSecNoSuchAttr,
       ] == [
-        0, -4, -36, -50, -108, -2070, -25291, -25292, -25293, -25299, -25300, -25308, -26275, -34018,
+        0, -4, -36, -50, -108, -2070, -25291, -25292, -25293, -25299, -25300, -25308, -26275, -34018, 0, -128, -25303,
       ])
     #expect(SecCopyErrorMessageString(errSecItemNotFound, nil) == "no such item")
   }
@@ -138,10 +139,93 @@ import VaultFoundation
     #expect(SecItemCopyMatching(asked, &result) == errSecItemNotFound)
   }
 
+  @Test func `texts as UTF-8, generic bytes as text, and integers of any type are understood`() throws {
+    let item: [String: Any] = [
+      kSecClass: kSecClassGenericPassword, kSecAttrService: Data("s".utf8),
+      kSecAttrAccount: NSData(data: Data("ü".utf8)),
+      kSecAttrLabel: Data("l".utf8), kSecAttrGeneric: "ü",
+    ]
+    #expect(SecItemAdd(item, nil) == errSecSuccess)
+    let names: [String: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrService: "s", kSecAttrAccount: "ü"]
+    var result: CFTypeRef?
+    for query in [item, names] {
+      let asked = query.merging([kSecReturnAttributes: true]) { $1 }
+      #expect(SecItemCopyMatching(asked, &result) == errSecSuccess)
+      let found = try #require(result as? [String: Any])
+      #expect(found[kSecAttrLabel] as? String == "l" && found[kSecAttrGeneric] as? Data == Data("ü".utf8))
+    }
+    #expect(SecItemCopyMatching(names.merging([kSecAttrLabel: Data([0xFF])]) { $1 }, nil) == errSecParam)
+    var site: [String: Any] = [kSecClass: kSecClassInternetPassword, kSecAttrServer: "example.com"]
+    site[kSecAttrPort] = UInt16(443)
+    #expect(SecItemAdd(site, nil) == errSecSuccess)
+    for port: Any in [443, Int32(443), NSNumber(value: 443)] {
+      #expect(SecItemCopyMatching(site.merging([kSecAttrPort: port]) { $1 }, nil) == errSecSuccess)
+    }
+    #expect(SecItemCopyMatching(site.merging([kSecAttrPort: UInt64.max]) { $1 }, nil) == errSecParam)
+  }
+
+  @Test func `returned attributes can be the query and the changes, also after the item has changed`() throws {
+    let site: [String: Any] = [
+      kSecClass: kSecClassInternetPassword, kSecAttrServer: "example.com", kSecAttrAccount: "anna",
+    ]
+    for item in [query, site] {
+      var result: CFTypeRef?
+      #expect(SecItemAdd(item.merging([kSecReturnAttributes: true]) { $1 }, &result) == errSecSuccess)
+      let returned = try #require(result as? [String: Any])
+      var changes = returned
+      changes[kSecClass] = nil
+      for comment in ["1", "2"] {
+        changes[kSecAttrComment] = comment
+        #expect(SecItemUpdate(returned, changes) == errSecSuccess)
+      }
+      #expect(SecItemCopyMatching(item.merging([kSecAttrComment: "2"]) { $1 }, nil) == errSecSuccess)
+      #expect(SecItemDelete(returned) == errSecSuccess)
+      changes[kSecClass] = item[kSecClass]
+      #expect(SecItemAdd(changes, nil) == errSecSuccess)
+    }
+  }
+
+  @Test func `a date in a query finds no other item, and is refused where it would`() throws {
+    #expect(SecItemAdd(query, nil) == errSecSuccess)
+    let site: [String: Any] = [kSecClass: kSecClassInternetPassword, kSecAttrServer: "example.com"]
+    #expect(SecItemAdd(site, nil) == errSecSuccess)
+    for date in [kSecAttrCreationDate, kSecAttrModificationDate] {
+      for key in [kSecAttrService, kSecAttrAccount] {
+        var part = query.merging([date: Date()]) { $1 }
+        part[key] = nil
+        #expect(SecItemDelete(part) == errSecParam)
+      }
+      #expect(SecItemDelete([kSecClass: kSecClassInternetPassword, date: Date()]) == errSecParam)
+      #expect(SecItemCopyMatching(query.merging([date: "2027"]) { $1 }, nil) == errSecParam)
+    }
+    #expect(SecItemDelete(site.merging([kSecAttrModificationDate: Date()]) { $1 }) == errSecParam)
+    #expect(SecItemDelete(site.merging([kSecAttrCreationDate: Date.distantPast]) { $1 }) == errSecItemNotFound)
+  }
+
+  @Test func `a reference is left out beside data or attributes`() throws {
+    var asked = query.merging([kSecValueData: Data("1".utf8), kSecReturnData: true]) { $1 }
+    for reference in [kSecReturnRef, kSecReturnPersistentRef] { asked[reference] = true }
+    var result: CFTypeRef?
+    #expect(SecItemAdd(asked, &result) == errSecSuccess && result as? Data == Data("1".utf8))
+    (asked[kSecValueData], asked[kSecReturnAttributes]) = (nil, true)
+    #expect(SecItemCopyMatching(asked, &result) == errSecSuccess)
+    let found = try #require(result as? [String: Any])
+    #expect(found[kSecValueData] as? Data == Data("1".utf8))
+    #expect(found[kSecValueRef] == nil && found[kSecValuePersistentRef] == nil)
+  }
+
   @Test func `a dictionary that is not understood changes nothing`() throws {
     #expect(SecItemAdd(query, nil) == errSecSuccess)
     let wrong: [([String: Any], OSStatus)] = [
       ([:], errSecParam), ([kSecClass: "key"], errSecParam), ([kSecClass: 5], errSecParam),
+      ([kSecClass: kSecClassKey], errSecParam), ([kSecClass: kSecClassCertificate], errSecParam),
+      ([kSecClass: kSecClassIdentity], errSecParam), (query.merging([kSecAttrCreator: 1]) { $1 }, errSecParam),
+      (query.merging([kSecAttrType: 1]) { $1 }, errSecParam),
+      (query.merging([kSecAttrIsInvisible: true]) { $1 }, errSecParam),
+      (query.merging([kSecAttrIsNegative: true]) { $1 }, errSecParam),
+      (query.merging([kSecUseAuthenticationContext: 1]) { $1 }, errSecUnimplemented),
+      (query.merging([kSecValueRef: 1]) { $1 }, errSecUnimplemented),
+      (query.merging([kSecValuePersistentRef: Data()]) { $1 }, errSecUnimplemented),
       (query.merging(["unknown": 1]) { $1 }, errSecParam), (query.merging([kSecAttrAccount: 5]) { $1 }, errSecParam),
       (query.merging([kSecAttrPort: "443"]) { $1 }, errSecParam),
       (query.merging([kSecAttrAccessible: "never"]) { $1 }, errSecParam),
