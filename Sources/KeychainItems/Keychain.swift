@@ -4,7 +4,8 @@ public import VaultFoundation
 
 /// A store, as Apple's keychain services see it: generic and internet passwords in access groups.
 ///
-/// Safe from any number of threads and processes. A call that throws has changed nothing.
+/// Safe from any number of threads and processes. A call that throws has changed nothing. Each throws `param` for an
+/// attribute that only the other class has.
 public final class Keychain: Sendable {
   private let store: SecretStore
 
@@ -82,7 +83,9 @@ public final class Keychain: Sendable {
   /// - Throws: `itemNotFound` if there is none; `duplicateItem` if an item would get the primary key of another one; `param`.
   public func update(_ query: KeychainItem, to changes: KeychainItem) throws(KeychainStatus) {
     let group = try group(of: query)
-    guard changes.itemClass == query.itemClass, [nil, group.name.description].contains(changes.accessGroup) else {
+    guard changes.itemClass == query.itemClass, changes.fitsItsClass,
+      [nil, group.name.description].contains(changes.accessGroup)
+    else {
       throw .param
     }
     try change(query, in: group) { (edit, stored, old) throws(VaultError) in
@@ -110,7 +113,10 @@ public final class Keychain: Sendable {
 
   // MARK: What the calls need
 
+  /// The group of an item to add or of a query.
   private func group(of item: KeychainItem) throws(KeychainStatus) -> AccessGroup {
+    // An attribute that is overlooked would find or remove other items than were meant.
+    guard item.fitsItsClass else { throw .param }
     do { return try store.group(item.accessGroup ?? store.defaultGroupName) } catch { throw .missingEntitlement }
   }
 

@@ -79,6 +79,16 @@ extension KeychainItem {
       && (query.isSynchronizable.map { $0 == isSynchronizable ?? false } ?? true)
   }
 
+  /// Whether it has no attribute that only the other class has.
+  var fitsItsClass: Bool {
+    switch itemClass {
+    case .genericPassword:
+      let texts = [server, networkProtocol, path, securityDomain, authenticationType]
+      return texts.allSatisfy { $0 == nil } && port == nil
+    case .internetPassword: return service == nil && generic == nil
+    }
+  }
+
   /// The texts of the primary keys of both classes.
   static var keyTexts: [KeyPath<KeychainItem, String?>] {
     [\.account, \.service, \.server, \.networkProtocol, \.path, \.securityDomain, \.authenticationType]

@@ -124,7 +124,7 @@ import VaultFoundation
     try keychain.add(item)
     let changes: [(inout KeychainItem) -> Void] = [
       { $0.label = "x" }, { $0.comment = "x" }, { $0.kindDescription = "x" }, { $0.generic = Data([2]) },
-      { $0.accessible = .always }, { $0.isSynchronizable = true }, { $0.server = "x" }, { $0.port = 1 },
+      { $0.accessible = .always }, { $0.isSynchronizable = true },
     ]
     for change in changes {
       var query = item
@@ -134,6 +134,27 @@ import VaultFoundation
       #expect(throws: KeychainStatus.itemNotFound) { try keychain.delete(query) }
     }
     #expect(try keychain.copyMatching(item).count == 1)
+  }
+
+  @Test func `an attribute of the other class is refused and changes nothing`() throws {
+    let (password, site) = (generic("s", "a", "1"), internet("example.com", "anna", "1"))
+    let changes: [(KeychainItem, (inout KeychainItem) -> Void)] = [
+      (password, { $0.server = "x" }), (password, { $0.networkProtocol = "x" }), (password, { $0.port = 0 }),
+      (password, { $0.path = "" }), (password, { $0.securityDomain = "x" }),
+      (password, { $0.authenticationType = "x" }), (site, { $0.service = "x" }), (site, { $0.generic = Data() }),
+    ]
+    for (item, change) in changes {
+      var wrong = item
+      change(&wrong)
+      #expect(throws: KeychainStatus.param) { try keychain.add(wrong) }
+      #expect(throws: KeychainStatus.itemNotFound) { try keychain.copyMatching(item) }
+      try keychain.add(item)
+      #expect(throws: KeychainStatus.param) { try keychain.copyMatching(wrong) }
+      #expect(throws: KeychainStatus.param) { try keychain.update(wrong, to: item) }
+      #expect(throws: KeychainStatus.param) { try keychain.update(item, to: wrong) }
+      #expect(throws: KeychainStatus.param) { try keychain.delete(wrong) }
+      try keychain.delete(item)
+    }
   }
 
   // MARK: Changing and removing

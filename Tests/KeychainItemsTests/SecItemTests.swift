@@ -228,6 +228,8 @@ import VaultFoundation
       (query.merging([kSecValuePersistentRef: Data()]) { $1 }, errSecUnimplemented),
       (query.merging(["unknown": 1]) { $1 }, errSecParam), (query.merging([kSecAttrAccount: 5]) { $1 }, errSecParam),
       (query.merging([kSecAttrPort: "443"]) { $1 }, errSecParam),
+      (query.merging([kSecAttrServer: "example.com"]) { $1 }, errSecParam),
+      ([kSecClass: kSecClassInternetPassword, kSecAttrService: "s"], errSecParam),
       (query.merging([kSecAttrAccessible: "never"]) { $1 }, errSecParam),
       (query.merging([kSecValueData: "text"]) { $1 }, errSecParam),
       (query.merging([kSecReturnPersistentRef: true]) { $1 }, errSecUnimplemented),
@@ -240,6 +242,7 @@ import VaultFoundation
     #expect(SecItemUpdate(query, [kSecClass: kSecClassInternetPassword]) == errSecParam)
     #expect(SecItemUpdate(query, [kSecClass: kSecClassGenericPassword, kSecAttrComment: "c"]) == errSecParam)
     #expect(SecItemUpdate(query, [:]) == errSecParam)
+    #expect(SecItemUpdate(query, [kSecAttrServer: "example.com"]) == errSecParam)
     #expect(SecItemUpdate(query, [kSecMatchLimit: 1]) == errSecParam)
     #expect(SecItemDelete(query.merging([kSecReturnData: true]) { $1 }) == errSecParam)
     #expect(SecItemCopyMatching(query, nil) == errSecSuccess)
