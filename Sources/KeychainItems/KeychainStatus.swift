@@ -1,3 +1,4 @@
+public import Foundation
 public import Vault
 
 /// A result of a keychain call, with the numbers of Apple's Security framework.
@@ -51,13 +52,16 @@ public struct KeychainStatus: Error, RawRepresentable, Sendable, Hashable {
   }
 
   /// What the status means, for people.
-  public var message: String {
+  public var message: String { known ?? "status \(rawValue)" }
+
+  private var known: String? {
     switch self {
     case .success: "done"
     case .unimplemented: "this keychain has no such reference or access control"
     case .inputOutput: "the storage failed"
     case .param: "an argument is not valid"
     case .allocate: "there is too little memory"
+    case .internalComponent: "an internal error"
     case .notAvailable: "there is no store, or another process keeps its lock"
     case .readOnly: "this application may only read the access group"
     case .authFailed: "a wrong passphrase or key, or the system's permissions"
@@ -66,7 +70,13 @@ public struct KeychainStatus: Error, RawRepresentable, Sendable, Hashable {
     case .interactionNotAllowed: "the store is locked"
     case .decode: "the store is damaged or older than what was seen before"
     case .missingEntitlement: "not a member of the access group"
-    default: "status \(rawValue)"
+    default: nil
     }
   }
+}
+
+extension KeychainStatus: CustomStringConvertible, LocalizedError {
+  /// The message and the number: `no such item (-25300)`.
+  public var description: String { known.map { "\($0) (\(rawValue))" } ?? message }
+  public var errorDescription: String? { description }
 }

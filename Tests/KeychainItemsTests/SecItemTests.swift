@@ -43,6 +43,9 @@ import VaultFoundation
         0, -4, -36, -50, -108, -2070, -25291, -25292, -25293, -25299, -25300, -25308, -26275, -34018, 0, -128, -25303,
       ])
     #expect(SecCopyErrorMessageString(errSecItemNotFound, nil) == "no such item")
+    #expect("\(KeychainStatus.itemNotFound)" == "no such item (-25300)")
+    #expect((KeychainStatus.missingEntitlement as any Error).localizedDescription.hasSuffix("(-34018)"))
+    #expect("\(KeychainStatus(rawValue: -1))" == "status -1")
   }
 
   @Test func `data and attributes are returned as they were asked for`() throws {
