@@ -5,7 +5,7 @@ public import VaultFoundation
 /// A store, as Apple's keychain services see it: generic and internet passwords in access groups.
 ///
 /// Safe from any number of threads and processes. A call that throws has changed nothing. Each throws `param` for an
-/// attribute that only the other class has.
+/// attribute that only the other class has, and for an access group whose name no group can have.
 public final class Keychain: Sendable {
   private let store: SecretStore
 
@@ -83,11 +83,8 @@ public final class Keychain: Sendable {
   /// - Throws: `itemNotFound` if there is none; `duplicateItem` if an item would get the primary key of another one; `param`.
   public func update(_ query: KeychainItem, to changes: KeychainItem) throws(KeychainStatus) {
     let group = try group(of: query)
-    guard changes.itemClass == query.itemClass, changes.fitsItsClass,
-      [nil, group.name.description].contains(changes.accessGroup)
-    else {
-      throw .param
-    }
+    guard changes.itemClass == query.itemClass, changes.fitsItsClass else { throw .param }
+    if let name = changes.accessGroup, try Keychain.groupName(name) != group.name { throw .param }
     try change(query, in: group) { (edit, stored, old) throws(VaultError) in
       let new = old.changed(by: changes)
       let (name, newName) = (stored.name.description, try new.name().description)
@@ -117,7 +114,17 @@ public final class Keychain: Sendable {
   private func group(of item: KeychainItem) throws(KeychainStatus) -> AccessGroup {
     // An attribute that is overlooked would find or remove other items than were meant.
     guard item.fitsItsClass else { throw .param }
-    do { return try store.group(item.accessGroup ?? store.defaultGroupName) } catch { throw .missingEntitlement }
+    let name = try item.accessGroup.map { (name) throws(KeychainStatus) in try Keychain.groupName(name).description }
+    do { return try store.group(name ?? store.defaultGroupName) } catch { throw .missingEntitlement }
+  }
+
+  /// The group of this name, with the capital letters of an Apple team's prefix made small, which no group's name has.
+  ///
+  /// Names that differ only in them mean one group. That gives access to nothing, because membership does.
+  private static func groupName(_ text: String) throws(KeychainStatus) -> AccessGroup.Name {
+    // Only ASCII, because Unicode's mapping makes an ASCII letter of the Kelvin sign.
+    let small = text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
+    do { return try AccessGroup.Name(String(decoding: small, as: UTF8.self)) } catch { throw .param }
   }
 
   private func change(

@@ -22,6 +22,8 @@ public struct KeychainItem: Sendable, Equatable {
 
   public var itemClass: Class
   /// The name of the access group; by default the store's default one, or the application's own.
+  ///
+  /// Capital letters of ASCII mean small ones, as in `ABCDE12345.com.example.shared`.
   public var accessGroup: String?
   public var account: String?
 

@@ -302,13 +302,34 @@ import VaultFoundation
     #expect(throws: KeychainStatus.readOnly) { try app.delete(shared) }
     try app.add(generic("s", "a", "own"))
     #expect(try app.copyMatching(generic("s", "a")).first?.accessGroup == "com.example.app")
-    for group in ["others", "nowhere", ""] {
+    for group in ["others", "nowhere", "vault.owner"] {
       shared.accessGroup = group
       #expect(throws: KeychainStatus.missingEntitlement) { try app.copyMatching(shared) }
     }
     var moved = generic(nil, nil)
     moved.accessGroup = "team"
     #expect(throws: KeychainStatus.param) { try app.update(generic("s", "a"), to: moved) }
+  }
+
+  @Test func `an access group may have an Apple team's prefix, and a name that no group can have is refused`() throws {
+    try store.open().createGroup("abcde12345.com.example.shared")
+    var item = generic("s", "a", "1")
+    item.accessGroup = "ABCDE12345.com.example.shared"
+    #expect(try keychain.add(item).accessGroup == "abcde12345.com.example.shared")
+    #expect(try keychain.copyMatching(item).first?.accessGroup == "abcde12345.com.example.shared")
+    try keychain.update(item, to: item)
+    #expect(throws: KeychainStatus.itemNotFound) { try keychain.copyMatching(generic("s", "a")) }
+    for name in [
+      "", "a b", "../default", ".hidden", "a..b", "a/b", "\u{212A}", "Ä", String(repeating: "a", count: 129),
+    ] {
+      var wrong = item
+      wrong.accessGroup = name
+      #expect(throws: KeychainStatus.param) { try keychain.add(wrong) }
+      #expect(throws: KeychainStatus.param) { try keychain.copyMatching(wrong) }
+      #expect(throws: KeychainStatus.param) { try keychain.update(item, to: wrong) }
+      #expect(throws: KeychainStatus.param) { try keychain.delete(wrong) }
+    }
+    try keychain.delete(item)
   }
 
   @Test func `an item that cannot be stored is a wrong parameter`() throws {
