@@ -32,6 +32,63 @@ import VaultFoundation
     #expect(throws: KeychainFailure(status: -34018)) { try others.save("x", for: "a") }
   }
 
+  @Test func `a wrapper that names only accounts works, and clears only what was added`() throws {
+    try store.open().group("default").set("db/password", to: "set by hand")
+    for isSynchronizable in [false, true] {
+      let storage = AccountStorage(isSynchronizable: isSynchronizable)
+      for account in ["a", "b", "a"] { #expect(storage.set(Data(account.utf8), for: account) == noErr) }
+      #expect(storage.data(for: "a").1 == Data("a".utf8) && storage.data(for: "c").0 == errSecItemNotFound)
+      #expect(storage.data(for: "a", asReference: true).0 == errSecUnimplemented)
+      #expect(storage.accounts() == ["a", "b", "password"])
+      #expect(storage.delete("a") == noErr && storage.delete("a") == errSecItemNotFound)
+      #expect(storage.clear() == noErr && storage.clear() == errSecItemNotFound)
+      #expect(storage.accounts() == ["password"])
+    }
+  }
+
+  @Test func `a wrapper whose accounts are UTF-8 works, and wipes only what was added`() throws {
+    try store.open().group("default").set("db/password", to: "set by hand")
+    let storage = EncodedKeyStorage(service: "com.example.app")
+    for text in ["1", "2"] { #expect(storage.set(Data(text.utf8), for: "key") == errSecSuccess) }
+    #expect(storage.result(for: "key", kSecReturnData) as? Data == Data("2".utf8))
+    let attributes = try #require(storage.result(for: "key", kSecReturnAttributes) as? [String: Any])
+    #expect(attributes[kSecAttrAccessible] as? String == kSecAttrAccessibleWhenUnlocked)
+    #expect(attributes[kSecAttrAccount] as? String == "key")
+    #expect(storage.result(for: "key", kSecReturnPersistentRef) == nil)
+    #expect(storage.removeAll() == errSecSuccess && storage.result(for: "key", kSecReturnData) == nil)
+    #expect(storage.set(Data("3".utf8), for: "key") == errSecSuccess)
+    #expect(
+      EncodedKeyStorage.wipe() == [errSecSuccess, errSecItemNotFound, errSecParam, errSecParam, errSecParam])
+    #expect(try store.open().group("default").items().map(\.name.description) == ["db/password"])
+  }
+
+  @Test func `a wrapper with hashable values and a team's group works`() throws {
+    try store.open().createGroup("abcde12345.com.example.shared")
+    var storage = HashableStorage(service: "s", accessGroup: "ABCDE12345.com.example.shared")
+    for (account, text) in [("a", "1"), ("b", "2"), ("a", "3")] {
+      #expect(storage.set(Data(text.utf8), for: account) == errSecSuccess)
+    }
+    #expect(storage.data(for: "a") == Data("3".utf8) && storage.accounts() == ["a", "b"])
+    #expect(storage.accounts(limit: 5) == ["a", "b"] && storage.accounts(limit: UInt16(5)) == ["a", "b"])
+    #expect(storage.removeAll() == errSecSuccess && storage.accounts().isEmpty)
+    storage.attributes[kSecAttrAccessControl] = "a fingerprint"
+    #expect(storage.set(Data(), for: "a") == errSecUnimplemented)
+    storage = HashableStorage(service: "s", accessGroup: "ABCDE12345.com.example.absent")
+    #expect(storage.set(Data(), for: "a") == errSecMissingEntitlement)
+  }
+
+  @Test func `a wrapper of one item whose results are its queries works`() throws {
+    let first = SingleItem(identifier: "Password")
+    #expect(first.set("1", account: "anna") == noErr && first.set("2", account: "anna") == noErr)
+    let second = SingleItem(identifier: "Password")
+    #expect(second.text == "2")
+    // The new account is a new primary key, so the item gets a new name and new dates.
+    #expect(second.set("3", account: "ben") == noErr && SingleItem(identifier: "Password").text == "3")
+    #expect(second.reset() == noErr && second.reset() == errSecItemNotFound)
+    #expect(SingleItem(identifier: "Password").text == "" && second.set("4", account: "ben") == noErr)
+    #expect(SingleItem(identifier: "Password").text == "4" && SingleItem(identifier: "Other").text == "")
+  }
+
   @Test func `the statuses have Apple's numbers`() {
     #expect(
       [
