@@ -76,7 +76,7 @@ extension AccessGroup {
     }
   }
 
-  /// The array of objects in the item `name`.
+  /// The array of objects in the item `name`: of class `Object`, or of a class in `allowed` that inherits from it.
   public func get<Object: NSObject & NSSecureCoding>(
     _ name: String, as type: [Object].Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
   ) throws(VaultError) -> [Object] {
@@ -86,7 +86,7 @@ extension AccessGroup {
     }
   }
 
-  /// The dictionary of objects in the item `name`.
+  /// The dictionary of objects in the item `name`: of class `Object`, or of a class in `allowed` that inherits from it.
   public func get<Object: NSObject & NSSecureCoding>(
     _ name: String, as type: [String: Object].Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
   ) throws(VaultError) -> [String: Object] {

@@ -150,6 +150,47 @@ import VaultFoundation
     #expect(throws: VaultError.self) { try group.get("y", as: Address.self, allowing: [Special.self]) }
   }
 
+  @Test func `an array and a dictionary hold subclasses of their type if these are allowed`() throws {
+    let group = try store.group()
+    try group.set("list", to: [Human(), Special()])
+    let list = try group.get("list", as: [Human].self, allowing: [Special.self])
+    #expect(list.count == 2 && !(list[0] is Special) && list[1] is Special)
+    #expect(throws: VaultError.self) { try group.get("list", as: [Human].self) }
+    try group.set("by name", to: ["a": Special() as Human])
+    #expect(try group.get("by name", as: [String: Human].self, allowing: [Special.self])["a"] is Special)
+    #expect(throws: VaultError.self) { try group.get("by name", as: [String: Human].self) }
+    let single = try SecureArchiver.archivedData(withRootObject: Special())
+    #expect(try SecureUnarchiver.unarchivedObject(of: Human.self, allowing: [Special.self], from: single) is Special)
+    #expect(throws: ArchiveError.self) { try SecureUnarchiver.unarchivedObject(of: Human.self, from: single) }
+  }
+
+  @Test func `an allowed class that is not a subclass is no element`() throws {
+    func refusal(at steps: ArchivePath.Step...) -> ArchiveError {
+      .wrongType(
+        expected: "VaultFoundationTests.TypedItemTests.Human",
+        found: "an object of class VaultFoundationTests.TypedItemTests.Address",
+        at: ArchivePath([.key("root")] + steps))
+    }
+    let stranger = Address(city: "a")
+    let list = try SecureArchiver.archivedData(withRootObject: NSArray(array: [Human(), stranger]))
+    #expect(throws: refusal(at: .index(1))) {
+      try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: Human.self, allowing: [Address.self], from: list)
+    }
+    let table = try SecureArchiver.archivedData(withRootObject: ["a": stranger] as NSDictionary)
+    #expect(throws: refusal(at: .index(0))) {
+      try SecureUnarchiver.unarchivedDictionary(
+        ofKeyClass: NSString.self, objectClass: Human.self, allowing: [Address.self], from: table)
+    }
+    let single = try SecureArchiver.archivedData(withRootObject: stranger)
+    #expect(throws: refusal()) {
+      try SecureUnarchiver.unarchivedObject(of: Human.self, allowing: [Address.self], from: single)
+    }
+    let nested = try SecureArchiver.archivedData(withRootObject: [[Human()]] as NSArray)
+    #expect(throws: ArchiveError.self) {
+      try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: Human.self, allowing: [NSArray.self], from: nested)
+    }
+  }
+
   @Test func `the type of a container includes the type of its elements`() throws {
     let group = try store.group()
     try group.set("x", to: [Address]())

@@ -63,7 +63,7 @@ extension NSCoder {
 
 extension SecureUnarchiver {
   /// The elements of the array under `key`, each checked against `classes` alone.
-  fileprivate func array(of classes: [AnyClass], _ key: String) -> [Any]? {
+  func array(of classes: [AnyClass], _ key: String) -> [Any]? {
     attempt(nil) { () throws(ArchiveError) -> [Any]? in
       guard let fields = try container(key, NSArray.self, site: try site(of: classes)) else { return nil }
       let elements =
@@ -74,7 +74,8 @@ extension SecureUnarchiver {
     }
   }
 
-  fileprivate func elementPairs(_ keyClasses: [AnyClass], _ classes: [AnyClass], _ key: String) -> [(NSObject, Any)]? {
+  /// The keys and values of the dictionary under `key`, in the archive's order.
+  func elementPairs(_ keyClasses: [AnyClass], _ classes: [AnyClass], _ key: String) -> [(NSObject, Any)]? {
     attempt(nil) { () throws(ArchiveError) -> [(NSObject, Any)]? in
       let site = try site(of: classes)
       guard let fields = try container(key, NSDictionary.self, site: site) else { return nil }

@@ -193,8 +193,9 @@ extension SecureUnarchiver {
   /// Decodes the object archived under `root` in `data`; nil if it is nil in the archive.
   ///
   /// - Parameters:
-  ///   - type: the class that the object must have.
-  ///   - allowed: other classes of yours that the archive holds.
+  ///   - type: the class that the object must have or inherit from.
+  ///   - allowed: other classes that the archive holds: subclasses of `type`, elements of containers, and classes that
+  ///     initializers ask for.
   ///   - data: a binary or XML keyed archive.
   ///   - limits: how much the archive may demand.
   ///
@@ -202,13 +203,8 @@ extension SecureUnarchiver {
   public static func unarchivedObject<T>(
     of type: T.Type, allowing allowed: [AnyClass] = [], from data: Data, limits: ArchiveLimits = .standard
   ) throws(ArchiveError) -> T? where T: NSObject, T: NSCoding {
-    let unarchiver = try SecureUnarchiver(reading: data, allowing: [type] + allowed, limits: limits)
-    let object = try unarchiver.decodeRoot([type])
-    guard let object else { return nil }
-    guard let typed = object as? T else {
-      throw .wrongType(expected: ClassNames.name(of: type), found: "another object", at: ArchivePath([.key("root")]))
-    }
-    return typed
+    guard let object = try unarchivedObject(ofClasses: [type] + allowed, from: data, limits: limits) else { return nil }
+    return try cast(object, to: type, at: ArchivePath([.key("root")]))
   }
 
   /// Decodes the object archived under `root` in `data`; nil if it is nil in the archive. The object, and the elements
@@ -219,27 +215,51 @@ extension SecureUnarchiver {
     try SecureUnarchiver(reading: data, allowing: classes, limits: limits).decodeRoot(classes)
   }
 
-  /// Decodes the array archived under `root` in `data`, whose elements must all have class `type`. Nested arrays are
-  /// refused. Throws ``ArchiveError``.
+  /// Decodes the array archived under `root` in `data`, whose elements must all have class `type`, or inherit from it
+  /// and be in `allowed`. Nested arrays are refused. Throws ``ArchiveError``.
   public static func unarchivedArrayOfObjects<T>(
     ofClass type: T.Type, allowing allowed: [AnyClass] = [], from data: Data, limits: ArchiveLimits = .standard
   ) throws(ArchiveError) -> [T]? where T: NSObject, T: NSCoding {
-    let unarchiver = try SecureUnarchiver(reading: data, allowing: [type] + allowed, limits: limits)
-    let objects = unarchiver.decodeArrayOfObjects(ofClass: type, forKey: "root")
+    let classes = [type] + allowed
+    let unarchiver = try SecureUnarchiver(reading: data, allowing: classes, limits: limits)
+    let elements = unarchiver.array(of: classes, "root")
     try unarchiver.finish()
+    guard let elements else { return nil }
+    var objects: [T] = []
+    for (index, element) in elements.enumerated() {
+      objects.append(try cast(element, to: type, at: ArchivePath([.key("root"), .index(index)])))
+    }
     return objects
   }
 
-  /// Decodes the dictionary archived under `root` in `data`, whose keys and values must have these classes. Nested
-  /// containers are refused. Throws ``ArchiveError``.
+  /// Decodes the dictionary archived under `root` in `data`. Its keys must have class `keyType`, and its values class
+  /// `type`, or inherit from it and be in `allowed`. Nested containers are refused. Throws ``ArchiveError``.
   public static func unarchivedDictionary<K, V>(
     ofKeyClass keyType: K.Type, objectClass type: V.Type, allowing allowed: [AnyClass] = [], from data: Data,
     limits: ArchiveLimits = .standard
   ) throws(ArchiveError) -> [K: V]? where K: NSObject, K: NSCoding, V: NSObject, V: NSCoding {
     let unarchiver = try SecureUnarchiver(reading: data, allowing: [keyType, type] + allowed, limits: limits)
-    let objects = unarchiver.decodeDictionary(withKeyClass: keyType, objectClass: type, forKey: "root")
+    let pairs = unarchiver.elementPairs([keyType], [type] + allowed, "root")
     try unarchiver.finish()
+    guard let pairs else { return nil }
+    var objects: [K: V] = [:]
+    for (index, (key, value)) in pairs.enumerated() {
+      let place = ArchivePath([.key("root"), .index(index)])
+      objects[try cast(key, to: keyType, at: place)] = try cast(value, to: type, at: place)
+    }
     return objects
+  }
+
+  /// `object` as a `T`. Throws if its class, which the caller allowed, is neither `type` nor a subclass.
+  private static func cast<T: NSObject>(
+    _ object: Any, to type: T.Type, at path: ArchivePath
+  ) throws(ArchiveError) -> T {
+    guard let typed = object as? T else {
+      throw .wrongType(
+        expected: ClassNames.name(of: type), found: "an object of class \(TypeNames.shown(Swift.type(of: object)))",
+        at: path)
+    }
+    return typed
   }
 
   /// The value under `root`. Throws if the archive has no such key.
