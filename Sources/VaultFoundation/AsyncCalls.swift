@@ -29,11 +29,12 @@ extension SecretStore {
 
   /// Makes calls that have no async form on a thread of their own: rotating a group, backing up, issuing applications.
   ///
-  /// - Parameter calls: runs to its end even if the task is cancelled.
-  /// - Returns: what `calls` returns.
-  public func inThread<Result: ~Copyable & Sendable, Failure>(
-    _ calls: @Sendable (SecretStore) throws(Failure) -> Result
-  ) async throws(Failure) -> Result {
+  /// - Parameter calls: runs to its end even if the task is cancelled. It may use an object that is not `Sendable` if
+  ///   the caller does not use it afterwards.
+  /// - Returns: what `calls` returns, which need not be `Sendable` either.
+  public func inThread<Result: ~Copyable, Failure>(
+    _ calls: sending (SecretStore) throws(Failure) -> sending Result
+  ) async throws(Failure) -> sending Result {
     try await CallQueue().run { () throws(Failure) in try calls(self) }
   }
 }
@@ -41,11 +42,12 @@ extension SecretStore {
 extension AccessGroup {
   /// Makes several calls, or calls that have no async form, on a thread of their own.
   ///
-  /// - Parameter calls: runs to its end even if the task is cancelled.
-  /// - Returns: what `calls` returns.
-  public func inThread<Result: ~Copyable & Sendable, Failure>(
-    _ calls: @Sendable (AccessGroup) throws(Failure) -> Result
-  ) async throws(Failure) -> Result {
+  /// - Parameter calls: runs to its end even if the task is cancelled. It may use an object that is not `Sendable` if
+  ///   the caller does not use it afterwards.
+  /// - Returns: what `calls` returns, which need not be `Sendable` either.
+  public func inThread<Result: ~Copyable, Failure>(
+    _ calls: sending (AccessGroup) throws(Failure) -> sending Result
+  ) async throws(Failure) -> sending Result {
     try await CallQueue().run { () throws(Failure) in try calls(self) }
   }
 
@@ -220,9 +222,9 @@ actor CallQueue {
 
   nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
 
-  func run<Result: ~Copyable & Sendable, Failure>(
-    _ call: @Sendable () throws(Failure) -> Result
-  ) throws(Failure) -> Result {
+  func run<Result: ~Copyable, Failure>(
+    _ call: sending () throws(Failure) -> sending Result
+  ) throws(Failure) -> sending Result {
     try call()
   }
 }

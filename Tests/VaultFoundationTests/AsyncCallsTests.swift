@@ -75,6 +75,31 @@ import VaultFoundation
     await #expect(throws: VaultError.self) { try await SecretStore.open(at: location, credential: "/nowhere") }
   }
 
+  @Test func `an object that is not Sendable goes through a thread of its own`() async throws {
+    let group = try store.group()
+    #expect(try await numberAfterOnePage(in: group) == 8)
+    do throws(VaultError) {
+      _ = try await group.inThread { group throws(VaultError) in try group.get("absent", as: Page.self) }
+      Issue.record("an item that nobody set")
+    } catch {
+      #expect(error == .notFound(.item))
+    }
+  }
+
+  @Test func `a cancelled task makes the calls of its closure completely`() async throws {
+    let group = try store.group()
+    let holder = try LockHolder(store.open().group("default"))
+    let writer = Task {
+      try await group.inThread { group throws(VaultError) in
+        try group.set("a", to: "1")
+        return try group.set("a", to: "2")
+      }
+    }
+    writer.cancel()
+    holder.release()
+    #expect(try await writer.value == 2)
+  }
+
   @Test func `writers that wait for a lock keep neither readers nor other tasks waiting`() async throws {
     let group = try store.group()
     try await group.set("a", to: "1")
@@ -115,6 +140,27 @@ import VaultFoundation
     #expect(try await writer.value == 1)
     #expect(try await group.get("a", as: String.self) == "written")
   }
+}
+
+final class Page: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  var number: Int
+  init(number: Int) { self.number = number }
+  required init?(coder: NSCoder) { number = coder.decodeInteger(forKey: "number") }
+  func encode(with coder: NSCoder) { coder.encode(number, forKey: "number") }
+}
+
+/// On the main actor, whose isolation the closures must not inherit.
+@MainActor
+private func numberAfterOnePage(in group: AccessGroup) async throws -> Int {
+  let page = Page(number: 7)
+  let version = try await group.inThread { group throws(VaultError) in
+    #expect(!Thread.isMainThread)
+    return try group.set("page", to: page)
+  }
+  let read = try await group.inThread { group throws(VaultError) in try group.get("page", as: Page.self) }
+  read.number += Int(version)
+  return read.number
 }
 
 private struct Limits: Codable, Equatable { var count: Int }
