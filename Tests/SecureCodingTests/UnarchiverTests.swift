@@ -37,6 +37,34 @@ import Testing
     #expect(error?.status == 19)
   }
 
+  @Test func `sets and decimal numbers need not be listed, but each call must ask for them`() throws {
+    let archiver = SecureArchiver()
+    archiver.encode(NSSet(array: ["a"]), forKey: "set")
+    archiver.encode(NSMutableOrderedSet(array: ["b", "c"]), forKey: "ordered")
+    archiver.encode(NSDecimalNumber(string: "1.25"), forKey: "price")
+    archiver.encode(NSSet(array: [Address(city: "x")]), forKey: "addresses")
+    let data = try archiver.finishEncoding()
+    func reader(_ classes: [AnyClass] = [], _ matching: ClassMatching = .exact) throws -> SecureUnarchiver {
+      try SecureUnarchiver(reading: data, allowing: [Address.self] + classes, matching: matching)
+    }
+    let unarchiver = try reader()
+    #expect(unarchiver.decodeObject(of: [NSSet.self, NSString.self], forKey: "set") as? NSSet == NSSet(array: ["a"]))
+    #expect(
+      (unarchiver.decodeObject(of: [NSOrderedSet.self, NSString.self], forKey: "ordered") as? NSOrderedSet)?.count == 2)
+    #expect(unarchiver.decodeObject(of: NSDecimalNumber.self, forKey: "price") == NSDecimalNumber(string: "1.25"))
+    try unarchiver.finish()
+    for matching in [ClassMatching.exact, .asOnApple] {
+      // A decimal number cannot be hashed, so a call that asks for a number does not get one that nobody listed.
+      #expect(throws: ArchiveError.self) { try reader([], matching).decode([NSNumber.self], forKey: "price") }
+      #expect(throws: ArchiveError.self) { try reader([], matching).decode([NSString.self], forKey: "price") }
+      #expect(throws: ArchiveError.self) { try reader([], matching).decode([NSArray.self], forKey: "set") }
+      #expect(throws: ArchiveError.self) { try reader([], matching).decode([NSSet.self], forKey: "addresses") }
+      #expect(throws: ArchiveError.self) { try reader([], matching).decode([NSArray.self], forKey: "ordered") }
+    }
+    #expect(try reader([NSDecimalNumber.self], .asOnApple).decode([NSNumber.self], forKey: "price") is NSDecimalNumber)
+    try SecureUnarchiver.inspect(data).check(allowing: ["SecureCodingTests.Address"])
+  }
+
   @Test func `every key in topKeys can be decoded`() throws {
     let archive = PlistValue.archive(
       [.string("x")],

@@ -173,11 +173,12 @@ package struct ClassDescription: Sendable {
 
 /// Names of Foundation's classes in archives, for code that does not build objects.
 package enum FoundationClasses {
-  /// Classes that an archive may hold without being on the list of allowed classes: the property-list classes, and
-  /// three more that hold only a string or a few bytes.
+  /// Classes that an archive may hold without being on the list of allowed classes: plain containers, strings, numbers
+  /// and data, and what consists of one of these. They hold no class that the decoding call does not allow.
   package static let alwaysKnown: Set<String> = [
-    "NSArray", "NSMutableArray", "NSDictionary", "NSMutableDictionary", "NSString", "NSMutableString", "NSData",
-    "NSMutableData", "NSNumber", "NSDate", "NSNull", "NSURL", "NSUUID",
+    "NSArray", "NSMutableArray", "NSDictionary", "NSMutableDictionary", "NSSet", "NSMutableSet", "NSOrderedSet",
+    "NSMutableOrderedSet", "NSString", "NSMutableString", "NSData", "NSMutableData", "NSNumber", "NSDecimalNumber",
+    "NSDecimalNumberPlaceholder", "NSDate", "NSNull", "NSURL", "NSUUID",
   ]
 
   /// Other classes that appear in the archived form of a class. Allowing the class allows them too.

@@ -99,8 +99,8 @@ extension ArchiveInspection {
   /// Throws if the archive could not be built, for a reason that shows without building it: another archiver or
   /// version, a class not in `names`, a cycle, or a limit.
   ///
-  /// `names` are class names as the archive spells them. Property-list classes, `NSURL`, `NSUUID` and `NSNull` need not
-  /// be named.
+  /// `names` are class names as the archive spells them. Arrays, dictionaries, sets, ordered sets, strings, numbers,
+  /// decimal numbers, data, dates, `NSURL`, `NSUUID` and `NSNull` need not be named.
   public func check(allowing names: [String] = []) throws(ArchiveError) {
     try table.checkEnvelope()
     guard table.graph.unfoldedTotal <= UInt64(clamping: limits.references) else {

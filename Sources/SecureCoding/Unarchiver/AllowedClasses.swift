@@ -4,10 +4,10 @@ public import KeyedArchives
 /// The closed list of classes that an unarchiver may build, by their names in archives.
 ///
 /// Names in an archive are compared with the names on the list. No class is ever looked up by a name from an archive,
-/// and neither subclasses nor the superclasses that an archive claims extend the list. List every class of yours that
-/// the archive may hold, at any depth. Foundation's property-list classes, `NSURL`, `NSUUID` and `NSNull` may be
-/// present in the archive without being listed. Like all other classes, they must be allowed by the call that decodes
-/// them.
+/// and neither subclasses nor the superclasses that an archive claims extend the list. List every class that the
+/// archive may hold, at any depth, yours and Foundation's. Only arrays, dictionaries, sets and ordered sets, strings,
+/// numbers and decimal numbers, data, dates, `NSURL`, `NSUUID` and `NSNull` may be present in the archive without being
+/// listed. Like all other classes, they must be allowed by the call that decodes them.
 public struct AllowedClasses: Sendable {
   /// The classes on the list, in the order in which they were added.
   public private(set) var classes: [AnyClass] = []
@@ -31,8 +31,8 @@ public struct AllowedClasses: Sendable {
     }
   }
 
-  /// Creates an empty list. It admits only property-list values, which must still be allowed by the call that decodes
-  /// them.
+  /// Creates an empty list. It admits only the classes that need not be listed, which must still be allowed by the call
+  /// that decodes them.
   public init() {}
 
   /// Creates a list of `classes`, each under its own name. Throws ``ArchiveError/unusableClass(name:reason:)``.
@@ -97,6 +97,9 @@ public struct AllowedClasses: Sendable {
     guard let value = ValueClass.named(name) else { return nil }
     return value.isAlwaysKnown || needed.contains(name) ? .value(value) : nil
   }
+
+  /// Whether the caller listed the class, instead of it being admitted without.
+  func lists(_ value: ValueClass) -> Bool { byName[value.name] != nil || needed.contains(value.name) }
 
   /// The names on the list, for an error.
   var allNames: [String] { names }

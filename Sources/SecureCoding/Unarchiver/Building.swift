@@ -169,7 +169,8 @@ extension SecureUnarchiver {
   }
 
   func check(_ value: ValueClass, at site: ClassSite) throws(ArchiveError) {
-    guard isRehearsal || site.accepts(value.type, variantOf: value.immutable) else {
+    let accepts = isRehearsal || site.accepts(value.type, variantOf: value.immutable, isListed: allowed.lists(value))
+    guard accepts else {
       throw .classRefused(name: value.name, allowed: site.names, at: here)
     }
   }

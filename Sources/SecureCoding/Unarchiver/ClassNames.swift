@@ -76,10 +76,13 @@ struct ClassSite {
   let classes: [AnyClass]
   let matching: ClassMatching
 
-  /// Whether the call accepts an object of `type`. `immutable` is the class that `type` is the mutable variant of.
-  func accepts(_ type: AnyClass, variantOf immutable: AnyClass?) -> Bool {
+  /// Whether the call accepts an object of `type`. `immutable` is the class that `type` is the mutable variant of. A
+  /// class that is not on the list of allowed classes is never accepted as a subclass of another.
+  func accepts(_ type: AnyClass, variantOf immutable: AnyClass?, isListed: @autoclosure () -> Bool = true) -> Bool {
     for allowed in classes where allowed == type || allowed == immutable { return true }
     guard matching == .asOnApple else { return false }
+    for implicit in ClassSite.implicit where implicit == type || implicit == immutable { return true }
+    guard isListed() else { return false }
     return ClassSite.implicit.contains { ClassNames.descends(type, from: $0) }
       || classes.contains { ClassNames.descends(type, from: $0) }
   }

@@ -64,8 +64,9 @@ struct CheckArchive: Command {
     "Say whether a program that allows these classes would read an archive, and list the classes in it.",
     usage: "vault archive check FILE [--allow CLASS]... [--json]",
     more: """
-      Names must equal those in the archive. Classes of property lists, NSURL, NSUUID and NSNull need not be named. \
-      Ends with 19 for a class that is not allowed, 20 for an archive over a limit, 13 for a broken one.
+      Names must equal those in the archive. Arrays, dictionaries, sets and ordered sets, strings, numbers and decimal \
+      numbers, data, dates, NSURL, NSUUID and NSNull need not be named. Ends with 19 for a class that is not allowed, \
+      20 for an archive over a limit, 13 for a broken one.
       """,
     example: """
       vault archive check people.plist --allow Person --allow Address
