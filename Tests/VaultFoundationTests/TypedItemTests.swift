@@ -191,6 +191,18 @@ import VaultFoundation
     }
   }
 
+  @Test func `an error's localized description is its message`() throws {
+    let refused = ArchiveError.classRefused(name: "A", allowed: ["B"], at: ArchivePath([.key("root")]))
+    let errors: [(error: any Error, message: String)] = [
+      (refused, "class 'A' is not allowed at root; allowed: B"),
+      (VaultError.archive(refused), VaultError.archive(refused).message), (VaultError.notFound(.item), "no such item"),
+    ]
+    for (error, message) in errors { #expect(error.localizedDescription == message) }
+    #expect(
+      refused.recoverySuggestion == refused.hint && VaultError.archive(refused).recoverySuggestion == refused.hint)
+    #expect(VaultError.notFound(.item).recoverySuggestion == nil)
+  }
+
   @Test func `the type of a container includes the type of its elements`() throws {
     let group = try store.group()
     try group.set("x", to: [Address]())

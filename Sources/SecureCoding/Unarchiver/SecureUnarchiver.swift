@@ -280,3 +280,9 @@ extension SecureUnarchiver {
     try ArchiveInspection([UInt8](data), limits: limits)
   }
 }
+
+/// Foundation's `localizedDescription` then says what ``ArchiveError/message`` says.
+extension ArchiveError: LocalizedError {
+  public var errorDescription: String? { message }
+  public var recoverySuggestion: String? { hint }
+}
