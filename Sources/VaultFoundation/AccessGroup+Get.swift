@@ -51,49 +51,57 @@ extension AccessGroup {
   ///   - name: the item's name.
   ///   - type: the object's class.
   ///   - allowed: other classes that its archive may contain. No other class is built.
+  ///   - matching: how each decoding call compares classes. ``ClassMatching/asOnApple`` suits initializers that call
+  ///     `decodeObject(forKey:)` without naming a class.
   ///   - version: a kept version; `nil` for the current one.
   /// - Throws: ``VaultError/otherType(found:expected:)``, ``VaultError/archive(_:)``.
   public func get<Object: NSObject & NSSecureCoding>(
-    _ name: String, as type: Object.Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
+    _ name: String, as type: Object.Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact,
+    version: UInt64? = nil
   ) throws(VaultError) -> Object {
-    try object(name, type, allowed, version)
+    try object(name, type, allowed, matching, version)
   }
 
   /// The object in the item `name`, for a class that supports both codings: its `init(coder:)` is used.
   public func get<Object: NSObject & NSSecureCoding & Decodable>(
-    _ name: String, as type: Object.Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
+    _ name: String, as type: Object.Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact,
+    version: UInt64? = nil
   ) throws(VaultError) -> Object {
-    try object(name, type, allowed, version)
+    try object(name, type, allowed, matching, version)
   }
 
   /// The object in the item `name`, with other names for its classes, for archives that other programs made.
   public func get<Object: NSObject & NSSecureCoding>(
-    _ name: String, as type: Object.Type, allowing allowed: AllowedClasses, version: UInt64? = nil
+    _ name: String, as type: Object.Type, allowing allowed: AllowedClasses, matching: ClassMatching = .exact,
+    version: UInt64? = nil
   ) throws(VaultError) -> Object {
     let data = try archive(name, version, expecting: ArchivedValue.name(of: type))
     return try found(name) { () throws(ArchiveError) in
-      try SecureUnarchiver(reading: data, allowing: allowed).require(type, forKey: "root")
+      try SecureUnarchiver(reading: data, allowing: allowed, matching: matching).require(type, forKey: "root")
     }
   }
 
   /// The array of objects in the item `name`: of class `Object`, or of a class in `allowed` that inherits from it.
   public func get<Object: NSObject & NSSecureCoding>(
-    _ name: String, as type: [Object].Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
+    _ name: String, as type: [Object].Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact,
+    version: UInt64? = nil
   ) throws(VaultError) -> [Object] {
     let data = try archive(name, version, expecting: "[\(ArchivedValue.name(of: Object.self))]")
     return try found(name) { () throws(ArchiveError) in
-      try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: Object.self, allowing: allowed, from: data)
+      try SecureUnarchiver.unarchivedArrayOfObjects(
+        ofClass: Object.self, allowing: allowed, from: data, matching: matching)
     }
   }
 
   /// The dictionary of objects in the item `name`: of class `Object`, or of a class in `allowed` that inherits from it.
   public func get<Object: NSObject & NSSecureCoding>(
-    _ name: String, as type: [String: Object].Type, allowing allowed: [AnyClass] = [], version: UInt64? = nil
+    _ name: String, as type: [String: Object].Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact,
+    version: UInt64? = nil
   ) throws(VaultError) -> [String: Object] {
     let data = try archive(name, version, expecting: "[String: \(ArchivedValue.name(of: Object.self))]")
     let objects = try found(name) { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedDictionary(
-        ofKeyClass: NSString.self, objectClass: Object.self, allowing: allowed, from: data)
+        ofKeyClass: NSString.self, objectClass: Object.self, allowing: allowed, from: data, matching: matching)
     }
     return Dictionary(
       objects.map { (String(describing: $0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
@@ -103,23 +111,22 @@ extension AccessGroup {
   ///
   /// - Throws: ``VaultError/otherType(found:expected:)``, ``VaultError/archive(_:)``.
   public func get(
-    _ name: String, ofClasses classes: [AnyClass], version: UInt64? = nil
+    _ name: String, ofClasses classes: [AnyClass], matching: ClassMatching = .exact, version: UInt64? = nil
   ) throws(VaultError) -> Any {
     let data = try archive(name, version, expecting: "archive")
     return try found(name) { () throws(ArchiveError) in
-      try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: data)
+      try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: data, matching: matching)
     }
   }
 
   private func object<Object: NSObject & NSSecureCoding>(
-    _ name: String, _ type: Object.Type, _ allowed: [AnyClass], _ version: UInt64?
+    _ name: String, _ type: Object.Type, _ allowed: [AnyClass], _ matching: ClassMatching, _ version: UInt64?
   ) throws(VaultError) -> Object {
     let data = try archive(name, version, expecting: ArchivedValue.name(of: type))
     return try found(name) { () throws(ArchiveError) in
       // An allowed class may also be at the top if it is an `Object`: a subclass, or the elements of a container.
-      guard let found = try SecureUnarchiver.unarchivedObject(ofClasses: [type] + allowed, from: data) else {
-        return nil
-      }
+      let found = try SecureUnarchiver.unarchivedObject(ofClasses: [type] + allowed, from: data, matching: matching)
+      guard let found else { return nil }
       guard let object = found as? Object else {
         throw .otherType(found: ArchivedValue.name(of: Swift.type(of: found)), expected: ArchivedValue.name(of: type))
       }

@@ -33,6 +33,13 @@ import VaultFoundation
     #expect(try store.group().get("buy", as: BuyObject.self).price == 120)
   }
 
+  @Test func `an object with a set is stored, and its class alone is allowed`() throws {
+    try store.group().set("song", to: Song(title: "さくら", singers: ["花子", "太郎"]))
+    try app.reinstall()
+    let song = try store.group().get("song", as: Song.self)
+    #expect(song.title == "さくら" && song.singers == ["花子", "太郎"])
+  }
+
   @Test func `a structure and an array of it are read back`() throws {
     let samples = [SampleStruct(), SampleStruct(number: 8, text: "b")]
     let data = try SecureArchiver.archivedData(encoding: samples)
@@ -119,6 +126,30 @@ final class BuyObject: NSObject, NSSecureCoding {
   func encode(with coder: NSCoder) {
     coder.encode(name, forKey: "name")
     coder.encode(price, forKey: "price")
+  }
+}
+
+final class Song: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  let title: String
+  let singers: Set<String>
+
+  init(title: String, singers: Set<String>) {
+    self.title = title
+    self.singers = singers
+  }
+
+  init?(coder: NSCoder) {
+    guard let title = coder.decodeObject(of: NSString.self, forKey: "title"),
+      let singers = coder.decodeObject(of: [NSSet.self, NSString.self], forKey: "singers") as? Set<String>
+    else { return nil }
+    self.title = title as String
+    self.singers = singers
+  }
+
+  func encode(with coder: NSCoder) {
+    coder.encode(title, forKey: "title")
+    coder.encode(singers, forKey: "singers")
   }
 }
 

@@ -191,6 +191,37 @@ import VaultFoundation
     }
   }
 
+  final class Untyped: NSObject, NSSecureCoding {
+    static var supportsSecureCoding: Bool { true }
+    let name: String
+    init(name: String) { self.name = name }
+    required init?(coder: NSCoder) {
+      guard let name = coder.decodeObject(forKey: "name") as? String else { return nil }
+      self.name = name
+    }
+    func encode(with coder: NSCoder) { coder.encode(name, forKey: "name") }
+  }
+
+  @Test func `a call that names no class gets a string if strings are allowed, or accepted as on Apple's systems`()
+    throws
+  {
+    let group = try store.group()
+    try group.set("one", to: Untyped(name: "a"))
+    #expect(throws: VaultError.self) { try group.get("one", as: Untyped.self) }
+    #expect(try group.get("one", as: Untyped.self, matching: .asOnApple).name == "a")
+    #expect(try group.get("one", as: Untyped.self, allowing: [NSString.self]).name == "a")
+    let list = try AllowedClasses([Untyped.self])
+    #expect(try group.get("one", as: Untyped.self, allowing: list, matching: .asOnApple).name == "a")
+    #expect(try group.get("one", ofClasses: [Untyped.self], matching: .asOnApple) is Untyped)
+    try group.set("list", to: [Untyped(name: "a")])
+    #expect(throws: VaultError.self) { try group.get("list", as: [Untyped].self) }
+    #expect(try group.get("list", as: [Untyped].self, matching: .asOnApple)[0].name == "a")
+    try group.set("table", to: ["x": Untyped(name: "a")])
+    #expect(try group.get("table", as: [String: Untyped].self, matching: .asOnApple)["x"]?.name == "a")
+    let data = try SecureArchiver.archivedData(withRootObject: Untyped(name: "a"))
+    #expect(try SecureUnarchiver.unarchivedObject(of: Untyped.self, from: data, matching: .asOnApple)?.name == "a")
+  }
+
   @Test func `an error's localized description is its message`() throws {
     let refused = ArchiveError.classRefused(name: "A", allowed: ["B"], at: ArchivePath([.key("root")]))
     let errors: [(error: any Error, message: String)] = [

@@ -4,7 +4,9 @@ public import Foundation
 /// Reads keyed archives that `NSKeyedArchiver` writes on Apple's systems and on Linux. It throws an error where
 /// Foundation's own reader on Linux ends the process.
 ///
-/// It is an `NSCoder`, so a class's `init?(coder:)` works unchanged:
+/// It is an `NSCoder`, so a class's `init?(coder:)` works unchanged if each of its calls names the classes that it
+/// expects. An untyped `decodeObject(forKey:)` returns only objects of the classes of the enclosing call, unless
+/// ``ClassMatching/asOnApple`` is chosen.
 ///
 /// ```swift
 /// let person = try SecureUnarchiver.unarchivedObject(of: Person.self, allowing: [Address.self], from: data)
@@ -197,31 +199,36 @@ extension SecureUnarchiver {
   ///   - allowed: other classes that the archive holds: subclasses of `type`, elements of containers, and classes that
   ///     initializers ask for.
   ///   - data: a binary or XML keyed archive.
+  ///   - matching: how each decoding call compares classes.
   ///   - limits: how much the archive may demand.
   ///
   /// Throws ``ArchiveError``.
   public static func unarchivedObject<T>(
-    of type: T.Type, allowing allowed: [AnyClass] = [], from data: Data, limits: ArchiveLimits = .standard
+    of type: T.Type, allowing allowed: [AnyClass] = [], from data: Data,
+    matching: ClassMatching = .exact, limits: ArchiveLimits = .standard
   ) throws(ArchiveError) -> T? where T: NSObject, T: NSCoding {
-    guard let object = try unarchivedObject(ofClasses: [type] + allowed, from: data, limits: limits) else { return nil }
+    let object = try unarchivedObject(ofClasses: [type] + allowed, from: data, matching: matching, limits: limits)
+    guard let object else { return nil }
     return try cast(object, to: type, at: ArchivePath([.key("root")]))
   }
 
   /// Decodes the object archived under `root` in `data`; nil if it is nil in the archive. The object, and the elements
   /// of containers in it, must be of one of `classes`. Throws ``ArchiveError``.
   public static func unarchivedObject(
-    ofClasses classes: [AnyClass], from data: Data, limits: ArchiveLimits = .standard
+    ofClasses classes: [AnyClass], from data: Data,
+    matching: ClassMatching = .exact, limits: ArchiveLimits = .standard
   ) throws(ArchiveError) -> Any? {
-    try SecureUnarchiver(reading: data, allowing: classes, limits: limits).decodeRoot(classes)
+    try SecureUnarchiver(reading: data, allowing: classes, matching: matching, limits: limits).decodeRoot(classes)
   }
 
   /// Decodes the array archived under `root` in `data`, whose elements must all have class `type`, or inherit from it
   /// and be in `allowed`. Nested arrays are refused. Throws ``ArchiveError``.
   public static func unarchivedArrayOfObjects<T>(
-    ofClass type: T.Type, allowing allowed: [AnyClass] = [], from data: Data, limits: ArchiveLimits = .standard
+    ofClass type: T.Type, allowing allowed: [AnyClass] = [], from data: Data,
+    matching: ClassMatching = .exact, limits: ArchiveLimits = .standard
   ) throws(ArchiveError) -> [T]? where T: NSObject, T: NSCoding {
     let classes = [type] + allowed
-    let unarchiver = try SecureUnarchiver(reading: data, allowing: classes, limits: limits)
+    let unarchiver = try SecureUnarchiver(reading: data, allowing: classes, matching: matching, limits: limits)
     let elements = unarchiver.array(of: classes, "root")
     try unarchiver.finish()
     guard let elements else { return nil }
@@ -236,9 +243,10 @@ extension SecureUnarchiver {
   /// `type`, or inherit from it and be in `allowed`. Nested containers are refused. Throws ``ArchiveError``.
   public static func unarchivedDictionary<K, V>(
     ofKeyClass keyType: K.Type, objectClass type: V.Type, allowing allowed: [AnyClass] = [], from data: Data,
-    limits: ArchiveLimits = .standard
+    matching: ClassMatching = .exact, limits: ArchiveLimits = .standard
   ) throws(ArchiveError) -> [K: V]? where K: NSObject, K: NSCoding, V: NSObject, V: NSCoding {
-    let unarchiver = try SecureUnarchiver(reading: data, allowing: [keyType, type] + allowed, limits: limits)
+    let unarchiver = try SecureUnarchiver(
+      reading: data, allowing: [keyType, type] + allowed, matching: matching, limits: limits)
     let pairs = unarchiver.elementPairs([keyType], [type] + allowed, "root")
     try unarchiver.finish()
     guard let pairs else { return nil }
