@@ -293,6 +293,31 @@ import VaultFoundation
     #expect(try group.get("text", as: String.self) == "plain")
   }
 
+  @Test func `a transaction removes an item that may be absent, if it looks first`() throws {
+    let group = try store.group()
+    func renew(_ value: Int) throws {
+      try group.transaction { edit in
+        edit.set("new", to: value)
+        do {
+          _ = try edit.open("old")
+          edit.remove("old")
+        } catch VaultError.notFound {}
+      }
+    }
+    try renew(1)
+    try group.set("old", to: 0)
+    try renew(2)
+    #expect(try group.get("new", as: Int.self) == 2)
+    #expect(throws: VaultError.notFound(.item)) { try group.item("old") }
+    #expect(throws: VaultError.notFound(.item)) {
+      try group.transaction { edit in
+        edit.set("new", to: 3)
+        edit.remove("old")
+      }
+    }
+    #expect(try group.get("new", as: Int.self) == 2)
+  }
+
   final class Knot: NSObject, NSSecureCoding {
     static var supportsSecureCoding: Bool { true }
     override init() {}
