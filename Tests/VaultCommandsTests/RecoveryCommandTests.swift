@@ -45,7 +45,7 @@ import Testing
       ["passphrase", "change", "--recovery-fd", "0"], environment: store.environment, terminal: terminal)
     let passphrase = "a new one for this\n"
     for (prompt, answer) in [
-      ("recovery code: ", code), ("new passphrase of ", passphrase), ("the same again: ", passphrase),
+      ("recovery code: ", code), ("new passphrase of ~/store: ", passphrase), ("the same again: ", passphrase),
     ] {
       #expect(terminal.waitUntilShown(prompt), "\(terminal.shown())")
       terminal.type(answer)
