@@ -88,7 +88,7 @@ package enum JSONItems {
       return bytes
     default:
       throw ImportFault(
-        "it needs one string, 'value' or 'valueBase64'; another program's export needs --from", at: place)
+        "it needs one string, 'value' or 'valueBase64'", at: place)
     }
   }
 }

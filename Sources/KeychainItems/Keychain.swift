@@ -75,7 +75,7 @@ public final class Keychain: Sendable {
 
   /// Changes all items that have every attribute of `query`, in one transaction.
   ///
-  /// A query without service, server and account finds only items that ``add(_:)`` has made, and no keyed archives.
+  /// A query without service and server finds only items that ``add(_:)`` has made, and no keyed archives.
   ///
   /// - Parameters:
   ///   - query: its class and attributes; its data is ignored.
@@ -100,7 +100,7 @@ public final class Keychain: Sendable {
 
   /// Removes all items that have every attribute of `query`, in one transaction. Their histories are kept.
   ///
-  /// A query without service, server and account finds only items that ``add(_:)`` has made, and no keyed archives.
+  /// A query without service and server finds only items that ``add(_:)`` has made, and no keyed archives.
   ///
   /// - Throws: `itemNotFound` if there is none.
   public func delete(_ query: KeychainItem) throws(KeychainStatus) {
@@ -210,9 +210,9 @@ extension Item {
 extension KeychainItem {
   /// Whether an update or a deletion with this query may touch `item`.
   ///
-  /// Programs wipe all items of a class at their first start, and mean those that they have added.
+  /// Programs wipe all items of a class or of an account, and mean those that they have added.
   fileprivate func mayChange(_ item: Item) -> Bool {
-    service != nil || server != nil || account != nil || item.isAdded && item.kind != .archive
+    service != nil || server != nil || item.isAdded && item.kind != .archive
   }
 
   /// The attributes of an item; nil if its name is that of no keychain item.

@@ -1,6 +1,5 @@
 public import GroupFile
 import KeyedArchives
-internal import Sealing
 
 /// Which items of a group a list returns; by default all of them.
 public struct ItemQuery: Sendable, Equatable {

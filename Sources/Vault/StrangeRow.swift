@@ -1,6 +1,4 @@
 public import GroupFile
-import KeyedArchives
-internal import Sealing
 
 /// A row that a writer of a group signed but that is not a valid item: its name is invalid or belongs to another place,
 /// it does not open, or its version number is the highest possible. Only a program other than Vault writes such a row.

@@ -183,7 +183,9 @@ extension Session {
     switch try key.named() {
     case .keyFile(let path)?: return .keyFile(path)
     case .passphrase(let descriptor)?: return .passphrase(try KeySource.passphrase(descriptor: descriptor))
-    case .recoveryCode(let descriptor)?: return .recoveryCode(try recoveryCode(descriptor: descriptor))
+    case .recoveryCode(let descriptor)?:
+      return .recoveryCode(
+        asking ? try recoveryCode(descriptor: descriptor) : try KeySource.recoveryCode(descriptor: descriptor))
     case .credential(let path)?: return .credential(path, passphrase: credentialPrompt(key, asking, shown(path)))
     case .credentialBytes(let descriptor)?:
       let bytes = try KeySource.credential(descriptor: descriptor)

@@ -59,11 +59,11 @@ import Testing
     (#"{"items":[1]}"#, "item 1", "it is not an object"), (#"{"items":[{"value":"x"}]}"#, "item 1", "it has no 'name'"),
     (
       #"{"items":[{"name":"a"}]}"#, "item 1",
-      "it needs one string, 'value' or 'valueBase64'; another program's export needs --from"
+      "it needs one string, 'value' or 'valueBase64'"
     ),
     (
       #"{"items":[{"name":"a","value":7}]}"#, "item 1",
-      "it needs one string, 'value' or 'valueBase64'; another program's export needs --from"
+      "it needs one string, 'value' or 'valueBase64'"
     ),
     (#"{"items":[{"name":"a","valueBase64":"hunter2"}]}"#, "item 1", "its 'valueBase64' is not base64"),
     (#"{"items":[{"name":"a","value":"x","kind":"hunter2"}]}"#, "item 1", "its 'kind' is not a known kind"),

@@ -82,6 +82,9 @@ extension KeychainTests {
   @Test func `a change of a whole class touches only items that were added here, and no archives`() throws {
     let group = try store.open().group("default")
     try group.set("db/password", to: "set by hand")
+    var account = KeychainItem(.genericPassword)
+    account.account = "password"
+    #expect(throws: KeychainStatus.itemNotFound) { try keychain.delete(account) }
     try group.set("com.example.app/token", to: "set by hand")
     try group.set("old/plain", to: "1", Details(attributes: ["comment": "c"]))
     try group.set("old/accessible", to: "1", Details(attributes: ["accessible": "always"]))

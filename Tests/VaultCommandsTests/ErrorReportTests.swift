@@ -116,7 +116,7 @@ import Vault
     ),
     (
       .wrongKey(.passphrase), 16, "wrong passphrase",
-      "try again; with the recovery code you can choose another one: vault passphrase change --recovery-fd 0"
+      "try again; if it is the store's, its recovery code lets you choose another: vault passphrase change --recovery-fd 0"
     ),
     (
       .wrongKey(.keyFile), 16, "wrong key file",

@@ -48,7 +48,7 @@ class VaultKeyring(KeyringBackend):
 
     def set_password(self, service, username, password):
         name, value = _name(service, username), _bytes(password)
-        _require(self._run("set", name, "--exact", "--replace-fields", value=value), PasswordSetError)
+        _require(self._run("set", name, "--exact", "--replace-fields", "--allow-empty", value=value), PasswordSetError)
 
     def delete_password(self, service, username):
         _require(self._run("remove", _name(service, username)), PasswordDeleteError)

@@ -147,7 +147,7 @@ extension VaultError.Lock {
     case .keyFileInsideStore: "the key file must be outside the store that it opens"
     case .credential(let fault): "the credential \(fault.reason)"
     case .deviceKey(let fault): "the device key \(fault.reason)"
-    case .noStateFolder: "no state folder is known for the device key; name it: VAULT_STATE"
+    case .noStateFolder: "no state folder is known; name it: VAULT_STATE"
     case .noSlot(let kind): "the store has no slot for a \(kind.name)"
     case .nothingNamed(let kinds, let unknown):
       "the store opens with \(kinds.map { "a \($0.name)" }.joined(separator: " or ")), and none was named"

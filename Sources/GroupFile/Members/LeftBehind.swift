@@ -1,5 +1,3 @@
-internal import Sealing
-
 /// The data that the last signed root does not prove, and that a new key therefore dropped.
 package struct LeftBehind: Sendable, Equatable {
   /// Rows of each table that no signed data names; anyone who can write the file can add them.

@@ -1,5 +1,4 @@
 import Sealing
-import Synchronization
 
 /// A row to be written, with everything that is known before it is sealed.
 final class RowDraft: Sendable {

@@ -1,6 +1,5 @@
 internal import Glibc
 import Sealing
-import Synchronization
 
 /// Collects the rows of a large transaction: a second thread seals them, and they are written in the order of the file.
 ///

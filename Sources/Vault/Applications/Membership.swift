@@ -46,7 +46,8 @@ extension SecretStore {
       guard let now = try? registry.application(application) else { return false }
       return now.issue == known.issue && now.standing != .revoked
     }
-    let isMember = (try? self.group(group).info())?.members.contains { $0.application == application } == true
+    // A state that is only accepted now is described while it is accepted.
+    let isMember = (try? self.group(group).info())?.members.contains { $0.application == application } ?? true
     let state = try self.change(name, change, accepting: confirm)
     let wasRemoved = state.roster.removed.contains { $0.application == application && $0.issue == known.issue }
     return Admission(

@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 
 /// The result of an uninstallation for the application's groups; each list is sorted.
 public struct Uninstallation: Sendable, Equatable {

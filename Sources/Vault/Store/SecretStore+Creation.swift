@@ -106,7 +106,7 @@ extension SecretStore {
     }
     let entry = try registry.entry(of: .default)
     guard entry == nil || entry?.presence == .changing else { throw SecretStore.storeExists }
-    if let path, let notice = location.remember(keyFile: path, of: access.ownerKey) { notices.post(notice) }
+    if let notice = location.remember(keyFile: path, of: access.ownerKey), path != nil { notices.post(notice) }
     try createGroup(AccessGroup.Name.default.description)
   }
 }

@@ -98,7 +98,7 @@ extension StoreAccess {
     _ location: StoreLocation, _ file: IdentityFile, _ prompt: (@Sendable () throws(VaultError) -> Secret)?
   ) throws(VaultError) -> Identity {
     let remembered = location.rememberedKeyFile(of: file.ownerKey)
-    // The key file may be another store's, if two share a state folder, or its slot may have been removed: then prompt.
+    // Its slot may have been removed: then prompt.
     let takesKeyFiles = file.slots.contains { $0.kind == .keyFile }
     if takesKeyFiles, case .success(let path?) = remembered { return try identity(location, file, keyFile: path) }
     guard file.slots.contains(where: { $0.kind == .passphrase }) else {
@@ -183,13 +183,13 @@ extension StoreLocation {
       .map(\.keyFile)
   }
 
-  /// Remembers the key file of a new store, and nothing else, for the next time.
+  /// Remembers the key file of a new store, if it has one, and nothing else: another store may use the same folder.
   ///
   /// - Returns: a notice if that is impossible, so that it must be named each time.
-  func remember(keyFile path: String, of ownerKey: PublicKey) -> Notice? {
+  func remember(keyFile path: String?, of ownerKey: PublicKey) -> Notice? {
     do throws(VaultError) {
       guard let folder = stateFolder(of: ownerKey) else { throw .locked(.noStateFolder) }
-      try Settings.change(in: folder, of: ownerKey) { $0 = Settings(keyFile: StoreLocation.absolute(path)) }
+      try Settings.change(in: folder, of: ownerKey) { $0 = Settings(keyFile: path.map(StoreLocation.absolute)) }
       return nil
     } catch {
       return .keyFileForgotten(reason: error.message)

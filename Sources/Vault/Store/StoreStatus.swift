@@ -157,3 +157,28 @@ extension Timestamp {
     self.init(milliseconds: record.deadline)
   }
 }
+
+/// The owner of a store and its slots: the content of the identity file that everyone who can read it can see.
+public struct IdentityInfo: Sendable {
+  /// The owner's public key, in hexadecimal digits.
+  public let ownerKey: String
+  /// The first half of `ownerKey`, which is used in names of the owner's folders.
+  public let shortName: String
+  /// The slots that open the store, sorted by number; at least one.
+  public let slots: [Slot]
+  /// The files and folders that belong to the store.
+  public let places: [StoreLocation.Place]
+}
+
+extension StoreLocation {
+  /// The content of the identity file; nothing is opened, and nobody is prompted.
+  ///
+  /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/damaged(group:level:detail:)``,
+  ///   ``VaultError/newerFormat(read:write:)``, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
+  public func identity() throws(VaultError) -> IdentityInfo {
+    let file = try identityFolder.read()
+    return IdentityInfo(
+      ownerKey: file.ownerKey.hexadecimal, shortName: file.ownerKey.shortName, slots: file.slots,
+      places: try all())
+  }
+}

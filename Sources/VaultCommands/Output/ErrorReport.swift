@@ -135,7 +135,7 @@ extension VaultError {
     case .busy: "try again; see who holds it: fuser -v on the group's folder, its files and the folder above it"
     case .wrongKey(.keyFile): "see which key file is remembered: vault paths; name the right one: --key-file FILE"
     case .wrongKey(.passphrase):
-      "try again; with the recovery code you can choose another one: vault passphrase change --recovery-fd 0"
+      "try again; if it is the store's, its recovery code lets you choose another: vault passphrase change --recovery-fd 0"
     case .wrongKey: "check which key or passphrase belongs to this store"
     case .mistypedCode: "compare it with what was written down: 8 groups of 5 characters, the last of each a check"
     case .newerFormat: "use a newer vault"

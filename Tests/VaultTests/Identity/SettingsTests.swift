@@ -93,7 +93,8 @@ import Testing
     temporary.write("settings", Settings(keyFile: "/former", lastBackup: 1).serialized())
     #expect(try Settings.read(in: temporary.path, of: owner).keyFile == "/former")
     try Settings.change(in: temporary.path, of: owner) { $0 = Settings(keyFile: "/a") }
-    try Settings.change(in: temporary.path, of: other) { $0 = Settings(lastBackup: 2) }
+    try Settings.change(in: temporary.path, of: other) { $0 = Settings() }
+    try Settings.change(in: temporary.path, of: other) { $0.lastBackup = 2 }
     #expect(try Settings.read(in: temporary.path, of: owner) == Settings(keyFile: "/a"))
     #expect(try Settings.read(in: temporary.path, of: other) == Settings(lastBackup: 2))
   }

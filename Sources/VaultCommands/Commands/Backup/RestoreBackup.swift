@@ -45,11 +45,10 @@ struct RestoreBackup: Command {
     for group in restoration.groups {
       guard case .restored(let restored) = group.outcome else { continue }
       if let kept = restored.keptAside { session.say("the replaced files of '\(group.name)' are in \(kept)") }
-      do { _ = try store.group(group.name).info() } catch VaultError.rolledBack {
-        session.warn(
-          "this machine has seen a later state of '\(group.name)', so it stays closed until you run: "
-            + "vault group accept \(group.name)")
-      } catch {}
+      do throws(VaultError) { _ = try store.group(group.name).info() } catch {
+        guard case .rolledBack = error else { continue }
+        session.warn("\(error.message); it stays closed until you run: vault group accept \(group.name)")
+      }
     }
     for case .failed(let error) in restoration.groups.map(\.outcome) { throw error }
   }

@@ -74,7 +74,7 @@ extension Session {
     default: break
     }
     say(
-      "the state of \(state.changed.text) comes back, with \(state.itemCount == 1 ? "1 item" : "\(state.itemCount) items, removed ones included") (epoch \(state.epoch))"
+      "the state of \(state.changed.text) comes back, with \(state.itemCount == 1 ? "1 item" : "\(state.itemCount) items"), removed ones included (epoch \(state.epoch))"
     )
     if let known = state.knownEpoch, state.reason != .removed {
       say("everything written since then is lost: this machine has seen epoch \(known)")

@@ -21,8 +21,8 @@ struct SetItem: Command {
       --field ''. If text would replace JSON with all its fields, the command asks on a terminal and refuses (18) \
       elsewhere, unless --replace-fields is given; a JSON object stays one.
 
-      Piped input that is empty, because the command before the pipe failed, does not replace a value (18); \
-      --allow-empty stores it.
+      Empty input that was not typed does not replace a value (18), because usually the command before the pipe has \
+      failed; --allow-empty stores it.
 
       If a cluster did not say whether it took a change (15), the same set with the --request-id that the message \
       names is made once, on any machine of the group. An ID has 1 to 64 visible characters; scripts can name their own.
@@ -189,7 +189,7 @@ struct SetItem: Command {
       guard try source.isTyped(session.streams) || !replaces() else {
         throw Failure(
           .conflict, "the input is empty, and the present value is not",
-          hint: "see whether the command before the pipe failed; to store nothing: --allow-empty")
+          hint: "look at the command or file that it comes from; to store nothing: --allow-empty")
       }
     } catch VaultError.notFound(.item) {}
     session.warn("the value is empty; to change only details such as the label: --keep-value")
@@ -224,11 +224,14 @@ struct SetItem: Command {
 
   /// - Returns: nil to keep the value.
   private func source() throws(Failure) -> ValueInput? {
-    guard archive == nil || (descriptor == nil && file == nil && !keepsValue && type == nil && !exact) else {
-      throw .usage("--archive excludes --fd, --file, --keep-value, --type and --exact")
+    guard archive == nil || (descriptor == nil && file == nil && !keepsValue && type == nil && !exact && !allowsEmpty)
+    else {
+      throw .usage("--archive excludes --fd, --file, --keep-value, --type, --exact and --allow-empty")
     }
     guard archive != nil || allowed.isEmpty else { throw .usage("--allow goes with --archive") }
-    guard type == nil || !keepsValue else { throw .usage("--type and --keep-value exclude each other") }
+    guard !keepsValue || (type == nil && !allowsEmpty) else {
+      throw .usage("--keep-value excludes --type and --allow-empty")
+    }
     switch (descriptor, file, keepsValue) {
     case (nil, nil, false): return .standardInput
     case (let number?, nil, false): return .descriptor(number)
