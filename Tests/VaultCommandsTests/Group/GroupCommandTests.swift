@@ -68,7 +68,7 @@ import Testing
       let arguments = ["group", "accept", "default"]
       #expect(VaultCommands.run(arguments: arguments, environment: store.environment, streams: streams) == status)
       let shown = terminal.shown()
-      #expect(shown.contains("comes back, with 1 item (epoch 2)"), "\(shown)")
+      #expect(shown.contains("comes back, with 1 item, removed ones included (epoch 2)"), "\(shown)")
       #expect(shown.contains("everything written since then is lost: this machine has seen epoch 3"))
       #expect(shown.contains("accept it? (yes/no) "))
     }
