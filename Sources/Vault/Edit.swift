@@ -214,29 +214,7 @@ extension AccessGroup {
   ) throws(VaultError) -> [(token: Token, position: Int)] {
     var tokens = TokenQueue(transaction.view.state.keys, count: count)
     for position in 0..<count { tokens.add(try Item.Name(name(position)).description) }
-    return AccessGroup.sorted(tokens.finish())
-  }
-
-  /// Tokens are random, so their first bits distribute them evenly over about as many parts as there are tokens.
-  private static func sorted(_ tokens: [Token]) -> [(token: Token, position: Int)] {
-    let bits = UInt64(min(16, Int.bitWidth - tokens.count.leadingZeroBitCount))
-    func part(_ token: Token) -> Int { Int(token.high >> (64 - bits)) }
-    var ends = [Int](repeating: 0, count: 1 << Int(bits) + 1)
-    for token in tokens { ends[part(token) + 1] += 1 }
-    for part in ends.indices.dropFirst() { ends[part] += ends[part - 1] }
-    var places = [(token: Token, position: Int)](repeating: (Token(high: 0, low: 0), 0), count: tokens.count)
-    for (position, token) in tokens.enumerated() {
-      // From the end of the part before on, so that in the end each number is the end of its own part.
-      var place = ends[part(token)]
-      ends[part(token)] += 1
-      // Parts have only a few tokens, mostly one.
-      while place > 0, places[place - 1].token > token {
-        places[place] = places[place - 1]
-        place -= 1
-      }
-      places[place] = (token, position)
-    }
-    return places
+    return tokens.finish().sortedPositions()
   }
 }
 

@@ -4,22 +4,22 @@ import Sealing
 /// Writes a group's new file, from any source of proved items and in any order.
 ///
 /// Nobody else sees the file before it is complete. Tokens are random, so rows are collected in runs of a bounded size,
-/// and each run is written in the order of the file. The tree is built from the rows that the file holds in the end.
+/// and each run is written in the order of the file. The tree is built from the only run, or if there are several, from the
+/// rows that the file holds in the end.
 struct GroupWriter {
   /// The new file, in its only transaction.
   let connection: Connection
   private(set) var itemCount: UInt64 = 0
   private(set) var versionRowCount: UInt64 = 0
-  private var current: [Row] = []
-  private var older: [Row] = []
-  private var byteCount = 0
-  /// A complete run in the order of the file: first the older versions, then the current ones.
-  private var run: [Row] = []
-  private var runOlderCount = 0
+  private var collected = Run()
+  /// A complete run in the order of the file.
+  private var run = Run()
   private var writtenCount = 0
   private let lockMode: UInt32
   let thread = SecondThread()
 
+  /// The size of the first run: most groups have no other.
+  private static let firstRunByteCount = 48 << 20
   private static let runByteCount = 8 << 20
 
   /// Creates the file under a temporary name in `folder`.
@@ -36,41 +36,32 @@ struct GroupWriter {
     }
   }
 
-  /// Adds the kept versions of one item, the oldest first.
+  /// Adds the kept versions of items: those of one item follow each other, the oldest first.
   mutating func add(_ versions: [Row]) throws(VaultError) {
-    for row in versions.dropLast() { older.append(row) }
-    if let row = versions.last { current.append(row) }
-    byteCount += versions.reduce(0) { $0 + $1.encoded.count }
-    if byteCount >= GroupWriter.runByteCount { try beginRun() }
+    collected.add(versions)
+    let limit = itemCount == 0 ? GroupWriter.firstRunByteCount : GroupWriter.runByteCount
+    if collected.byteCount >= limit { try beginRun() }
   }
 
   private mutating func beginRun() throws(VaultError) {
     while try writeSome() {}
     thread.release(run)
-    run = GroupWriter.sorted(older) + GroupWriter.sorted(current)
-    runOlderCount = older.count
-    (writtenCount, byteCount) = (0, 0)
-    itemCount += UInt64(current.count)
-    versionRowCount += UInt64(older.count)
-    older.removeAll(keepingCapacity: true)
-    current.removeAll(keepingCapacity: true)
-  }
-
-  private static func sorted(_ rows: [Row]) -> [Row] {
-    // Sorting the rows themselves would count their references at each comparison.
-    var places = rows.indices.map { (token: rows[$0].token, version: rows[$0].version, index: $0) }
-    places.sort { $0.token == $1.token ? $0.version < $1.version : $0.token < $1.token }
-    return places.map { rows[$0.index] }
+    run = collected
+    collected = Run()
+    run.sort()
+    writtenCount = 0
+    itemCount += UInt64(run.count - run.olderCount)
+    versionRowCount += UInt64(run.olderCount)
   }
 
   /// Writes some rows of the last complete run; returns `false` if all of them are written.
   mutating func writeSome() throws(VaultError) -> Bool {
     let end = min(writtenCount + 64, run.count)
-    for index in writtenCount..<end {
-      if index < runOlderCount {
-        try connection.insertOlder(run[index])
+    for position in writtenCount..<end {
+      if position < run.olderCount {
+        try connection.insertOlder(run[position])
       } else {
-        try connection.insertCurrent(run[index])
+        try connection.insertCurrent(run[position])
       }
     }
     writtenCount = end
@@ -81,22 +72,42 @@ struct GroupWriter {
   ///
   /// - Returns: the root.
   mutating func finish(_ progress: (MaintenanceProgress) -> Void = { _ in }) throws(VaultError) -> Digest {
+    let isOnlyRun = itemCount == 0
     try beginRun()
-    while try writeSome() {}
-    run = []
-    let rows = try connection.currentRows()
-    defer { rows.reset() }
-    var tree = HashedTree(thread: thread)
+    let tree = HashedTree(thread: thread)
+    let connection = connection
+    func store(_ place: TreePlace, _ body: [UInt8]) throws(VaultError) { try connection.storeNode(body, at: place) }
     var count: UInt64 = 0
-    while try rows.step() {
-      tree.append(try Row(rows))
-      count += 1
-      guard count % 1_024 == 0 else { continue }
-      try tree.hash { (place, body) throws(VaultError) in try connection.storeNode(body, at: place) }
-      progress(.written(count))
+    if isOnlyRun {
+      for start in stride(from: run.olderCount, to: run.count, by: 1_024) {
+        let end = min(start + 1_024, run.count)
+        try tree.hash(end - start, { [run] in run[start + $0] }, store: store)
+        while writtenCount < end { _ = try writeSome() }
+        count += UInt64(end - start)
+        progress(.written(count))
+      }
+      while try writeSome() {}
+    } else {
+      while try writeSome() {}
+      let rows = try connection.currentRows()
+      defer { rows.reset() }
+      var waiting: [Row] = []
+      while try rows.step() {
+        waiting.append(try Row(rows))
+        count += 1
+        guard count % 1_024 == 0 else { continue }
+        try tree.hash(waiting.count, { [waiting] in waiting[$0] }, store: store)
+        waiting = []
+        progress(.written(count))
+      }
+      guard count == itemCount else { throw .storage(.inputOutput) }
+      try tree.hash(waiting.count, { [waiting] in waiting[$0] }, store: store)
     }
-    guard count == itemCount else { throw .storage(.inputOutput) }
-    return try tree.finish { (place, body) throws(VaultError) in try connection.storeNode(body, at: place) }
+    defer {
+      thread.release(run)
+      run = Run()
+    }
+    return try tree.finish(store: store)
   }
 
   /// Makes the file durable and gives it its final name and a lock file. The file is closed.
@@ -120,35 +131,93 @@ struct GroupWriter {
   func discard() { connection.discard() }
 }
 
+/// Rows that are written together. They stay in the arrays in which they were added, because copies would count their
+/// references.
+private struct Run: Sendable {
+  /// Where rows are, and their tokens until these are sorted.
+  private struct Table {
+    var tokens: [Token] = []
+    var places: [(batch: Int, index: Int)] = []
+
+    mutating func append(_ token: Token, _ place: (batch: Int, index: Int)) {
+      tokens.append(token)
+      places.append(place)
+    }
+
+    mutating func sort() {
+      places = tokens.sortedPositions().map { places[$0.position] }
+      tokens = []
+    }
+  }
+
+  private var batches: [[Row]] = []
+  private var older = Table()
+  private var current = Table()
+  private(set) var byteCount = 0
+
+  var count: Int { older.places.count + current.places.count }
+  var olderCount: Int { older.places.count }
+
+  /// As `GroupWriter.add(_:)`.
+  mutating func add(_ rows: [Row]) {
+    for index in rows.indices {
+      let token = rows[index].token
+      byteCount += rows[index].encoded.count
+      if index + 1 < rows.count, rows[index + 1].token == token {
+        older.append(token, (batches.count, index))
+      } else {
+        current.append(token, (batches.count, index))
+      }
+    }
+    batches.append(rows)
+  }
+
+  /// Puts the rows in the order of the file: first the older versions, then the current ones.
+  mutating func sort() {
+    // The versions of an item were added in their order, and keep it.
+    older.sort()
+    current.sort()
+  }
+
+  /// The row at `position` after sorting.
+  subscript(_ position: Int) -> Row {
+    let place =
+      position < older.places.count ? older.places[position] : current.places[position - older.places.count]
+    return batches[place.batch][place.index]
+  }
+}
+
 /// Builds a tree over rows that this process has sealed: a second thread hashes them.
 private struct HashedTree {
-  fileprivate var waiting: [Row] = []
   let thread: SecondThread
   private let done = Locked<Result<TreeBuilder, VaultError>>(.success(TreeBuilder()))
 
-  /// Adds the row of the next token.
-  mutating func append(_ row: Row) { waiting.append(row) }
+  init(thread: SecondThread) { self.thread = thread }
 
-  /// Begins to hash the rows that were added, and stores the nodes that are complete.
-  mutating func hash(store: (TreePlace, [UInt8]) throws(VaultError) -> Void) throws(VaultError) {
+  /// Begins to hash the next `count` rows, and stores the nodes that are complete.
+  func hash(
+    _ count: Int, _ row: @escaping @Sendable (Int) -> Row,
+    store: (TreePlace, [UInt8]) throws(VaultError) -> Void
+  ) throws(VaultError) {
     thread.wait()
     var tree = try done.withLock { $0 }.get()
     let nodes = tree.takeNodes()
-    thread.begin { [waiting, done, tree] in
+    thread.begin { [done, tree] in
       let result = Result { () throws(VaultError) in
         var tree = tree
-        for row in waiting { try tree.append(TreeEntry(token: row.token, digest: row.digest)) }
+        for index in 0..<count {
+          let row = row(index)
+          try tree.append(TreeEntry(token: row.token, digest: row.digest))
+        }
         return tree
       }
       done.withLock { $0 = result }
     }
-    waiting.removeAll(keepingCapacity: true)
     for node in nodes { try store(node.place, node.body) }
   }
 
-  /// Hashes the rest, and returns the root.
-  mutating func finish(store: (TreePlace, [UInt8]) throws(VaultError) -> Void) throws(VaultError) -> Digest {
-    try hash(store: store)
+  /// Stores the other nodes, and returns the root.
+  func finish(store: (TreePlace, [UInt8]) throws(VaultError) -> Void) throws(VaultError) -> Digest {
     thread.wait()
     return try done.withLock { $0 }.get().finish(visit: store)
   }

@@ -336,3 +336,34 @@ extension ByteReader {
     Token(high: try read(UInt64.self), low: try read(UInt64.self))
   }
 }
+
+extension [Token] {
+  /// The tokens and their positions, sorted by token; equal ones keep their order.
+  package func sortedPositions() -> [(token: Token, position: Int)] {
+    // Tokens are random, so their first bits distribute them evenly over about as many parts as there are tokens.
+    let bits = UInt64(Swift.min(16, Int.bitWidth - count.leadingZeroBitCount))
+    func part(_ token: Token) -> Int { Int(token.high >> (64 - bits)) }
+    var ends = [Int](repeating: 0, count: 1 << Int(bits) + 1)
+    for token in self { ends[part(token) + 1] += 1 }
+    var places = [(token: Token, position: Int)](repeating: (Token(high: 0, low: 0), 0), count: count)
+    guard ends.max()! <= 64 + count >> 10 else {
+      // They are not random, but of somebody's choice.
+      for (position, token) in enumerated() { places[position] = (token, position) }
+      places.sort { $0.token == $1.token ? $0.position < $1.position : $0.token < $1.token }
+      return places
+    }
+    for part in ends.indices.dropFirst() { ends[part] += ends[part - 1] }
+    for (position, token) in enumerated() {
+      // From the end of the part before on, so that in the end each number is the end of its own part.
+      var place = ends[part(token)]
+      ends[part(token)] += 1
+      // Parts have only a few tokens, mostly one.
+      while place > 0, places[place - 1].token > token {
+        places[place] = places[place - 1]
+        place -= 1
+      }
+      places[place] = (token, position)
+    }
+    return places
+  }
+}
