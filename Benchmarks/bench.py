@@ -86,7 +86,7 @@ class Bench:
         interleave(gets + list(others.values()) + [floor, help_text] + unlocked, self.rounds)
         for get in unlocked:
             self.row("cold get, unlocked", get.wall * 1e3, "ms", ("<=", 1.05), get.wall / gets[0].wall, "with a key file")
-        limits = {"age -d": 1.0, "secret-tool": 0.4, "pass": 0.25}
+        limits = {"age -d": 0.6, "secret-tool": 0.4, "pass": 0.25}
         for get, count in zip(gets, ("1,000", "100,000")):
             for peer, command in others.items():
                 self.row(f"cold get, {count} items", get.wall * 1e3, "ms", ("<=", limits[peer]), get.wall / command.wall, peer)
@@ -137,7 +137,7 @@ class Bench:
                 file = f"{self.folder}/four-{count}.db"
                 self.sqlcipher4(file, "fill", count)
                 other = self.sqlcipher4(file, "list", count)["milliseconds"]
-                self.row(job, command.wall * 1e3, "ms", ("<=", 4), command.wall * 1e3 / other, "sqlcipher 4's select")
+                self.row(job, command.wall * 1e3, "ms", ("<=", 2), command.wall * 1e3 / other, "sqlcipher 4's select")
             else:
                 self.row(job, command.wall * 1e3, "ms", None)
         self.row("growth of a list from 10,000 to 100,000", lists[100_000, 32].wall / lists[10_000, 32].wall, "times", ("<=", 11))
@@ -148,7 +148,7 @@ class Bench:
     def in_process(self):
         plain = f"{self.folder}/plain"
         subprocess.run(["cc", "-O2", "-o", plain, f"{ROOT}/Benchmarks/Peers/sqlite.c", "-lsqlite3"], check=True)
-        wanted = {10_000: 100_000, 100_000: 80_000, 1_000_000: 50_000}
+        wanted = {10_000: 1e6 / 7, 100_000: 1e6 / 9, 1_000_000: 1e6 / 14}
         for count in [10_000, 100_000] + ([] if self.quick else [1_000_000]):
             folder, _, filled = self.store(count)
             if count == 1_000_000:
@@ -159,7 +159,7 @@ class Bench:
             self.json([plain, f"{plain}-{count}.db", "fill", str(count)])
             other = self.json([plain, f"{plain}-{count}.db", "get", str(count)])["perSecond"]
             self.row(f"one process: gets, {count:,} items", own, "per s", (">=", wanted[count]))
-            self.row(f"one process: time of a get, {count:,} items", 1e6 / own, "us", ("<=", 2.5), other / own, "SQLite's point read")
+            self.row(f"one process: time of a get, {count:,} items", 1e6 / own, "us", ("<=", 2), other / own, "SQLite's point read")
             if count == 1_000_000:
                 again = self.json([IN_PROCESS, "again", folder, str(count)])["perSecond"]
                 self.row("the same once each item was read", 1e6 / again, "us", None, other / again, "SQLite's point read")
@@ -168,7 +168,7 @@ class Bench:
         shutil.rmtree(folder)
         load = Command("bulk load", [IN_PROCESS, "fill", folder, "1000000", "32"])
         load.run()
-        self.row("bulk load of 1,000,000", filled["perSecond"], "per s", (">=", 100_000))
+        self.row("bulk load of 1,000,000", filled["perSecond"], "per s", (">=", 170_000))
         self.row("memory of the bulk load", load.peak / 1024, "MiB", ("<=", 300))
 
     def in_process_sets(self):
@@ -178,15 +178,15 @@ class Bench:
             file = f"{self.folder}/four-sets.db"
             self.sqlcipher4(file, "fill", 100_000)
             other = self.sqlcipher4(file, "set", 100_000)["microseconds"]
-            self.row("one process: durable set", own["microseconds"], "us", ("<=", 1.4), own["microseconds"] / other, "sqlcipher 4")
+            self.row("one process: durable set", own["microseconds"], "us", ("<=", 1.2), own["microseconds"] / other, "sqlcipher 4")
         one = self.json([IN_PROCESS, "writers", folder, "100000", "1"])
         eight = self.json([IN_PROCESS, "writers", folder, "100000", "8"])
-        self.row("8 writers", eight["perSecond"], "per s", (">=", 0.8), eight["perSecond"] / one["perSecond"], "one writer")
+        self.row("8 writers", eight["perSecond"], "per s", (">=", 1.0), eight["perSecond"] / one["perSecond"], "one writer")
         self.row("longest wait of 8 writers", eight["longestMilliseconds"], "ms", ("<=", 150))
         rotated = self.json([IN_PROCESS, "rotate", folder, "100000"])["perSecond"]
-        self.row("a new key for 100,000 items", 1e5 / rotated, "s", ("<=", 2), filled["perSecond"] / rotated, "their import")
+        self.row("a new key for 100,000 items", 1e5 / rotated, "s", ("<=", 1), filled["perSecond"] / rotated, "their import")
         transaction = self.json([IN_PROCESS, "transaction", self.store(10_000)[0], "10000"])["perSecond"]
-        self.row("transaction of 10,000 sets", transaction, "per s", (">=", 40_000))
+        self.row("transaction of 10,000 sets", transaction, "per s", (">=", 50_000))
 
     # In the order in which they run.
     JOBS = ["cold_gets", "cold_sets", "lists", "in_process", "in_process_sets", "archives", "daemon", "cluster"]
@@ -219,7 +219,10 @@ def main():
     parser.add_argument("--job", action="append", choices=Bench.JOBS)
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--svg", metavar="FILE")
+    parser.add_argument("--check", action="store_true", help="only check these options")
     options = parser.parse_args()
+    if options.check:
+        return
     if options.install_peers:
         peers.install()
     absent = peers.missing()

@@ -16,16 +16,17 @@ struct GroupWriter {
   private var run = Run()
   private var writtenCount = 0
   private let lockMode: UInt32
+  private let runByteCounts: (first: Int, next: Int)
   let thread = SecondThread()
-
-  /// The size of the first run: most groups have no other.
-  private static let firstRunByteCount = 48 << 20
-  private static let runByteCount = 8 << 20
 
   /// Creates the file under a temporary name in `folder`.
   ///
+  /// - Parameter runByteCounts: the sizes of the rows in a run. Most groups have no other run than the first.
   /// - Throws: as `Connection.create`.
-  init(in folder: String, fileMode: UInt32) throws(VaultError) {
+  init(
+    in folder: String, fileMode: UInt32, runByteCounts: (first: Int, next: Int) = (32 << 20, 8 << 20)
+  ) throws(VaultError) {
+    self.runByteCounts = runByteCounts
     connection = try Connection.create(folder: folder, fileMode: fileMode)
     lockMode = fileMode & 0o020 == 0 ? 0o600 : 0o660
     // Only this process writes to the file, so no statement needs a bound.
@@ -39,8 +40,7 @@ struct GroupWriter {
   /// Adds the kept versions of items: those of one item follow each other, the oldest first.
   mutating func add(_ versions: [Row]) throws(VaultError) {
     collected.add(versions)
-    let limit = itemCount == 0 ? GroupWriter.firstRunByteCount : GroupWriter.runByteCount
-    if collected.byteCount >= limit { try beginRun() }
+    if collected.byteCount >= (itemCount == 0 ? runByteCounts.first : runByteCounts.next) { try beginRun() }
   }
 
   private mutating func beginRun() throws(VaultError) {
@@ -84,7 +84,7 @@ struct GroupWriter {
         try tree.hash(end - start, { [run] in run[start + $0] }, store: store)
         while writtenCount < end { _ = try writeSome() }
         count += UInt64(end - start)
-        progress(.written(count))
+        if count % 1_024 == 0 { progress(.written(count)) }
       }
       while try writeSome() {}
     } else {
