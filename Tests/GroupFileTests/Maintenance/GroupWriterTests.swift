@@ -37,7 +37,9 @@ import Testing
     var steps: [String] = []
     // Single items and several at once.
     for item in items.prefix(500) { try writer.add(item) }
-    for start in stride(from: 500, to: items.count, by: 250) { try writer.add(Array(items[start..<start + 250].joined())) }
+    for start in stride(from: 500, to: items.count, by: 250) {
+      try writer.add(Array(items[start..<start + 250].joined()))
+    }
     let root = try writer.finish { steps.append("\($0)") }
 
     var tree = TreeBuilder()
