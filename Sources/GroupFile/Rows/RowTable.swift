@@ -40,6 +40,13 @@ extension Connection {
       "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item ORDER BY token")
   }
 
+  /// The current rows of one leaf, in rising order of their tokens, unproved.
+  func currentRows(from first: Token, through last: Token) throws(VaultError) -> Statement {
+    try statement(
+      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item WHERE token BETWEEN ? AND ? ORDER BY token"
+    ).bind(1, first).bind(2, last)
+  }
+
   /// All older rows in rising order of token and version, unproved.
   func olderRows() throws(VaultError) -> Statement {
     try statement(

@@ -187,9 +187,29 @@ package final class WriteTransaction: ItemReading {
 
   private func changed(_ token: Token, _ digest: Digest) throws(VaultError) {
     try editor.put(TreeEntry(token: token, digest: digest)) { (digest, place) throws(VaultError) in
-      try view.load(digest, place)
+      let node = try view.load(digest, place)
+      if case .leaf(let entries) = node { try proveRows(entries, except: token) }
+      return node
     }
     isChanged = true
+  }
+
+  /// Proves the rows whose digests are copied into the changed leaf, so that a leaf with damaged rows is not signed
+  /// again. Rows that the leaf does not name are passed over: anyone who can write the file can add them.
+  ///
+  /// - Parameter token: the row that this transaction has just written.
+  private func proveRows(_ entries: [TreeEntry], except token: Token) throws(VaultError) {
+    guard let first = entries.first?.token, let last = entries.last?.token else { return }
+    let rows = try view.connection.currentRows(from: first, through: last)
+    defer { rows.reset() }
+    for entry in entries where entry.token != token {
+      while true {
+        guard try rows.step() else { throw .damaged(.row, "a row is missing") }
+        guard unsafe Token(loadingFrom: try rows.blob(0, count: Token.byteCount)) == entry.token else { continue }
+        guard try Row.parts(rows).digest == entry.digest else { throw .damaged(.row, "a row does not match the tree") }
+        break
+      }
+    }
   }
 
   /// Has the transaction sign a new state, even if no item changes.
