@@ -21,7 +21,8 @@ struct GroupWriter {
 
   /// Creates the file under a temporary name in `folder`.
   ///
-  /// - Parameter runByteCounts: the sizes of the rows in a run. Most groups have no other run than the first.
+  /// - Parameter runByteCounts: the number of bytes of rows that ends the first run, and each later one. Most groups have
+  ///   one run.
   /// - Throws: as `Connection.create`.
   init(
     in folder: String, fileMode: UInt32, runByteCounts: (first: Int, next: Int) = (32 << 20, 8 << 20)
@@ -37,7 +38,7 @@ struct GroupWriter {
     }
   }
 
-  /// Adds the kept versions of items: those of one item follow each other, the oldest first.
+  /// Adds items with all their kept versions: those of one item follow each other, the oldest first.
   mutating func add(_ versions: [Row]) throws(VaultError) {
     collected.add(versions)
     if collected.byteCount >= (itemCount == 0 ? runByteCounts.first : runByteCounts.next) { try beginRun() }
@@ -103,11 +104,12 @@ struct GroupWriter {
       guard count == itemCount else { throw .storage(.inputOutput) }
       try tree.hash(waiting.count, { [waiting] in waiting[$0] }, store: store)
     }
-    defer {
-      thread.release(run)
-      run = Run()
-    }
-    return try tree.finish(store: store)
+    let root = try tree.finish(store: store)
+    // The group is not done yet, and another writer may follow. A job that does nothing has the rows released.
+    thread.release(run)
+    run = Run()
+    thread.begin {}
+    return root
   }
 
   /// Makes the file durable and gives it its final name and a lock file. The file is closed.
@@ -131,8 +133,8 @@ struct GroupWriter {
   func discard() { connection.discard() }
 }
 
-/// Rows that are written together. They stay in the arrays in which they were added, because copies would count their
-/// references.
+/// Rows that are written together. They stay in the arrays in which they were added, because each copy of a row counts a
+/// reference.
 private struct Run: Sendable {
   /// Where rows are, and their tokens until these are sorted.
   private struct Table {
@@ -187,7 +189,7 @@ private struct Run: Sendable {
   }
 }
 
-/// Builds a tree over rows that this process has sealed: a second thread hashes them.
+/// Builds a tree over the rows of a new file: a second thread hashes them.
 private struct HashedTree {
   let thread: SecondThread
   private let done = Locked<Result<TreeBuilder, VaultError>>(.success(TreeBuilder()))

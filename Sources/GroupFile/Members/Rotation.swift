@@ -14,7 +14,7 @@ struct Rotation {
   private var left = LeftBehind()
   private var takenBlobs: UInt64 = 0
   // The versions of proved items, which a second thread opens and seals while this one reads and writes. Those of one item
-  // follow each other, the newest first. An array for each item would take a seventh of the time.
+  // follow each other, the newest first. An array for each item would cost a seventh of the time.
   private var waiting: [Row] = []
   private let thread: SecondThread
   private let done = Locked<Result<[Row], VaultError>>(.success([]))
@@ -141,7 +141,8 @@ struct Rotation {
     try writer.add(result.get())
   }
 
-  /// Opens the versions of items and seals them again. They come as in `waiting`, and are returned with the oldest first.
+  /// Opens the versions of items and seals them again. An item's versions come newest first, and are returned oldest
+  /// first.
   ///
   /// - Parameters:
   ///   - secret: reads a value that may be outside of its row.
