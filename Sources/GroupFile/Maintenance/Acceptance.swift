@@ -152,11 +152,7 @@ extension AccessGroupFile {
   }
 
   /// The newest state that was seen, by this machine or by the owner who issued the credential.
-  private func known(_ reading: WitnessReading) -> WitnessRecord? {
-    if let floor = floor(beside: reading) { return floor }
-    guard case .valid(let record) = reading else { return nil }
-    return record
-  }
+  private func known(_ reading: WitnessReading) -> WitnessRecord? { floor(beside: reading) ?? reading.record }
 
   /// How the state contradicts the newest roster or key seen; `nil` if it does not.
   private static func olderRoster(_ state: VerifiedState, _ record: WitnessRecord) -> RollbackReason? {
@@ -174,12 +170,12 @@ extension AccessGroupFile {
     try view.state.confirmRoster(session.connection)
     try prepare(session, after: view.state)
     let change = RosterChange().taking(offered, owner)
-    let writing = RosterWriting(view, context, owner.authority)
+    let writing = RosterWriting(view: view, context: context, authority: owner.authority)
     var left = LeftBehind()
     guard let renewed = try writing.write(change, at: now(), to: places, for: session, &left, { _ in }) else {
       return .nothingToAccept
     }
-    _ = try replaceWitness(renewed)
+    try replaceWitness(renewed)
     session.end(renewed)
     return .accepted(epoch: renewed.manifest.epoch)
   }
@@ -196,7 +192,7 @@ extension AccessGroupFile {
     let signed = try session.sign(manifest, after: state, by: context.seed)
     try session.publish(signed, after: state)
     try session.commit()
-    _ = try replaceWitness(signed)
+    try replaceWitness(signed)
     session.end(signed)
     return .accepted(epoch: manifest.epoch)
   }
@@ -209,19 +205,13 @@ extension AccessGroupFile {
 
   private func acceptRemoval() throws(VaultError) -> AcceptedState {
     let reading = witness.read()
-    if let floor = floor(beside: reading) {
-      try markRemoved(floor)
-      return .removal
-    }
-    switch reading {
-    case .valid(let record) where !record.flags.contains(.removed):
-      try markRemoved(record)
-      return .removal
-    case .invalid:
-      try markRemoved(nil)
-      return .removal
+    switch (floor(beside: reading), reading) {
+    case (let floor?, _): try markRemoved(floor)
+    case (nil, .valid(let record)) where !record.flags.contains(.removed): try markRemoved(record)
+    case (nil, .invalid): try markRemoved(nil)
     default: throw .notFound(.group)
     }
+    return .removal
   }
 
   private func markRemoved(_ record: WitnessRecord?) throws(VaultError) {
@@ -238,10 +228,7 @@ extension AccessGroupFile {
   }
 
   private func write(_ record: (UInt64) -> WitnessRecord) throws(VaultError) {
-    let written = witness.raise { reading in
-      if case .valid(let old) = reading { return record(old.sequence + 1) }
-      return record(1)
-    }
+    let written = witness.raise { reading in record((reading.record?.sequence ?? 0) + 1) }
     guard written else { throw .storage(.stateFolder) }
   }
 
@@ -257,7 +244,7 @@ extension AccessGroupFile {
     let transaction = try beginWriting()
     defer { transaction.rollback() }
     try markRemoved(transaction.view.state.witnessRecord(sequence: 0))
-    try transaction.removeFolder(folder, to: path)
+    try transaction.session.removeFolder(folder, to: path)
     forgetPlace()
   }
 
@@ -269,10 +256,7 @@ extension AccessGroupFile {
   /// - Parameter path: as for `remove(to:)`.
   /// - Returns: `false` if the witness is not flagged; nothing is removed then.
   package func finishRemoval(to path: String) throws(VaultError) -> Bool {
-    func isWanted() -> Bool {
-      guard case .valid(let record) = witness.read() else { return false }
-      return record.flags.contains(.removed)
-    }
+    func isWanted() -> Bool { witness.read().record?.flags.contains(.removed) == true }
     guard isWanted() else { return false }
     switch try ContainerPlace.status(folder)?.isFolder {
     case nil: break
@@ -308,9 +292,7 @@ extension AccessGroupFile {
       // Another process may have put a group there before this one had the lock.
       if try isWanted() { try place.removeFolder(folder, to: path) }
       _ = consume lock
-    } catch {
-      guard error == .notFound(.group) else { throw error }
-    }
+    } catch .notFound(.group) {}
   }
 }
 

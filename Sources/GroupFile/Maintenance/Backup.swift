@@ -17,15 +17,13 @@ extension AccessGroupFile {
     try transaction.view.checkSize()
     try transaction.view.connection.copy(to: place, progress: progress)
     do throws(VaultError) {
-      return try RestingGroup(at: place, context).proved { progress(.proved($0)) }
+      return try RestingGroup(in: folder, context).proved { progress(.proved($0)) }
     } catch {
       Connection.remove(place)
       throw error
     }
   }
-}
 
-extension AccessGroupFile {
   /// Copies one state of the file in `source` into `folder` without a key, so nothing of it is proved.
   ///
   /// - Parameter folder: exists and is empty.
@@ -47,7 +45,6 @@ extension AccessGroupFile {
 /// A group's file that nobody writes to, such as one in a backup. No file is created next to it, and no witness is
 /// used.
 package final class RestingGroup {
-  private let connection: Connection
   let view: Snapshot
 
   package var state: VerifiedState { view.state }
@@ -55,18 +52,14 @@ package final class RestingGroup {
   /// Opens the group's file in `folder`.
   ///
   /// - Throws: the errors of a reader's checks, except those about the witness.
-  package convenience init(in folder: String, _ context: GroupContext) throws(VaultError) {
-    try self.init(at: ContainerPlace(folder: folder), context)
-  }
-
-  init(at place: ContainerPlace, _ context: GroupContext) throws(VaultError) {
-    connection = try Connection(at: place, access: .reading, isResting: true)
+  package init(in folder: String, _ context: GroupContext) throws(VaultError) {
+    let connection = try Connection(at: ContainerPlace(folder: folder), access: .reading, isResting: true)
     try connection.begin(.reading)
     let state = try VerifiedState.open(connection, as: context, known: nil)
     view = Snapshot(connection, state, ProvedCache(), witnessed: .absent)
   }
 
-  deinit { connection.close() }
+  deinit { view.connection.close() }
 
   /// Proves everything in the file.
   ///
@@ -78,7 +71,7 @@ package final class RestingGroup {
   /// Copies the file into `folder`, which exists and is empty.
   func copy(to folder: String, mode: UInt32, progress: (MaintenanceProgress) -> Void) throws(VaultError) {
     try view.checkSize()
-    try connection.copy(to: ContainerPlace(folder: folder), mode: mode, progress: progress)
+    try view.connection.copy(to: ContainerPlace(folder: folder), mode: mode, progress: progress)
   }
 }
 

@@ -1,4 +1,3 @@
-internal import Glibc
 import Sealing
 
 extension AccessGroupFile {

@@ -84,9 +84,7 @@ struct FullProof {
       versions += 1
       try proveContent(of: kept, content)
     }
-    guard digest == nil || row.previous == digest else {
-      throw .damaged(.row, "an older version does not match")
-    }
+    guard digest == nil || row.previous == digest else { throw .damaged(.row, "an older version does not match") }
     try proveContent(of: row, content)
   }
 
@@ -117,14 +115,14 @@ struct FullProof {
 
   /// The number of stored large values; stops counting beyond the number that there can be.
   private func blobCount() throws(VaultError) -> UInt64 {
-    let stored = try view.connection.blobKeys()
+    let stored = try view.connection.statement("SELECT token, version FROM blob ORDER BY token, version")
     defer { stored.reset() }
     let limit = view.state.manifest.itemCount + view.state.manifest.versionRowCount
     var count: UInt64 = 0
     var last: (token: Token, version: Int64)?
     while count <= limit, try stored.step() {
       let key = unsafe (
-        token: Token(loadingFrom: try stored.blob(0, count: 16...16)),
+        token: Token(loadingFrom: try stored.blob(0, count: Token.byteCount)),
         version: try stored.integer(1, in: 1...Int64(ByteReader.counterLimit - 1))
       )
       if let last, last >= key { throw .damaged(.row, "order of large values") }
@@ -142,9 +140,11 @@ struct FullProof {
         Wrap.digest(wrap, slotID: member.slotID) == member.wrapDigest
       else { throw .damaged(.wrap, "a member's wrap does not match") }
     }
-    guard try view.connection.wrapCount(upTo: roster.members.count + 1) == roster.members.count else {
-      throw .damaged(.wrap, "a wrap too many")
-    }
+    let stored = try view.connection.statement("SELECT slot FROM wrap ORDER BY slot")
+    defer { stored.reset() }
+    var count = 0
+    while count <= roster.members.count, try stored.step() { count += 1 }
+    guard count == roster.members.count else { throw .damaged(.wrap, "a wrap too many") }
   }
 
   /// Checks that the chain ends in this state and has the right length.
@@ -173,21 +173,5 @@ extension VerifiedState {
       return true
     }
     return chain.reduce(Digest.zero) { Manifest.link(after: $0, rest: $1.rest) } == link
-  }
-}
-
-extension Connection {
-  /// The keys of all blobs, not proved.
-  fileprivate func blobKeys() throws(VaultError) -> Statement {
-    try statement("SELECT token, version FROM blob ORDER BY token, version")
-  }
-
-  /// The number of wraps; stops counting beyond `limit`.
-  fileprivate func wrapCount(upTo limit: Int) throws(VaultError) -> Int {
-    let statement = try statement("SELECT slot FROM wrap ORDER BY slot")
-    defer { statement.reset() }
-    var count = 0
-    while count < limit, try statement.step() { count += 1 }
-    return count
   }
 }

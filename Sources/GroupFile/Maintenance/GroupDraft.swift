@@ -13,23 +13,18 @@ package struct GroupDraft: Sendable {
   /// The permissions of the group's files.
   package let fileMode: UInt32
 
-  /// Makes the draft's folder, with the modes and the Unix group of `target`.
+  /// Makes the draft's folder, with the modes and the Unix group of `target` unless it gets another shape.
   ///
   /// - Throws: `denied`, `storage`, `exists`.
-  package init(in folder: String, for target: String) throws(VaultError) {
-    let status = try ContainerPlace.status(target)
-    try self.init(in: folder, for: target, shape: status.flatMap(ContainerShape.init(folder:)) ?? .closed)
-  }
-
-  /// Makes the draft's folder in another shape than that of `target`.
-  init(in folder: String, for target: String, shape: ContainerShape) throws(VaultError) {
+  package init(in folder: String, for target: String, shape: ContainerShape? = nil) throws(VaultError) {
+    let status = shape == nil ? try ContainerPlace.status(target) : nil
+    let shape = shape ?? status.flatMap(ContainerShape.init(folder:)) ?? .closed
     self.folder = folder
     self.target = target
     fileMode = shape.fileMode
     try shape.makeFolder(folder)
   }
 
-  /// The path of the group's file in the draft.
   package var filePath: String { "\(folder)/\(ContainerPlace.groupFileName)" }
 
   /// Copies `group` into the draft.

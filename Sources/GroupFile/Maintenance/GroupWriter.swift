@@ -1,4 +1,3 @@
-internal import Glibc
 import Sealing
 
 /// Writes a group's new file, from any source of proved items and in any order.
@@ -124,12 +123,9 @@ struct GroupWriter {
     // The folder's owner creates the lock file, so that they can change its mode later.
     let place = connection.location
     guard try ContainerPlace.status(place.lockPath) == nil else { return }
-    do throws(VaultError) { try Connection.makeEmptyFile(place.lockPath, mode: lockMode) } catch {
-      guard error == .exists(.group) else { throw error }
-    }
+    do throws(VaultError) { try Connection.makeEmptyFile(place.lockPath, mode: lockMode) } catch .exists(.group) {}
   }
 
-  /// Removes the file.
   func discard() { connection.discard() }
 }
 
@@ -193,8 +189,6 @@ private struct Run: Sendable {
 private struct HashedTree {
   let thread: SecondThread
   private let done = Locked<Result<TreeBuilder, VaultError>>(.success(TreeBuilder()))
-
-  init(thread: SecondThread) { self.thread = thread }
 
   /// Begins to hash the next `count` rows, and stores the nodes that are complete.
   func hash(

@@ -51,7 +51,7 @@ extension AccessGroupFile {
     try view.state.confirmRoster(session.connection, mending: true)
     guard change.isStillWanted() else { throw .contradiction(.superseded) }
     try prepare(session, after: view.state, publishing: change.publishes == true)
-    let writing = RosterWriting(view, context, authority)
+    let writing = RosterWriting(view: view, context: context, authority: authority)
     var left = LeftBehind()
     guard let state = try writing.write(change, at: now(), to: places, for: session, &left, progress) else {
       session.end()
@@ -65,27 +65,20 @@ extension AccessGroupFile {
 
 /// Writes a new roster and its consequences in an open transaction.
 struct RosterWriting {
-  private let view: Snapshot
-  private let context: GroupContext
-  private let authority: any RosterAuthority
+  /// The verified state of the transaction, which the caller has compared with the witness.
+  let view: Snapshot
+  let context: GroupContext
+  let authority: any RosterAuthority
   /// What was salvaged, in a file that only this process wrote; `nil` if the signed root counts.
-  private let salvaged: SalvagedGroup?
+  var salvaged: SalvagedGroup?
 
   private var connection: Connection { view.connection }
   private var old: VerifiedState { view.state }
 
-  /// - Parameter view: the verified state of the transaction; the caller has compared it with the witness.
-  init(_ view: Snapshot, _ context: GroupContext, _ authority: any RosterAuthority, salvaged: SalvagedGroup? = nil) {
-    self.salvaged = salvaged
-    self.view = view
-    self.context = context
-    self.authority = authority
-  }
-
   /// Makes the change durable; `nil` if there is nothing to change. A new key makes a new file, which takes the place of
   /// the one that `session` has locked.
   ///
-  /// - Parameter left: receives the counts of what a new key drops.
+  /// - Parameter left: the counts of what a new key drops are added to it.
   func write(
     _ change: RosterChange, at time: UInt64, to places: DraftPlaces, for session: WriteSession,
     _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void
@@ -113,7 +106,7 @@ struct RosterWriting {
   /// roster.
   ///
   /// - Parameters:
-  ///   - left: receives the counts of what a new key drops.
+  ///   - left: the counts of what a new key drops are added to it.
   ///   - makeNew: makes the file for a new key.
   /// - Returns: the new state, and the new file that holds it if there is one.
   func write(
@@ -131,7 +124,12 @@ struct RosterWriting {
     roster.revision = max(roster.revision, change.above.revision) + 1
     roster.previous = old.signedRoster.digest
     roster.firstEpoch = manifest.epoch
-    roster.note(plan.leaving, at: manifest.epoch)
+    roster.removed += plan.leaving.map { member in
+      RemovedMember(
+        issue: member.issue, application: member.application, lastGeneration: old.roster.generation,
+        epoch: manifest.epoch)
+    }
+    roster.removed.sort { RemovedMember.rises(from: $0, to: $1) }
     if let isPublished = change.publishes {
       roster.flags = roster.flags.with(isPublished ? .published : .unpublished)
       manifest.version = roster.flags.version
@@ -142,9 +140,7 @@ struct RosterWriting {
       roster.keyCommitment = keys.commitment
       var writer = try makeNew()
       do throws(VaultError) {
-        let rotated = try rotate(into: &writer, under: keys, dropping: change.drops, progress)
-        left.add(rotated.left)
-        manifest.root = rotated.root
+        manifest.root = try rotate(into: &writer, under: keys, dropping: change.drops, &left, progress)
         manifest.itemCount = writer.itemCount
         manifest.versionRowCount = writer.versionRowCount
         roster.members = try wrapped(plan.members, keys, in: writer.connection)
@@ -179,16 +175,16 @@ struct RosterWriting {
   }
 
   private func rotate(
-    into writer: inout GroupWriter, under keys: GroupKeys, dropping dropped: Set<Token>,
+    into writer: inout GroupWriter, under keys: GroupKeys, dropping dropped: Set<Token>, _ left: inout LeftBehind,
     _ progress: (MaintenanceProgress) -> Void
-  ) throws(VaultError) -> (root: Digest, left: LeftBehind) {
+  ) throws(VaultError) -> Digest {
     if let salvaged {
-      return try Rotation.run(view, from: salvaged.root, into: &writer, under: keys, dropping: dropped, progress)
+      return try Rotation.run(view, from: salvaged.root, into: &writer, under: keys, dropping: dropped, &left, progress)
     }
     try connection.quickCheck()
     // The tables may hold any number of unsigned rows.
     return try connection.withBoundOfWholeFile { () throws(VaultError) in
-      try Rotation.run(view, from: old.manifest.root, into: &writer, under: keys, dropping: dropped, progress)
+      try Rotation.run(view, from: old.manifest.root, into: &writer, under: keys, dropping: dropped, &left, progress)
     }
   }
 
@@ -198,7 +194,8 @@ struct RosterWriting {
       GroupKeys(groupKey: Key.random(), groupID: roster.groupID, generation: roster.generation, deviceKey: deviceKey))
   }
 
-  /// Wraps the group's key for `members`, and stores the wraps in `target`; those among `found` that are still right are kept.
+  /// Wraps the group's key for `members`, and stores the wraps in `target`; those among `found` that are still right
+  /// are kept.
   private func wrapped(
     _ members: [Member], _ keys: GroupKeys, from found: [[UInt8]: Set<[UInt8]>] = [:], in target: Connection
   ) throws(VaultError) -> [Member] {
@@ -207,20 +204,15 @@ struct RosterWriting {
       if let wrap = found[member.slotID]?.first(where: { Wrap.digest($0, slotID: member.slotID) == member.wrapDigest })
       {
         try target.storeWrap(member.slotID, wrap)
-        wrapped.append(member)
-        continue
-      }
-      do {
+      } else {
         let seed =
           member.kind == .owner
-          ? context.seed : try authority.seed(application: member.application, issue: member.issue)
-        guard seed.signingPublicKey == member.signingKey else { throw VaultError.damaged(.roster, "member's key") }
-        let wrap = try Wrap.seal(keys.groupKey, for: seed, groupID: keys.groupID, generation: keys.generation)
+          ? context.seed : try sealing(authority.seed(application: member.application, issue: member.issue))
+        guard seed.signingPublicKey == member.signingKey else { throw .damaged(.roster, "member's key") }
+        let wrap = try sealing(Wrap.seal(keys.groupKey, for: seed, groupID: keys.groupID, generation: keys.generation))
         member.slotID = seed.slotID(group: keys.groupID, generation: keys.generation)
         member.wrapDigest = Wrap.digest(wrap, slotID: member.slotID)
         try target.storeWrap(member.slotID, wrap)
-      } catch {
-        throw error as? VaultError ?? .storage(.memory)
       }
       wrapped.append(member)
     }
@@ -254,16 +246,5 @@ extension Connection {
     return VerifiedState(
       keys: keys, signedRoster: signed, manifest: manifest, member: member, sealedManifest: sealedManifest,
       sealedRoster: sealedRoster, header: header)
-  }
-}
-
-extension Roster {
-  /// Records the members that are removed at `epoch`, in the order that the format requires.
-  fileprivate mutating func note(_ leaving: [Member], at epoch: UInt64) {
-    for member in leaving {
-      removed.append(
-        RemovedMember(issue: member.issue, application: member.application, lastGeneration: generation, epoch: epoch))
-    }
-    removed.sort { RemovedMember.rises(from: $0, to: $1) }
   }
 }

@@ -11,7 +11,7 @@ struct Rotation {
   private let keys: GroupKeys
   /// Proved items that are dropped on request.
   private let dropped: Set<Token>
-  private var left = LeftBehind()
+  private var left: LeftBehind
   private var takenBlobs: UInt64 = 0
   // The versions of proved items, which a second thread opens and seals while this one reads and writes. Those of one item
   // follow each other, the newest first. An array for each item would cost a seventh of the time.
@@ -28,18 +28,20 @@ struct Rotation {
   /// - Parameters:
   ///   - root: the root that proves the rows.
   ///   - writer: makes the new file.
-  /// - Returns: the root of the new tree, and what was left behind.
+  ///   - left: the counts of what is left behind are added to it.
+  /// - Returns: the root of the new tree.
   /// - Throws: `damaged` if something that the root names cannot be proved.
   static func run(
     _ view: Snapshot, from root: Digest, into writer: inout GroupWriter, under keys: GroupKeys,
-    dropping dropped: Set<Token>, _ progress: (MaintenanceProgress) -> Void
-  ) throws(VaultError) -> (root: Digest, left: LeftBehind) {
-    var rotation = Rotation(view: view, keys: keys, dropped: dropped, thread: writer.thread)
+    dropping dropped: Set<Token>, _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void
+  ) throws(VaultError) -> Digest {
+    var rotation = Rotation(view: view, keys: keys, dropped: dropped, left: left, thread: writer.thread)
     let nodeCount = try rotation.proveRows(below: root, into: &writer, progress)
     let newRoot = try writer.finish(progress)
     try rotation.countUnsigned(nodeCount, versions: writer.versionRowCount)
     try rotation.copyChain(to: writer.connection)
-    return (newRoot, rotation.left)
+    left = rotation.left
+    return newRoot
   }
 
   // MARK: Proving
@@ -193,7 +195,6 @@ struct Rotation {
     return unsafe dropped.contains(Token(loadingFrom: token))
   }
 
-  /// Counts the other rows in the tables.
   private mutating func countUnsigned(_ nodeCount: UInt64, versions: UInt64) throws(VaultError) {
     let blobs = try connection.count("SELECT token FROM blob") { !isDropped($0) }
     left.blobs = blobs - min(blobs, takenBlobs)

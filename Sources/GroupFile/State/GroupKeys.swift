@@ -51,7 +51,7 @@ package final class GroupKeys: Sendable {
     }
   }
 
-  /// Opens the attributes of a row, padding included.
+  /// Opens sealed attributes, padding included.
   func openAttributes(
     _ box: UnsafeRawBufferPointer, nonce: Nonce, binding: UnsafeRawBufferPointer
   ) throws(SealingError) -> [UInt8] {
@@ -223,6 +223,12 @@ extension Label {
   fileprivate static let keyCommitment = Label("vault1.keycommit")
   fileprivate static let device = Label("vault1.device")
   fileprivate static let token = Label("vault1.token")
+  fileprivate static let wrap = Label("vault1.wrap")
+  fileprivate static let wrapHash = Label("vault1.wrap.hash")
+  fileprivate static let deviceID = Label("vault1.device.id")
+  fileprivate static let memberSigning = Label("vault1.mem.sign")
+  fileprivate static let memberWrap = Label("vault1.mem.wrap")
+  fileprivate static let memberSlot = Label("vault1.mem.slot")
 }
 
 /// The group key sealed for one member: `u8 kind ‖ N 24 ‖ seal(wrap key, N, binding, G)` (format article, "Wraps").
@@ -231,33 +237,28 @@ package enum Wrap {
   private static let kind: UInt8 = 1
   static let byteCount = 1 + Nonce.byteCount + Key.byteCount + SealedBox.overhead
 
-  /// Wraps `groupKey` for the member of `seed`.
   static func seal(
     _ groupKey: borrowing Key, for seed: MemberSeed, groupID: GroupID, generation: UInt64, nonce: Nonce = Nonce()
   ) throws(SealingError) -> [UInt8] {
-    let slotID = seed.slotID(group: groupID, generation: generation)
     let wrapKey = try seed.wrapKey(group: groupID, generation: generation)
-    let binding = Wrap.binding(groupID, generation, slotID)
+    let binding = Wrap.binding(seed, groupID, generation)
     let box = unsafe groupKey.withUnsafeBytes {
       unsafe SealedBox.seal($0, key: wrapKey, nonce: nonce, binding: binding)
     }
     return [kind] + nonce.bytes + box
   }
 
-  /// Opens a wrap.
-  ///
-  /// - Throws: `damaged(.wrap, …)`.
+  /// - Throws: `damaged(.wrap, …)`; `storage` if guarded memory is short.
   static func open(
     _ stored: [UInt8], for seed: MemberSeed, groupID: GroupID, generation: UInt64
   ) throws(VaultError) -> Key {
     guard stored.count == byteCount, stored[0] == kind, let nonce = Nonce(stored[1..<25]) else {
       throw .damaged(.wrap, "layout")
     }
-    let slotID = seed.slotID(group: groupID, generation: generation)
     do {
       let wrapKey = try seed.wrapKey(group: groupID, generation: generation)
       return try Key(
-        SealedBox.open(Array(stored[25...]), key: wrapKey, nonce: nonce, binding: binding(groupID, generation, slotID)))
+        SealedBox.open(Array(stored[25...]), key: wrapKey, nonce: nonce, binding: binding(seed, groupID, generation)))
     } catch .outOfMemory {
       throw .storage(.memory)
     } catch {
@@ -268,14 +269,9 @@ package enum Wrap {
   /// The roster's digest of a wrap.
   static func digest(_ stored: [UInt8], slotID: [UInt8]) -> Digest { Hash.digest(.wrapHash, slotID + stored) }
 
-  private static func binding(_ groupID: GroupID, _ generation: UInt64, _ slotID: [UInt8]) -> [UInt8] {
-    Label.wrap.padded + groupID.context(generation) + slotID + [kind]
+  private static func binding(_ seed: MemberSeed, _ groupID: GroupID, _ generation: UInt64) -> [UInt8] {
+    Label.wrap.padded + groupID.context(generation) + seed.slotID(group: groupID, generation: generation) + [kind]
   }
-}
-
-extension Label {
-  fileprivate static let wrap = Label("vault1.wrap")
-  fileprivate static let wrapHash = Label("vault1.wrap.hash")
 }
 
 /// The key of one machine. A group that is bound to it cannot be opened without it (format article, "Keys").
@@ -291,10 +287,6 @@ package final class DeviceKey: Sendable {
     id = Array(key.mac(.deviceID, []).bytes.prefix(16))
     self.key = key
   }
-}
-
-extension Label {
-  fileprivate static let deviceID = Label("vault1.device.id")
 }
 
 /// The secret of a group member: 32 bytes from which their signing key and their wrap keys are derived (format article,
@@ -338,10 +330,4 @@ package final class MemberSeed: Sendable {
   ) throws(Failure) -> Result {
     try unsafe seed.withUnsafeBytes(body)
   }
-}
-
-extension Label {
-  fileprivate static let memberSigning = Label("vault1.mem.sign")
-  fileprivate static let memberWrap = Label("vault1.mem.wrap")
-  fileprivate static let memberSlot = Label("vault1.mem.slot")
 }

@@ -14,11 +14,9 @@ package struct Manifest: Sendable, Equatable {
   package var itemCount: UInt64
   /// The number of rows in `version`.
   package var versionRowCount: UInt64
-  /// The root of the digest tree.
   package var root: Digest
   /// The link of the previous manifest; zeros for the first.
   package var previousLink: Digest
-  /// The signer's public key.
   package var writerKey: PublicKey
   /// Milliseconds since 1970-01-01 UTC, for information only.
   package var time: UInt64
@@ -57,7 +55,6 @@ extension Manifest {
   /// `link = H("vault1.man.link", previous link ‖ rest)`: identifies this state and all states before it.
   package func link() -> Digest { Manifest.link(after: previousLink, rest: rest()) }
 
-  /// The link after `previous` for a manifest whose rest is `rest`.
   package static func link(after previous: Digest, rest: Digest) -> Digest {
     Hash.digest(.manifestLink, previous.bytes + rest.bytes)
   }
@@ -67,43 +64,33 @@ extension Manifest {
   /// - Throws: `damaged(.manifest, …)`.
   package init(parsing body: [UInt8]) throws(VaultError) {
     do {
-      try self.init(reading: body)
+      var reader = ByteReader(body)
+      try reader.expect(.manifest)
+      version = FormatVersion(read: try reader.read(UInt16.self), write: try reader.read(UInt16.self))
+      guard try reader.read(UInt32.self) == 0 else { throw VaultError.damaged(.manifest, "fields") }
+      groupID = try reader.readBytes32()
+      rosterDigest = try reader.readBytes32()
+      rosterRevision = try reader.readCounter()
+      generation = try reader.readCounter()
+      epoch = try reader.readCounter()
+      itemCount = try reader.readCounter()
+      versionRowCount = try reader.readCounter()
+      root = try reader.readBytes32()
+      previousLink = try reader.readBytes32()
+      writerKey = try reader.readBytes32()
+      time = try reader.readCounter()
+      try reader.finish()
     } catch {
       throw error as? VaultError ?? .damaged(.manifest, "layout")
     }
-  }
-
-  private init(reading body: [UInt8]) throws {
-    var reader = ByteReader(body)
-    try reader.expect(.manifest)
-    version = FormatVersion(read: try reader.read(UInt16.self), write: try reader.read(UInt16.self))
-    guard try reader.read(UInt32.self) == 0 else {
-      throw VaultError.damaged(.manifest, "fields")
-    }
-    groupID = try reader.readBytes32()
-    rosterDigest = try reader.readBytes32()
-    rosterRevision = try reader.readCounter()
-    generation = try reader.readCounter()
-    epoch = try reader.readCounter()
-    itemCount = try reader.readCounter()
-    versionRowCount = try reader.readCounter()
-    root = try reader.readBytes32()
-    previousLink = try reader.readBytes32()
-    writerKey = try reader.readBytes32()
-    time = try reader.readCounter()
-    try reader.finish()
-    guard epoch >= 1, (epoch == 1) == (previousLink == .zero) else {
-      throw VaultError.damaged(.manifest, "fields")
-    }
+    guard epoch >= 1, (epoch == 1) == (previousLink == .zero) else { throw .damaged(.manifest, "fields") }
   }
 }
 
 /// A manifest with its signature, as it is sealed: `N 24 ‖ seal(meta key, N, binding, body ‖ signature)`.
 enum SignedManifest {
-  /// The stored form's size.
   static let byteCount = Nonce.byteCount + Manifest.bodyByteCount + SigningKey.signatureByteCount + SealedBox.overhead
 
-  /// Signs and seals `manifest`.
   static func seal(
     _ manifest: Manifest, by writer: borrowing SigningKey, with keys: GroupKeys, nonce: Nonce = Nonce()
   ) -> [UInt8] {
@@ -111,7 +98,6 @@ enum SignedManifest {
     return keys.sealMeta(body + writer.sign(body), .manifestBinding, nonce: nonce)
   }
 
-  /// Whether a stored manifest opens with `keys`.
   static func isSealed(_ stored: [UInt8], with keys: GroupKeys) -> Bool {
     keys.openMeta(stored, .manifestBinding) != nil
   }

@@ -99,34 +99,30 @@ extension Roster {
   package init(parsing body: [UInt8]) throws(VaultError) {
     do {
       var reader = ByteReader(body)
-      try self.init(reading: &reader)
+      try reader.expect(.roster)
+      groupID = try reader.readBytes32()
+      ownerKey = try reader.readBytes32()
+      revision = try reader.readCounter()
+      generation = try reader.readCounter()
+      keyCommitment = try reader.readBytes32()
+      previous = try reader.readBytes32()
+      firstEpoch = try reader.readCounter()
+      flags = Flags(rawValue: try reader.read(UInt32.self))
+      // A later format may have changed everything after the flags.
+      try flags.version.check(.reading)
+      deviceKeyID = Array(try reader.read(count: 16))
+      keep = try reader.read(UInt16.self)
+      groupName = try Roster.text(reader.readCounted16())
+      members = try Roster.readMembers(&reader)
+      removed = try Roster.readRemoved(&reader)
+      guard revision >= 1, generation >= 1, firstEpoch >= 1, flags.areKnown, flags.version.write >= flags.version.read,
+        GroupLimits.keptVersions.contains(keep), (revision == 1) == (previous == .zero),
+        flags.contains(.thisDeviceOnly) == deviceKeyID.contains(where: { $0 != 0 })
+      else { throw VaultError.damaged(.roster, "fields") }
       try reader.finish()
     } catch {
       throw error as? VaultError ?? .damaged(.roster, "layout")
     }
-  }
-
-  private init(reading reader: inout ByteReader) throws {
-    try reader.expect(.roster)
-    groupID = try reader.readBytes32()
-    ownerKey = try reader.readBytes32()
-    revision = try reader.readCounter()
-    generation = try reader.readCounter()
-    keyCommitment = try reader.readBytes32()
-    previous = try reader.readBytes32()
-    firstEpoch = try reader.readCounter()
-    flags = Flags(rawValue: try reader.read(UInt32.self))
-    // A later format may have changed everything after the flags.
-    try flags.version.check(.reading)
-    deviceKeyID = Array(try reader.read(count: 16))
-    keep = try reader.read(UInt16.self)
-    groupName = try Roster.text(reader.readCounted16())
-    members = try Roster.readMembers(&reader)
-    removed = try Roster.readRemoved(&reader)
-    guard revision >= 1, generation >= 1, firstEpoch >= 1, flags.areKnown, flags.version.write >= flags.version.read,
-      GroupLimits.keptVersions.contains(keep), (revision == 1) == (previous == .zero),
-      flags.contains(.thisDeviceOnly) == deviceKeyID.contains(where: { $0 != 0 })
-    else { throw VaultError.damaged(.roster, "fields") }
   }
 
   private static func text(_ bytes: [UInt8]) throws -> String {
@@ -158,9 +154,7 @@ extension Roster {
       }
       members.append(member)
     }
-    guard members.count(where: { $0.kind == .owner }) == 1 else {
-      throw VaultError.damaged(.roster, "owner's entry")
-    }
+    guard members.count(where: { $0.kind == .owner }) == 1 else { throw VaultError.damaged(.roster, "owner's entry") }
     return members
   }
 
@@ -207,7 +201,6 @@ package struct SignedRoster: Sendable, Equatable {
   /// `H("vault1.ros.hash", body ‖ signature)`: identifies the roster in manifests.
   package let digest: Digest
 
-  /// Signs `roster`.
   package init(_ roster: Roster, by owner: borrowing SigningKey) {
     let body = roster.body()
     self.roster = roster
@@ -233,7 +226,6 @@ package struct SignedRoster: Sendable, Equatable {
     digest = Hash.digest(.rosterHash, signed)
   }
 
-  /// The stored form under `keys`.
   func sealed(with keys: GroupKeys, nonce: Nonce = Nonce()) -> [UInt8] {
     var content = ByteWriter(reservingCapacity: SignedRoster.paddedCount(signed.count))
     content.writeCounted32(signed)

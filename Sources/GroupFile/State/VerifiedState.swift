@@ -10,7 +10,6 @@ package final class VerifiedState: Sendable {
   package let manifest: Manifest
   /// The opening member's own entry.
   package let member: Member
-  /// The link of this state.
   package let link: Digest
   /// The stored bytes that were verified.
   let sealedManifest: [UInt8]
@@ -82,13 +81,6 @@ extension VerifiedState {
     connection.verified.shows(self) ? true : try connection.part(.manifest, equals: sealedManifest)
   }
 
-  /// The state that follows this one after this process signed `manifest`.
-  func followed(by manifest: Manifest, _ sealedManifest: [UInt8], rest: Digest) -> VerifiedState {
-    VerifiedState(
-      keys: keys, signedRoster: signedRoster, manifest: manifest, member: member, sealedManifest: sealedManifest,
-      sealedRoster: sealedRoster, header: header, rest: rest)
-  }
-
   /// Verifies that the parts which are not read again for a known state are unchanged: header, own wrap, roster,
   /// versions. A writer, or a proof of the whole file, makes all the checks of a first read.
   func confirmRoster(_ connection: Connection, mending: Bool = false) throws(VaultError) {
@@ -125,6 +117,27 @@ extension VerifiedState {
     guard StateHeader(of: roster.roster) == header else { throw .damaged(.roster, "header") }
     return (keys, roster, try roster.roster.member(context, under: keys, wrap))
   }
+
+  /// Opens the roster with the keys derived from the group key, and from the device key if the header requires one.
+  private static func openRoster(
+    _ sealed: [UInt8], _ groupKey: borrowing Key, header: StateHeader, as context: GroupContext
+  ) throws(VaultError) -> (GroupKeys, SignedRoster) {
+    var deviceKey: Key?
+    if header.flags.contains(.thisDeviceOnly) {
+      do throws(VaultError) {
+        deviceKey = try context.deviceKey(header.deviceKeyID)
+      } catch {
+        // The header is not authenticated: if the roster opens without a device key, somebody else set the flag.
+        let keys = try GroupKeys(groupKey, header, deviceKey: nil)
+        if (try? SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey)) != nil {
+          throw .damaged(.roster, "header")
+        }
+        throw error
+      }
+    }
+    let keys = try GroupKeys(groupKey, header, deviceKey: deviceKey)
+    return (keys, try SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey))
+  }
 }
 
 extension Roster {
@@ -140,31 +153,6 @@ extension Roster {
       member.slotID == slotID, wrap.map({ member.wrapDigest == Wrap.digest($0, slotID: slotID) }) ?? true
     else { throw .damaged(.roster, "own entry") }
     return member
-  }
-}
-
-extension VerifiedState {
-  /// Opens the roster with the keys derived from the group key, and from the device key if the header requires one.
-  private static func openRoster(
-    _ sealed: [UInt8], _ groupKey: borrowing Key, header: StateHeader, as context: GroupContext
-  ) throws(VaultError) -> (GroupKeys, SignedRoster) {
-    guard header.flags.contains(.thisDeviceOnly) else {
-      let keys = try GroupKeys(groupKey, header, deviceKey: nil)
-      return (keys, try SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey))
-    }
-    let deviceKey: Key
-    do throws(VaultError) {
-      deviceKey = try context.deviceKey(header.deviceKeyID)
-    } catch {
-      // The header is not authenticated: if the roster opens without a device key, somebody else set the flag.
-      let keys = try GroupKeys(groupKey, header, deviceKey: nil)
-      if (try? SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey)) != nil {
-        throw .damaged(.roster, "header")
-      }
-      throw error
-    }
-    let keys = try GroupKeys(groupKey, header, deviceKey: deviceKey)
-    return (keys, try SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey))
   }
 }
 
@@ -229,9 +217,7 @@ extension Connection {
   /// The bytes of `part`, unproved.
   ///
   /// - Throws: `damaged(.container, …)` if they are missing.
-  func part(_ part: StatePart) throws(VaultError) -> [UInt8] {
-    try unsafe withPart(part) { unsafe Array($0) }
-  }
+  func part(_ part: StatePart) throws(VaultError) -> [UInt8] { try unsafe withPart(part) { unsafe Array($0) } }
 
   /// Whether `part` holds exactly `bytes`: a cheap check that every transaction makes.
   func part(_ part: StatePart, equals bytes: [UInt8]) throws(VaultError) -> Bool {
@@ -254,7 +240,6 @@ extension Connection {
     try statement("REPLACE INTO state(part, bytes) VALUES(?, ?)").bind(1, part.rawValue).bind(2, bytes).run()
   }
 
-  /// The wrap of `slotID`.
   func wrap(_ slotID: [UInt8]) throws(VaultError) -> [UInt8]? {
     let statement = try statement("SELECT sealed FROM wrap WHERE slot = ?").bind(1, slotID)
     defer { statement.reset() }

@@ -17,7 +17,6 @@ package struct Floor: Equatable, Sendable {
     self.link = link
   }
 
-  /// The floor of a verified state.
   package init(_ state: VerifiedState) {
     self.init(
       groupID: state.manifest.groupID, rosterRevision: state.manifest.rosterRevision,
@@ -79,14 +78,10 @@ package struct WitnessRecord: Equatable, Sendable {
     package static let gapSeen = Flags(rawValue: 2)
     /// A user accepted a state explicitly.
     package static let acceptedByHand = Flags(rawValue: 4)
-
-    static let all: Flags = [.removed, .gapSeen, .acceptedByHand]
   }
 
-  /// The number of bytes of a record: 256.
   package static let byteCount = 256
 
-  /// The record's bytes.
   package func serialized() -> [UInt8] {
     var writer = ByteWriter(reservingCapacity: WitnessRecord.byteCount)
     writer.write(.witness)
@@ -120,7 +115,7 @@ package struct WitnessRecord: Equatable, Sendable {
     link = try reader.readBytes32()
     rosterDigest = try reader.readBytes32()
     flags = Flags(rawValue: try reader.read(UInt64.self))
-    guard Flags.all.isSuperset(of: flags) else { throw .unexpected(offset: 176) }
+    guard flags.isSubset(of: [.removed, .gapSeen, .acceptedByHand]) else { throw .unexpected(offset: 176) }
     try reader.expectZeros(40)
     let covered = bytes.prefix(reader.offset)
     guard try reader.readBytes32() == Hash.digest(.witnessHash, Array(covered)) else {
@@ -140,6 +135,8 @@ package enum WitnessReading: Equatable, Sendable {
   case invalid
   /// The state folder is missing or unreadable, for a reason that a user can act on.
   case unavailable(reason: String)
+
+  var record: WitnessRecord? { if case .valid(let record) = self { record } else { nil } }
 }
 
 /// Keeps the witness of one group outside the store (format article, "The witness").

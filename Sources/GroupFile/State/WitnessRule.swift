@@ -68,18 +68,11 @@ enum WitnessRule {
       guard state.link == record.link else { throw rolledBack(.fork) }
       return Outcome()
     }
-    return try descends(record)
-      ? Outcome(isAhead: true) : gap(state, record, rolledBack(.fork))
-  }
-
-  /// Accepts a gap only if the chain cannot reach back that far.
-  private static func gap(
-    _ state: VerifiedState, _ record: WitnessRecord, _ error: VaultError
-  ) throws(VaultError) -> Outcome {
-    guard state.manifest.epoch - record.epoch > GroupLimits.chainLength else { throw error }
+    if try descends(record) { return Outcome(isAhead: true) }
+    // A gap is accepted only if the chain cannot reach back that far.
+    guard manifest.epoch - record.epoch > GroupLimits.chainLength else { throw rolledBack(.fork) }
     return Outcome(
-      isAhead: true, gapSeen: true,
-      notice: .gap(group: state.roster.groupName, from: record.epoch, to: state.manifest.epoch))
+      isAhead: true, gapSeen: true, notice: .gap(group: state.roster.groupName, from: record.epoch, to: manifest.epoch))
   }
 }
 

@@ -29,7 +29,6 @@ final class RowDraft: Sendable {
   }
 }
 
-/// A sealed row to be written.
 final class SealedDraft: Sendable {
   /// The proved row that this one replaces.
   let old: Row?

@@ -1,4 +1,3 @@
-internal import Glibc
 import Sealing
 
 /// Collects the rows of a large transaction: a second thread seals them, and they are written in the order of the file.
@@ -37,8 +36,8 @@ struct SealingQueue {
   mutating func holds(_ token: Token) -> Bool {
     guard let highest else { return false }
     guard rises else { return tokens.contains(token) }
-    // A bulk load comes in rising order, so it needs no set. In any other order, all rows are written once, and a set
-    // tells from then on.
+    // A bulk load comes in rising order, so it needs no set. In any other order, all held rows are written once, and
+    // from then on a set knows which are held.
     rises = token > highest
     return !rises
   }
@@ -67,7 +66,7 @@ struct SealingQueue {
     return written
   }
 
-  /// Returns the remaining rows, sealed.
+  /// Seals and returns the remaining rows.
   mutating func finish() throws(VaultError) -> [SealedDraft] {
     guard highest != nil else { return [] }
     try finishJob()

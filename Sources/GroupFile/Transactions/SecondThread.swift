@@ -7,8 +7,8 @@ import Synchronization
 ///
 /// It does one job at a time, and ends with this value. If the system cannot start a thread, the caller does the work.
 ///
-/// What one thread has allocated and another one frees makes both wait for the allocator's lock. So the caller releases
-/// what a job has captured, when it waits for the job, and the second thread what is passed to `release(_:)`.
+/// If one thread frees what another one has allocated, both wait for the allocator's lock. So the caller releases what
+/// a job has captured, when it waits for the job, and the second thread releases what is passed to `release(_:)`.
 @safe package final class SecondThread: Sendable {
   private let bench = Bench()
 
@@ -21,13 +21,13 @@ import Synchronization
     if !bench.offer(job) { job() }
   }
 
-  /// Waits for the job that was begun last, and has `value`, which a job has made, released before the next one.
+  /// Waits for the job that was begun last. The second thread then releases `value`, which a job has made, before it
+  /// begins the next one.
   package func release<Value: Sendable>(_ value: Value) {
     bench.wait()
     bench.unneeded = { _ = value }
   }
 
-  /// Whether a job is not finished yet.
   package var isBusy: Bool { bench.isBusy }
 
   /// Waits for the job that was begun last.
@@ -38,7 +38,7 @@ import Synchronization
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
     private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
     private var job: (@Sendable () -> Void)?
-    /// Keeps what the second thread is to release.
+    /// Keeps what the second thread will release.
     var unneeded: (@Sendable () -> Void)?
     /// Whether `job` is not finished yet. Changed only with the mutex.
     private let hasJob = Atomic(false)
@@ -61,7 +61,8 @@ import Synchronization
 
     func offer(_ new: @escaping @Sendable () -> Void) -> Bool {
       if !isStarted {
-        // Some kernels begin a thread where its starter is busy, and move it 5 to 20 ms later: many jobs are done by then.
+        // Some kernels start a thread on its starter's busy core and move it only 5 to 20 ms later, when many jobs
+        // could have been done.
         let processor = csystem_processor()
         isStarted = DetachedThread.start {
           csystem_leave_processor(processor)

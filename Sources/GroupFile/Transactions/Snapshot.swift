@@ -112,20 +112,14 @@ package final class Snapshot {
   ///
   /// - Throws: `damaged(.row, …)`; `storage` if guarded memory is short.
   package func secret(of row: Row) throws(VaultError) -> OpenedSecret {
-    let box = try sealedSecret(of: row)
-    return try state.keys.secret(box.bytes, in: box.range, of: row)
-  }
-
-  /// The sealed secret of a proved row: part of the row, or a blob with the digest that the row names.
-  func sealedSecret(of row: Row) throws(VaultError) -> (bytes: [UInt8], range: Range<Int>) {
     switch row.place {
     case .none: throw .notFound(.item)
-    case .inline: return (row.encoded, row.secretRange)
+    case .inline: return try state.keys.secret(row.encoded, in: row.secretRange, of: row)
     case .blob:
       guard let blob = try connection.blob(row.token, version: row.version),
         Hash.digest(.blob, blob).bytes.elementsEqual(row.encoded[row.secretRange])
       else { throw .damaged(.row, "a large value does not match its row") }
-      return (blob, blob.indices)
+      return try state.keys.secret(blob, in: blob.indices, of: row)
     }
   }
 }
@@ -155,7 +149,6 @@ package struct OpenedSecret: Sendable {
 
   package var count: Int { range.count }
 
-  /// Lends the value.
   package func withUnsafeBytes<Result: ~Copyable, Failure>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -206,8 +199,7 @@ extension ItemReading {
 
   /// The current version of `name`, which may be a tombstone; `nil` is a proof of absence.
   package func stored(_ name: String) throws(VaultError) -> StoredItem? {
-    guard let row = try storedRow(name) else { return nil }
-    return try item(row, name)
+    try stored(name, at: view.state.keys.token(of: name))
   }
 
   /// The current version of `name`, whose token is `token`; otherwise as `stored(_:)`.

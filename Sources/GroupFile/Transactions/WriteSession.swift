@@ -31,7 +31,6 @@ final class WriteSession {
   /// From now on, what the session changes goes to `publisher` first.
   func publish(through publisher: any CommitPublishing) { publishing = (publisher, GroupCommit.Draft()) }
 
-  /// Notes a row that the session writes.
   func note(_ row: Row, _ blob: [UInt8]?) throws(VaultError) { try publishing?.draft.add(row, blob) }
 
   /// Makes `state`, which the transaction has stored, the group's next state for all hosts, if the group is published.
@@ -52,7 +51,9 @@ final class WriteSession {
     let (sealed, rest) = (SignedManifest.seal(manifest, by: seed.signingKey(), with: state.keys), manifest.rest())
     try connection.storePart(.manifest, sealed)
     try connection.appendChain(manifest.epoch, rest)
-    return state.followed(by: manifest, sealed, rest: rest)
+    return VerifiedState(
+      keys: state.keys, signedRoster: state.signedRoster, manifest: manifest, member: state.member,
+      sealedManifest: sealed, sealedRoster: state.sealedRoster, header: state.header, rest: rest)
   }
 
   /// Makes the transaction durable.
@@ -89,13 +90,10 @@ final class WriteSession {
   func end(_ state: VerifiedState? = nil) {
     guard isOpen else { return }
     isOpen = false
+    defer { lease = nil }
     if !isCommitted { connection.rollback() }
     if let state { known.update(state) }
-    guard !isReplaced else {
-      connection.close()
-      lease = nil
-      return
-    }
+    if isReplaced { return connection.close() }
     // Committed changes are durable, and a later writer repeats housekeeping that fails now.
     if vacuums { try? connection.vacuum() }
     if frees || vacuums {
@@ -104,7 +102,6 @@ final class WriteSession {
     } else if isCommitted {
       try? connection.checkpointIfLarge()
     }
-    lease = nil
   }
 
   /// Moves the group's folder, which the store knows as `entry`, with all its files to `path`, from where the caller

@@ -10,7 +10,7 @@ package final class WriteTransaction: ItemReading {
   package let epoch: UInt64
   /// Milliseconds since 1970-01-01 UTC, the same for everything that it writes.
   package let time: UInt64
-  private let session: WriteSession
+  let session: WriteSession
   private var queue: SealingQueue
   let context: GroupContext
   private let witness: any Witnessing
@@ -259,12 +259,6 @@ package final class WriteTransaction: ItemReading {
   package func rollback() {
     session.end()
     queue.discard()
-  }
-
-  /// Moves the group's folder, which the store knows as `entry`, to `path` while no other writer can be active; the
-  /// transaction is over.
-  func removeFolder(_ entry: String, to path: String) throws(VaultError) {
-    try session.removeFolder(entry, to: path)
   }
 }
 

@@ -4,23 +4,19 @@ internal import Glibc
 ///
 /// The file is a copy made by the repair, so opening and closing it ends no lock of SQLite's.
 struct DatabasePages: ~Copyable {
-  private let descriptor: Int32
+  private let file: OpenFile
   /// The number of pages; they are numbered from 1.
   let count: UInt32
 
   init(path: String) throws(VaultError) {
-    let descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
-    guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
-    var status = stat()
-    guard unsafe fstat(descriptor, &status) == 0 else {
-      close(descriptor)
-      throw ResultCode.error(errno: errno)
+    do throws(FileFault) {
+      let file = try OpenFile(path, O_RDONLY)
+      count = UInt32(clamping: try file.status().st_size / DatabasePages.size)
+      self.file = file
+    } catch {
+      throw VaultError(error)
     }
-    self.descriptor = descriptor
-    count = UInt32(clamping: status.st_size / DatabasePages.size)
   }
-
-  deinit { close(descriptor) }
 
   static let size = ContainerHeader.pageSize
 
@@ -28,7 +24,7 @@ struct DatabasePages: ~Copyable {
   func next(from number: UInt32) -> UInt32? {
     guard number <= count else { return nil }
     let start = Int(number - 1) * DatabasePages.size
-    let data = lseek(descriptor, start, DatabasePages.toData)
+    let data = lseek(file.descriptor, start, DatabasePages.toData)
     if data < 0 { return errno == ENXIO ? nil : number }
     return UInt32(clamping: max(start, data) / DatabasePages.size + 1)
   }
@@ -43,9 +39,9 @@ struct DatabasePages: ~Copyable {
     var sum = 0
     var end = 0
     while end < size {
-      let data = lseek(descriptor, end, DatabasePages.toData)
+      let data = lseek(file.descriptor, end, DatabasePages.toData)
       guard data >= 0 else { return errno == ENXIO ? sum : size }
-      end = lseek(descriptor, data, DatabasePages.toHole)
+      end = lseek(file.descriptor, data, DatabasePages.toHole)
       guard end > data else { return size }
       sum += end - data
     }
@@ -56,7 +52,7 @@ struct DatabasePages: ~Copyable {
   func page(_ number: UInt32) -> [UInt8]? {
     guard number >= 1, number <= count else { return nil }
     var page = [UInt8](repeating: 0, count: DatabasePages.size)
-    let read = unsafe pread(descriptor, &page, page.count, Int(number - 1) * DatabasePages.size)
+    let read = unsafe pread(file.descriptor, &page, page.count, Int(number - 1) * DatabasePages.size)
     return read == page.count ? page : nil
   }
 }

@@ -1,5 +1,3 @@
-internal import Glibc
-
 /// The columns of one row, as SQLite stores them (same document, section 2.1).
 struct Record {
   enum Column {

@@ -36,7 +36,7 @@ public struct UnprovedItem: Sendable, Equatable {
 struct SalvagedGroup {
   /// The last signed state, and the new file.
   let view: Snapshot
-  let rows: SalvagedRows
+  let group: GroupRepair
   let itemCount: UInt64
   let versionRowCount: UInt64
   /// The root of the tree over the rows.
@@ -48,7 +48,6 @@ struct SalvagedGroup {
 }
 
 extension LeftBehind {
-  /// The losses of a repair.
   fileprivate init(_ group: GroupRepair) {
     lost = group.lost
     lostNames = group.lostNames
@@ -85,12 +84,9 @@ extension AccessGroupFile {
     return try makeNew(
       at: places, holding: lock, names: names, members: members, unsigned: \.withoutSignedState, progress: progress
     ) { (salvaged, makeNew) throws(VaultError) in
-      var group = salvaged.rows.group
       var left = LeftBehind()
-      let written = try RosterWriting(salvaged.view, context, authority, salvaged: salvaged)
-        .write(RosterChange(), at: now(), &left, progress, makingNew: makeNew)
-      group.epoch = written?.state.manifest.epoch ?? 0
-      return (group, written?.writer)
+      return try RosterWriting(view: salvaged.view, context: context, authority: authority, salvaged: salvaged)
+        .write(RosterChange(), at: now(), &left, progress, makingNew: makeNew)?.writer
     }.group
   }
 
@@ -115,18 +111,19 @@ extension AccessGroupFile {
     var left = LeftBehind()
     func sign(
       _ salvaged: SalvagedGroup, _ makeNew: () throws(VaultError) -> GroupWriter
-    ) throws(VaultError) -> (GroupRepair, GroupWriter?) {
+    ) throws(VaultError) -> GroupWriter? {
       guard salvaged.offered != nil || acceptance?.isRequired != true else { throw .contradiction(.superseded) }
-      let group = salvaged.rows.group
+      let group = salvaged.group
       guard change.dropsUnproved || group.lost == 0 && group.lostVersions == 0 else {
         throw .unproved(items: group.lost, versions: group.lostVersions)
       }
       left = LeftBehind(group)
       // The rows in the draft are as their writers sealed them, and no other process can write there.
       salvaged.view.connection.bound(steps: .max)
-      let writing = RosterWriting(salvaged.view, context, authority, salvaged: salvaged)
+      let writing = RosterWriting(
+        view: salvaged.view, context: context, authority: authority, salvaged: salvaged)
       if let acceptance, let offered = salvaged.offered { change = change.taking(offered, acceptance) }
-      return (group, try writing.write(change, at: now(), &left, progress, makingNew: makeNew)?.writer)
+      return try writing.write(change, at: now(), &left, progress, makingNew: makeNew)?.writer
     }
     let made = try makeNew(
       at: places, holding: lock, dropping: change.drops, accepting: acceptance, members: members,
@@ -157,9 +154,7 @@ extension AccessGroupFile {
     at places: DraftPlaces, holding lock: borrowing WriterLock, names: [String] = [], dropping: Set<Token> = [],
     accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed],
     unsigned: (VaultError) -> VaultError = { $0 }, progress: (MaintenanceProgress) -> Void,
-    sign: (SalvagedGroup, () throws(VaultError) -> GroupWriter) throws(VaultError) -> (
-      GroupRepair, GroupWriter?
-    )
+    sign: (SalvagedGroup, () throws(VaultError) -> GroupWriter) throws(VaultError) -> GroupWriter?
   ) throws(VaultError) -> (group: GroupRepair, state: VerifiedState) {
     let place = try ContainerPlace(folder: folder)
     let reading = witness.read()
@@ -168,9 +163,7 @@ extension AccessGroupFile {
     let draft = try GroupDraft(in: places.draft, for: folder)
     let salvage = places.draft + ".salvage"
     defer { SalvageCopy.remove(salvage) }
-    func makeWriter() throws(VaultError) -> GroupWriter {
-      try GroupWriter(in: draft.folder, fileMode: draft.fileMode)
-    }
+    func makeWriter() throws(VaultError) -> GroupWriter { try GroupWriter(in: draft.folder, fileMode: draft.fileMode) }
     var writer = try makeWriter()
     let connection = writer.connection
     var group: GroupRepair
@@ -196,15 +189,13 @@ extension AccessGroupFile {
       }
       var rows = SalvagedRows(Snapshot(connection, state, ProvedCache(), witnessed: reading), names, dropping: dropping)
       let root = try rows.write(from: index, to: &writer) { progress(.proved($0)) }
+      group = rows.group
       try connection.storeChain(index.chain, of: state)
-      let losesChain = try !connection.confirmChain(of: state)
+      group.losesChain = try !connection.confirmChain(of: state)
       let salvaged = SalvagedGroup(
-        view: rows.view, rows: rows, itemCount: writer.itemCount, versionRowCount: writer.versionRowCount, root: root,
-        offered: offered, wraps: index.wraps)
-      let renewed: GroupWriter?
-      (group, renewed) = try sign(salvaged, makeWriter)
-      group.losesChain = losesChain
-      if let renewed {
+        view: rows.view, group: group, itemCount: writer.itemCount, versionRowCount: writer.versionRowCount,
+        root: root, offered: offered, wraps: index.wraps)
+      if let renewed = try sign(salvaged, makeWriter) {
         writer.discard()
         writer = renewed
       }
@@ -216,6 +207,7 @@ extension AccessGroupFile {
     // The new file is proved like any other group before it replaces the old one.
     let drafted = AccessGroupFile(folder: places.draft, context: context, witness: NoWitness(), now: now)
     let state = try drafted.provedState { progress(.proved($0)) }.state
+    group.epoch = state.manifest.epoch
     try publish(draft, holding: state, after: old)
     do throws(VaultError) { group.isKeptAside = try draft.take(keeping: places.kept, holding: lock) } catch {
       // As with a commit: the other hosts have the state.

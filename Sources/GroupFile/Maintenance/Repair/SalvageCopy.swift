@@ -9,7 +9,6 @@ enum SalvageCopy {
   /// - Parameter header: the first bytes of an intact container, for a file that has lost its own.
   /// - Returns: what SQLite finds through the file's tables.
   /// - Throws: `storage`, `denied`; `damaged` if there is no regular file.
-  @discardableResult
   static func make(of source: ContainerPlace, at path: String, header: [UInt8]) throws(VaultError) -> StoredParts {
     let original = try Handle(at: source, writable: false, isFrozen: false)
     defer { original.close() }
@@ -48,7 +47,6 @@ enum SalvageCopy {
     try Connection.synchronise(target.folder)
   }
 
-  /// Removes a copy.
   static func remove(_ path: String) { for ending in ["", "-wal", "-shm"] { unsafe unlink(path + ending) } }
 
   // Through SQLite's own descriptor, because closing a second descriptor of the same file would end SQLite's locks on

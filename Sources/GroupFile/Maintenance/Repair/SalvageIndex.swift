@@ -4,13 +4,11 @@ import Sealing
 ///
 /// Nothing in it is proved: a record counts only by its digest, or by the owner's decision.
 struct SalvageIndex: ~Copyable {
-  /// The position of a record.
   struct Location {
     let page: UInt32
     let cell: UInt16
   }
 
-  /// A version of an item.
   struct RowRecord {
     let token: Token
     let version: UInt64
@@ -103,7 +101,6 @@ struct SalvageIndex: ~Copyable {
     return page.record(Int(location.cell), pages)
   }
 
-  /// The row in a record.
   func row(_ record: RowRecord) -> Row? { self.record(at: record.location).flatMap { Row($0) } }
 
   /// The versions of `token`, oldest first.
@@ -120,9 +117,7 @@ struct SalvageIndex: ~Copyable {
   }
 
   /// The versions of all tokens below `place`.
-  func rows(below place: TreePlace) -> ArraySlice<RowRecord> {
-    rows(from: place.prefix, through: place.lastToken)
-  }
+  func rows(below place: TreePlace) -> ArraySlice<RowRecord> { rows(from: place.prefix, through: place.lastToken) }
 
   private func rows(from first: Token, through last: Token) -> ArraySlice<RowRecord> {
     let start = rows.sortedIndex { $0.token >= first }
@@ -202,5 +197,4 @@ extension Row {
           secret: slice(secret)))
     }
   }
-
 }

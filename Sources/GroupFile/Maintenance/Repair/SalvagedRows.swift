@@ -84,15 +84,14 @@ struct SalvagedRows {
       _ = try view.attributes(of: row)
       if row.state == .present { _ = try view.secret(of: row) }
       return true
-    } catch {
-      guard case .damaged(_, .row, _) = error else { throw error }
+    } catch .damaged(_, .row, _) {
       if row.place == .blob { try dropBlob(of: row) }
       return false
     }
   }
 
   private func dropBlob(of row: Row) throws(VaultError) {
-    try connection.statement("DELETE FROM blob WHERE token = ? AND version = ?").bind(1, row.token.bytes)
+    try connection.statement("DELETE FROM blob WHERE token = ? AND version = ?").bind(1, row.token)
       .bind(2, counter: row.version).run()
   }
 

@@ -10,9 +10,7 @@ struct SalvagedTree {
   /// Rebuilt nodes, by digest.
   private var made: [Digest: TreeNode] = [:]
 
-  init(root: Digest, in index: borrowing SalvageIndex) {
-    prove(root, at: .root, index)
-  }
+  init(root: Digest, in index: borrowing SalvageIndex) { prove(root, at: .root, index) }
 
   private mutating func prove(_ digest: Digest, at place: TreePlace, _ index: borrowing SalvageIndex) {
     if digest == TreeNode.emptyRoot, place.depth == 0 { return }
@@ -65,12 +63,9 @@ struct SalvagedTree {
   private mutating func candidate(at place: TreePlace, _ index: borrowing SalvageIndex, prefersNodes: Bool) -> Digest? {
     let stored = index.nodesByPlace[place]
     if prefersNodes, let stored { return stored }
-    let node: TreeNode?
-    if let leaf = leaf(at: place, index) {
-      node = leaf
-    } else {
-      node = index.rows(below: place).isEmpty ? nil : branch(at: place, index, prefersNodes: prefersNodes)
-    }
+    let node =
+      leaf(at: place, index)
+      ?? (index.rows(below: place).isEmpty ? nil : branch(at: place, index, prefersNodes: prefersNodes))
     guard let node else { return stored }
     let digest = node.digest(at: place)
     made[digest] = node

@@ -5,8 +5,8 @@ extension Connection {
   func storeChain(_ found: [UInt64: Digest], of state: VerifiedState) throws(VaultError) {
     let insert = try statement("INSERT INTO chain(epoch, rest) VALUES(?, ?)")
     let end = state.manifest.epoch
-    for (epoch, rest) in found.sorted(by: { $0.key < $1.key }) where epoch <= end {
-      guard epoch + GroupLimits.chainLength > end else { continue }
+    for (epoch, rest) in found.sorted(by: { $0.key < $1.key })
+    where epoch <= end && epoch + GroupLimits.chainLength > end {
       try insert.bind(1, counter: epoch).bind(2, rest).run()
     }
   }
@@ -86,7 +86,7 @@ struct StateSearch {
 
   /// The links that follow the witnessed one.
   private func descendants(_ chain: [UInt64: Digest]) -> Set<Digest> {
-    guard case .valid(let record) = witness else { return [] }
+    guard let record = witness.record else { return [] }
     var link = record.link
     var links: Set<Digest> = []
     for (_, rest) in chain.filter({ $0.key > record.epoch }).sorted(by: { $0.key < $1.key }) {
@@ -97,13 +97,10 @@ struct StateSearch {
   }
 
   /// All headers, sorted by falling generation.
-  private mutating func generations(_ index: borrowing SalvageIndex) -> [(number: UInt64, headers: [StateHeader])] {
-    var headers: [StateHeader] = []
-    for bytes in index.parts[StatePart.header.rawValue] ?? [] {
-      if let header = try? StateHeader(parsing: bytes) { headers.append(header) }
-    }
+  private func generations(_ index: borrowing SalvageIndex) -> [(number: UInt64, headers: [StateHeader])] {
+    var headers = (index.parts[StatePart.header.rawValue] ?? []).compactMap { try? StateHeader(parsing: $0) }
     // This machine knows the header's content from its witness, unless the group got a new key since.
-    if case .valid(let record) = witness { headers.append(StateHeader(of: record)) }
+    if let record = witness.record { headers.append(StateHeader(of: record)) }
     return Dictionary(grouping: headers) { $0.generation }.sorted { $0.key > $1.key }.map { ($0.key, $0.value) }
   }
 
@@ -128,7 +125,7 @@ struct StateSearch {
   private func isExpected(_ stored: [UInt8]?) -> (StateHeader) -> Bool {
     { header in
       if header.serialized() == stored { return true }
-      guard case .valid(let record) = witness else { return false }
+      guard let record = witness.record else { return false }
       return (header.groupID, header.generation) == (record.groupID, record.generation)
     }
   }
