@@ -86,8 +86,7 @@ public final class AccessGroup: Sendable {
   ///   - version: a kept version; `nil` for the current one.
   /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/invalid(_:)`` if `name` is not a valid name.
   public func get(_ name: String, version: UInt64? = nil) throws(VaultError) -> Secret {
-    if let service { return Secret(try opened(name, version, through: service).secret) }
-    guard version == nil else { return Secret(try opened(name, version).secret) }
+    guard service == nil, version == nil else { return Secret(try opened(name, version).secret) }
     let name = try Item.Name(name).description
     return Secret(try readingItems { (transaction) throws(VaultError) in try transaction.view.value(name) })
   }
@@ -96,32 +95,29 @@ public final class AccessGroup: Sendable {
   ///
   /// - Throws: as ``get(_:version:)``.
   public func open(_ name: String, version: UInt64? = nil) throws(VaultError) -> OpenedItem {
-    if let service {
-      let (item, secret) = try opened(name, version, through: service)
-      return OpenedItem(item: item, secret: Secret(secret))
-    }
-    let (item, state, secret) = try opened(name, version)
-    return OpenedItem(item: try Item(item, in: state), secret: Secret(secret))
-  }
-
-  private func opened(
-    _ name: String, _ version: UInt64?, through service: ServiceClient
-  ) throws(VaultError) -> (item: Item, secret: OpenedSecret) {
-    var call = try call(.open, name)
-    call.version = version
-    let answer = try observed(.read) { () throws(VaultError) in try service.answer(to: call) }
-    guard let item = answer.items.first, let secret = answer.secret else { throw ServiceClient.misunderstood }
-    return (item, secret)
+    let (item, secret) = try opened(name, version)
+    return OpenedItem(item: item, secret: Secret(secret))
   }
 
   private func opened(
     _ name: String, _ version: UInt64?
-  ) throws(VaultError) -> (item: StoredItem, state: VerifiedState, secret: OpenedSecret) {
+  ) throws(VaultError) -> (item: Item, secret: OpenedSecret) {
+    if let service {
+      var call = try call(.open, name)
+      call.version = version
+      let answer = try read(call, through: service)
+      guard let item = answer.items.first, let secret = answer.secret else { throw ServiceClient.misunderstood }
+      return (item, secret)
+    }
     let name = try Item.Name(name).description
     return try readingItems { (view) throws(VaultError) in
       let (item, secret) = try view.opened(name, version: version)
-      return (item, view.view.state, secret)
+      return (try Item(item, in: view.view.state), secret)
     }
+  }
+
+  private func read(_ call: ServiceCall, through service: ServiceClient) throws(VaultError) -> ServiceAnswer {
+    try observed(.read) { () throws(VaultError) in try service.answer(to: call) }
   }
 
   /// Returns the metadata of the current item `name` without opening its secret.
@@ -129,29 +125,24 @@ public final class AccessGroup: Sendable {
   /// - Throws: as ``get(_:version:)``.
   public func item(_ name: String) throws(VaultError) -> Item {
     if let service {
-      let call = try call(.item, name)
-      let answer = try observed(.read) { () throws(VaultError) in try service.answer(to: call) }
-      guard let item = answer.items.first else { throw ServiceClient.misunderstood }
+      guard let item = try read(call(.item, name), through: service).items.first else {
+        throw ServiceClient.misunderstood
+      }
       return item
     }
     let name = try Item.Name(name).description
-    let (item, state) = try readingItems { (view) throws(VaultError) in (try view.present(name), view.view.state) }
-    return try Item(item, in: state)
+    return try readingItems { (view) throws(VaultError) in try Item(view.present(name), in: view.view.state) }
   }
 
   /// All kept versions of `name`, newest first; for a removed item, the first one is the removal.
   ///
   /// - Throws: ``VaultError/notFound(_:)`` if there never was such an item.
   public func history(_ name: String) throws(VaultError) -> [Item] {
-    if let service {
-      let call = try call(.history, name)
-      return try observed(.read) { () throws(VaultError) in try service.answer(to: call) }.items
-    }
+    if let service { return try read(call(.history, name), through: service).items }
     let name = try Item.Name(name).description
-    var items: [Item] = []
-    let (versions, state) = try readingItems { (view) throws(VaultError) in (try view.history(name), view.view.state) }
-    for version in versions { items.append(try Item(version, in: state)) }
-    return items
+    return try readingItems { (view) throws(VaultError) in
+      try view.history(name).map { (version) throws(VaultError) in try Item(version, in: view.view.state) }
+    }
   }
 
   // MARK: Writing

@@ -22,8 +22,7 @@ public final class Edit {
   ) {
     guard failure == nil else { return }
     do {
-      let new = NewValue(secret: try OpenedSecret(value), kind: value.secretKind)
-      set(name, new, details, ifVersion: expected, droppingBelow: 0)
+      set(name, NewValue(secret: try OpenedSecret(value), kind: value.secretKind), details, ifVersion: expected)
     } catch {
       failure = error
     }
@@ -34,9 +33,7 @@ public final class Edit {
     _ name: String, to secret: borrowing Secret, kind: SecretKind = .bytes, typeName: String? = nil,
     _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) {
-    set(
-      name, NewValue(secret: secret.opened, kind: kind, typeName: typeName), details, ifVersion: expected,
-      droppingBelow: 0)
+    set(name, NewValue(secret: secret.opened, kind: kind, typeName: typeName), details, ifVersion: expected)
   }
 
   /// Sets `name` as the public call does, and drops versions although the group would keep them.
@@ -45,11 +42,12 @@ public final class Edit {
   package func set(
     _ name: String, to secret: borrowing Secret, kind: SecretKind, _ details: Details, droppingBelow oldest: UInt64
   ) {
-    set(name, NewValue(secret: secret.opened, kind: kind), details, ifVersion: nil, droppingBelow: oldest)
+    set(name, NewValue(secret: secret.opened, kind: kind), details, droppingBelow: oldest)
   }
 
   private func set(
-    _ name: String, _ value: NewValue, _ details: Details, ifVersion expected: UInt64?, droppingBelow oldest: UInt64
+    _ name: String, _ value: NewValue, _ details: Details, ifVersion expected: UInt64? = nil,
+    droppingBelow oldest: UInt64 = 0
   ) {
     change(name, checking: details) { (transaction, name) throws(VaultError) in
       _ = try transaction.set(name, to: value, details, ifVersion: expected, droppingBelow: oldest)
@@ -138,19 +136,17 @@ extension AccessGroup {
   /// - Throws: what `body` throws, or the ``VaultError`` of the first change that failed; the group is unchanged then.
   @discardableResult
   public func transaction<Result>(_ body: (Edit) throws -> Result) throws -> Result {
-    try observed(.write) { try changing(isRepeatable: false) { try changes(of: $0, body) } }
+    try observed(.write) {
+      try changing(isRepeatable: false) { transaction in
+        let edit = Edit(transaction, group: name.description)
+        defer { edit.end() }
+        let result = try body(edit)
+        if let failure = edit.failure { throw failure }
+        return result
+      }
+    }
   }
 
-  private func changes<Result>(of transaction: WriteTransaction, _ body: (Edit) throws -> Result) throws -> Result {
-    let edit = Edit(transaction, group: name.description)
-    defer { edit.end() }
-    let result = try body(edit)
-    if let failure = edit.failure { throw failure }
-    return result
-  }
-}
-
-extension AccessGroup {
   /// Sets many items in one transaction, signed and synced once: for imports of any size.
   ///
   /// The items are written in the order of the file, so each of a million costs little more than a single one. If two
@@ -196,7 +192,7 @@ extension AccessGroup {
       unsafe lend(position) { (name, kind, bytes) in
         outcome = Result { () throws(VaultError) in
           let name = try Item.Name(name)
-          let value = NewValue(secret: try inGroup(group, unsafe OpenedSecret(copying: bytes)), kind: kind)
+          let value = NewValue(secret: try unsafe OpenedSecret(copying: bytes), kind: kind)
           _ = try inGroup(group, transaction.set(name, to: value, Details(), ifVersion: nil, at: token))
         }
       }
@@ -216,17 +212,7 @@ extension AccessGroup {
     for position in 0..<count { tokens.add(try Item.Name(name(position)).description) }
     return tokens.finish().sortedPositions()
   }
-}
 
-/// A value to be written: its bytes and their kind.
-struct NewValue {
-  let secret: OpenedSecret
-  let kind: SecretKind
-  /// The name of an archived value's type.
-  var typeName: String?
-}
-
-extension AccessGroup {
   /// Throws the errors that ``set(_:to:kind:typeName:_:ifVersion:)`` would throw, without changing or locking anything.
   package func rehearse(
     _ name: String, to secret: borrowing Secret, kind: SecretKind, typeName: String?, _ details: Details
@@ -247,6 +233,14 @@ extension AccessGroup {
       guard transaction.view.state.member.rights >= .write else { throw .denied(.readOnly) }
     }
   }
+}
+
+/// A value to be written: its bytes and their kind.
+struct NewValue {
+  let secret: OpenedSecret
+  let kind: SecretKind
+  /// The name of an archived value's type.
+  var typeName: String?
 }
 
 /// Changes of single items inside a transaction.

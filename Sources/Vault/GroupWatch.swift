@@ -38,6 +38,8 @@ public final class GroupWatch: Sendable {
   fileprivate init(_ group: AccessGroup) throws(VaultError) {
     self.group = group
     folder = try group.file.folder
+    // A group whose files are gone is no unknown group.
+    _ = try group.verifiedState()
     events = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
     var ends: [Int32] = [-1, -1]
     guard events >= 0, unsafe pipe(&ends) == 0 else {

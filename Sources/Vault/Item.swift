@@ -104,19 +104,15 @@ extension Item {
       isRemoved: flags & 2 != 0)
   }
 
-  static let unnamable = VaultError.damaged(group: nil, level: .row, detail: "a name that no item can have")
-
   /// Refuses a stored name that is invalid or contains control characters, which could move a terminal's cursor. Only a
   /// modified program of a writer can have signed such a name, so it counts as damage.
   private static func name(_ stored: String) throws(VaultError) -> Name {
-    if let name = Name(stored: stored) { return name }
-    throw unnamable
+    guard let name = Name(stored: stored) else { throw .damaged(.row, "a name that no item can have") }
+    return name
   }
-}
 
-// Foundation's normalization would link all of Foundation: half of the executable's size and startup time.
+  // Foundation's normalization would link all of Foundation: half of the executable's size and startup time.
 
-extension Item {
   /// A valid name of an item: 1 to 1,024 bytes of UTF-8 in NFC, without control characters.
   ///
   /// `/` has a meaning for people only. Two spellings that are canonically equivalent in Unicode are one name.
@@ -279,10 +275,10 @@ package struct OneState {
   /// All kept versions of `name`, newest first, removals included; empty if there never was such an item.
   package func history(_ name: String) throws(VaultError) -> [Item] {
     let name = try Item.Name(name).description
-    var items: [Item] = []
-    guard try inGroup(group, reading.storedRow(name)) != nil else { return items }
-    for version in try inGroup(group, reading.history(name)) { items.append(try Item(version, in: reading.view.state)) }
-    return items
+    guard try inGroup(group, reading.storedRow(name)) != nil else { return [] }
+    return try inGroup(group, reading.history(name)).map { (version) throws(VaultError) in
+      try Item(version, in: reading.view.state)
+    }
   }
 
   /// Opens the secret of `name`, and returns it with the item's metadata.

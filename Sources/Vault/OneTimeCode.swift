@@ -91,8 +91,7 @@ extension Secret {
     guard (1...65_536).contains(length) else { throw .invalid("a generated secret has 1 to 65,536 characters") }
     let encoded = alphabet.characters.map { Array(String($0).utf8) }
     let longest = encoded.map(\.count).max() ?? 1
-    let drawn: GuardedBytes
-    do { drawn = try GuardedBytes(count: length * longest) } catch { throw .storage(.memory) }
+    let drawn = try sealing(GuardedBytes(count: length * longest))
     var count = 0
     unsafe drawn.withUnsafeMutableBytes { drawn in
       for _ in 0..<length {

@@ -46,15 +46,10 @@ struct RowOpener: Sendable {
       guard
         prefix.isEmpty || attributes.name.utf8.starts(with: prefix.utf8) || Item.Name(stored: attributes.name) == nil
       else { return nil }
-      guard let item = try? Item(row, attributes, signedBy: signer) else {
-        return skip("a name that no item can have")
-      }
-      return item
+      return try Item(row, attributes, signedBy: signer)
     } catch .damaged(_, .row, let detail) {
       // The list has proved the row, so a writer signed exactly this.
       return skip(detail)
-    } catch {
-      throw error
     }
   }
 }

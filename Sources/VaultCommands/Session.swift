@@ -192,8 +192,9 @@ extension Session {
       return .credentialBytes(bytes, passphrase: credentialPrompt(key, asking, "the credential"))
     case nil:
       guard asking else {
+        let subject = variable("VAULT_CREDENTIAL") == nil ? "the store opens with" : "the credential needs"
         return .automatic(prompt: { () throws(VaultError) in
-          throw .locked(.nobodyToAsk("the store opens with a passphrase, and this command does not ask for one"))
+          throw .locked(.nobodyToAsk("\(subject) a passphrase, and this command does not ask for one"))
         })
       }
       let question = Question(on: streams.terminal, passphrasePrompt)

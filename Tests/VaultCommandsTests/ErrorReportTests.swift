@@ -36,7 +36,7 @@ import Vault
       "ask the store's owner; if that is you, leave out --credential and VAULT_CREDENTIAL"
     ),
     (
-      .locked(.credential(.missing)), 11, "locked: the credential is not there",
+      .locked(.credential(.missing)), 11, "locked: the credential does not exist",
       "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
     ),
     (
@@ -44,8 +44,8 @@ import Vault
       "write it again: vault app issue APP --output FILE --again"
     ),
     (
-      .witnessUnavailable(group: "team", reason: "the state folder is not there"), 13,
-      "'team' cannot be shown to be its newest state (witness: the state folder is not there)",
+      .witnessUnavailable(group: "team", reason: "the state folder does not exist"), 13,
+      "'team' cannot be shown to be its newest state (witness: the state folder does not exist)",
       "make the state folder, accessible only to you (mode 700); to see its path: vault paths"
     ),
     (
@@ -70,7 +70,7 @@ import Vault
     ),
     (
       .damaged(group: nil, level: .identity, detail: "hash"), 13, "damaged or altered (identity: hash)",
-      "nothing was changed; put a backup back"
+      "put the folder identity of a backup back: cp -a BACKUP/identity STORE/ (STORE: see vault paths); the groups stay as they are"
     ),
     (
       .unproved(group: "team", items: 3, versions: 0), 13, "3 items of 'team' can no longer be proved", unprovedHint
@@ -89,12 +89,13 @@ import Vault
     ),
     (
       .rolledBack(group: "team", found: 0, known: 9, reason: .vanished), 14,
-      "'team' was last seen at epoch 9, and its file is gone", rollbackHint
+      "'team' was last seen at epoch 9, and its file is gone",
+      "bring it back: vault restore-backup DIR team; if you deleted its files yourself: vault group accept team"
     ),
     (
       .rolledBack(group: "team", found: 9, known: 9, reason: .broughtBack), 14,
       "'team' was removed, and its file is back (epoch 9)",
-      "if its removal was interrupted: vault group remove GROUP; if you put a copy back yourself: vault group accept GROUP"
+      "if you put a copy back yourself: vault group accept team; if its removal was interrupted: vault group remove team"
     ),
     (
       .busy(group: "team"), 15, "'team' is in use by another process or thread",
@@ -183,7 +184,7 @@ import Vault
   private static let unprovedHint =
     "to go on without them: --drop-unproved, here or with vault group rotate; or put a backup back: vault restore-backup DIR"
   private static let rollbackHint =
-    "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did, and remove them: vault revoke GROUP APP --accept"
+    "if you put a copy back yourself, or one without group.vault-wal: vault group accept team; otherwise find out who did, and remove them: vault revoke team APP --accept"
 
   private let plain = Style(descriptor: -1, environment: [:])
 

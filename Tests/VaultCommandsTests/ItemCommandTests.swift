@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import VaultCommands
@@ -28,6 +29,37 @@ import Testing
     #expect(store.run("get", "a").output == "one")
     #expect(store.run("set", "a", "--allow-empty", input: "").status == 0)
     #expect(store.run("get", "a").output.isEmpty)
+  }
+
+  @Test func `nothing typed replaces a value only on request`() {
+    func type(_ keys: String, _ options: String...) -> (status: Int32, errors: String) {
+      let terminal = PseudoTerminal()
+      let typist = Typist(terminal, keys)
+      defer { typist.wait() }
+      let streams = Streams(
+        input: terminal.descriptor, output: Pipe.nameless(), errors: Pipe.nameless(), terminal: terminal.path)
+      let status = run(arguments: ["set", "a"] + options, environment: store.environment, streams: streams)
+      return (status, String(decoding: Pipe.contents(of: streams.errors), as: UTF8.self))
+    }
+    #expect(type("one\r").status == 0)
+    let refused = type("\r")
+    #expect(refused.status == 18 && refused.errors.contains("nothing was typed"), "\(refused.errors)")
+    #expect(store.run("get", "a").output == "one")
+    #expect(type("\r", "--allow-empty").status == 0)
+    #expect(store.run("get", "a").output.isEmpty)
+  }
+
+  @Test func `a dash is standard output or input, never a file of that name`() {
+    let template = store.folder.write("template", Array("{{ vault:///a }}".utf8))
+    #expect(store.run("set", "a", "--file", "-", input: "one").status == 0)
+    for command in [
+      ["get", "a", "--output", "-"], ["inject", "-i", template, "-o", "-"],
+      ["export", "--to", "dotenv", "-g", "default", "--output", "-", "--yes-print-secrets"],
+    ] {
+      let written = Transcript(command, environment: store.environment)
+      #expect(written.status == 0 && written.output.contains("one"), "\(command): \(written.errors)")
+    }
+    #expect(unsafe access("-", F_OK) != 0)
   }
 
   @Test func `exact keeps the newline of a value`() {

@@ -103,9 +103,58 @@ import Vault
     #expect(verify.status == 14)
     #expect(verify.output.contains("{\"group\":\"team\",\"verified\":false,\"problem\":{\"status\":14,"))
     #expect(try readJSON(verify.errors)["status"] as? Int == 14)
+    store.run("set", "a", input: "x")
+    let lists = [["list", "--all"], ["search", "a"], ["expiring"]]
+    let ofGroup = [
+      ["env", "-g", "team"], ["group", "show", "team"], ["watch", "team", "--", "/bin/true"], ["status"],
+    ]
+    for command in lists + ofGroup {
+      let told = Transcript(command, environment: store.environment)
+      #expect(told.status == 14, "\(command): \(told.errors)")
+      #expect((told.output + told.errors).contains("its file is gone"), "\(command): \(told.errors)")
+    }
+    #expect(store.run("list", "--all").output.hasPrefix("default\ta\t"))
+    // Without an answer the group is not given up.
+    let unasked = store.run("group", "accept", "team")
+    #expect(unasked.status == 64 && unasked.errors.contains("--yes"), "\(unasked.errors)")
+    #expect(store.run("verify").status == 14)
     #expect(store.run("group", "accept", "team", "--yes").status == 0)
     #expect(store.run("verify").status == 0)
     #expect(store.run("group", "create", "team").status == 0)
+  }
+
+  @Test func `a store without its folder of groups is damaged, and a backup brings the groups back`() throws {
+    let backup = store.folder.file("backup")
+    store.run("set", "a", input: "x")
+    store.run("backup", backup)
+    try FileManager.default.removeItem(atPath: store.folder.file("store/groups"))
+    for command in [["status"], ["verify"], ["backup", backup + "2"], ["list", "--all"]] {
+      let told = Transcript(command, environment: store.environment)
+      #expect(told.status == 13 && told.errors.contains("vault restore-backup DIR"), "\(command): \(told.errors)")
+    }
+    #expect(store.run("restore-backup", backup).status == 0)
+    #expect(store.run("get", "a").output == "x")
+  }
+
+  @Test func `a store that lost its list of groups says so`() throws {
+    store.run("set", "a", input: "x")
+    try FileManager.default.removeItem(atPath: store.folder.file("store/groups/vault.owner"))
+    #expect(store.run("status").output.contains("vault.owner\t\t\t\t'vault.owner' was last seen"))
+    let list = store.run("list", "--all")
+    #expect(list.status == 14 && list.output.hasPrefix("default\ta\t"), "\(list.errors)")
+    #expect(list.errors.contains("whether a group is missing is unknown"))
+  }
+
+  @Test func `the identity of a backup opens a store that lost its own, with everything written since`() {
+    store.run("backup", store.folder.file("backup"))
+    store.run("set", "a", input: "newer")
+    for damage in [#"rm -r "$folder/store/identity""#, #"truncate -s 9 "$folder/store/identity/identity""#] {
+      _ = store.shell(damage)
+      let refused = store.run("get", "a")
+      #expect(refused.status == 13 && refused.errors.contains("cp -a BACKUP/identity STORE/"), "\(refused.errors)")
+      _ = store.shell(#"cp -a "$folder/backup/identity" "$folder/store/""#)
+      #expect(store.run("get", "a").output == "newer")
+    }
   }
 
   @Test func `status shows each group's state`() throws {

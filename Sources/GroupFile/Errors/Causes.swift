@@ -159,7 +159,7 @@ extension VaultError {
   package init(_ fault: FileFault, at level: Level) {
     self =
       switch fault {
-      case .missing: .damaged(level, "it is not there")
+      case .missing: .damaged(level, "it does not exist")
       case .taken: .damaged(level, "something else has its name")
       case .link: .damaged(level, "it is a symbolic link")
       case .wrongKind: .damaged(level, "it is not the kind of file or folder that belongs here")

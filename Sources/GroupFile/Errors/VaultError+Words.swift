@@ -193,7 +193,7 @@ extension VaultError.Existing {
     case .applicationName: "an application of this name"
     case .applicationID: "an application of this id"
     case .file: "a file of this name"
-    case .credentialPlace: "a file at the credential's place"
+    case .credentialPlace: "a file in the credential's place"
     case .backupPlace: "a file or folder in the backup's place"
     case .remote: "a remote of this name"
     case .publication: "the publication of the group"

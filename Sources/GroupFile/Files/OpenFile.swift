@@ -270,8 +270,8 @@ extension FileFault {
   /// The fault as a predicate that follows the name of the thing: "the key file" … "is a symbolic link".
   package var reason: String {
     switch self {
-    case .missing: "is not there"
-    case .taken: "is there already"
+    case .missing: "does not exist"
+    case .taken: "exists already"
     case .link: "is a symbolic link"
     case .wrongKind: "is not the kind of file or folder that belongs here"
     case .foreignOwner: "belongs to another user"

@@ -23,7 +23,6 @@ extension Applications {
   @discardableResult
   public func bind(_ id: String, _ alternative: ServiceBinding.Alternative) throws(VaultError) -> BoundApplication {
     let name = try Applications.name(id)
-    _ = try store.owner()
     try store.makeServiceGroups()
     try register(name)
     let unserved = try serve(id)
@@ -38,7 +37,7 @@ extension Applications {
     }
     guard let binding else { throw .unexpected("a binding without alternatives") }
     store.record(.bind, subject: id, detail: alternative.description)
-    return BoundApplication(binding: binding, hasService: try isServed(), unserved: unserved)
+    return BoundApplication(binding: binding, hasService: try service() != nil, unserved: unserved)
   }
 
   /// Removes the alternative with the same conditions, or all alternatives of the application, and ends all tokens that
@@ -82,21 +81,18 @@ extension Applications {
     if store.hasGroup(.tokens) { try ServiceTokens(of: store).revokeAll(of: id) }
   }
 
-  /// Whether the service has a valid credential.
-  func isServed() throws(VaultError) -> Bool {
-    guard let service = try store.registry().application(Applications.service) else { return false }
-    return service.issued != nil && service.standing != .revoked
+  /// The service; `nil` if it has no valid credential.
+  private func service() throws(VaultError) -> Application? {
+    let service = try store.registry().application(Applications.service)
+    return service?.issued != nil && service?.standing != .revoked ? service : nil
   }
 
   /// Makes the service a member of the application's groups, with the application's rights.
   ///
   /// - Returns: all of these groups if no service is enrolled; otherwise none.
   private func serve(_ id: String) throws(VaultError) -> [ApplicationGroup] {
-    guard try isServed(), let service = try store.registry().application(Applications.service) else {
-      return try groups(of: id)
-    }
-    let unserved = try unserved(id)
-    for group in unserved {
+    guard let service = try service() else { return try groups(of: id) }
+    for group in try unserved(id) {
       _ = try store.grant(group.rights, in: group.name, to: Applications.service, service)
     }
     return []
@@ -113,20 +109,17 @@ extension Applications {
   private func register(_ name: AccessGroup.Name) throws(VaultError) {
     let registry = try store.registry()
     let id = name.description
+    let entry: Application
     if let known = try registry.application(id) {
       guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
       // An application with a credential has its group.
       guard known.issued == nil else { return }
-      return try admit(name, known)
+      entry = known
+    } else {
+      entry = try newEntry(name, .registered, .survives, registry)
+      try registry.record(entry)
     }
-    let entry = try newEntry(name, .registered, .survives, registry)
-    try registry.record(entry)
-    try admit(name, entry)
-  }
-
-  private func admit(_ name: AccessGroup.Name, _ entry: Application) throws(VaultError) {
     try makePrivateGroup(name, entry)
-    let id = name.description
     guard try !memberships(of: id).contains(where: { $0.name == name && $0.member.rights == .write }) else { return }
     try store.change(name, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: .write)]))
   }
@@ -146,8 +139,7 @@ extension SecretStore {
         } ?? []
       let before = alternatives
       try change(&alternatives)
-      let binding =
-        alternatives.isEmpty ? nil : try ServiceBinding(application: id, alternatives: alternatives)
+      let binding = alternatives.isEmpty ? nil : try ServiceBinding(application: id, alternatives: alternatives)
       if alternatives == before { return binding }
       let version = found?.version ?? 0
       do throws(VaultError) {

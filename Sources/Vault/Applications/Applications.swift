@@ -92,19 +92,14 @@ public struct Applications: Sendable {
   /// The highest issue of each application that any roster names, as a member or as removed, with one such group.
   ///
   /// The registry may be an older copy than the groups, so a lower issue in it has been replaced since.
-  func knownIssues() throws(VaultError) -> [String: KnownIssue] {
-    var known: [String: KnownIssue] = [:]
+  func knownIssues() throws(VaultError) -> [String: (issue: UInt32, group: String)] {
+    var known: [String: (issue: UInt32, group: String)] = [:]
     for (name, state) in try store.verifiedStates() {
       for (id, issue) in state.roster.issues where issue > known[id]?.issue ?? 0 {
-        known[id] = KnownIssue(issue: issue, group: name.description)
+        known[id] = (issue, name.description)
       }
     }
     return known
-  }
-
-  struct KnownIssue {
-    let issue: UInt32
-    let group: String
   }
 
   /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` if a group knows a higher issue of the application.
@@ -115,6 +110,9 @@ public struct Applications: Sendable {
 }
 
 extension SecretStore {
+  /// The applications that the owner issued credentials to.
+  public var applications: Applications { Applications(store: self) }
+
   /// The verified state of each group, sorted by name.
   ///
   /// - Parameter leftOut: called with the name and the error of each group that fails verification.
@@ -135,11 +133,6 @@ extension SecretStore {
     }
     return found
   }
-}
-
-extension SecretStore {
-  /// The applications that the owner issued credentials to.
-  public var applications: Applications { Applications(store: self) }
 }
 
 extension GroupLifetime {

@@ -20,8 +20,7 @@ extension Applications {
     public var rights: MemberRights
 
     public init(_ rights: MemberRights, in group: String) {
-      self.group = group
-      self.rights = rights
+      (self.group, self.rights) = (group, rights)
     }
   }
 
@@ -60,14 +59,14 @@ extension Applications {
     progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> IssuedCredential {
     let name = try Applications.name(id)
-    let isReplacing = if case .replacing = issuance { true } else { false }
+    let isReplacing = issuance == .replacing
     let issued = try issue(
       name, to: path, issuance, grants: grants, lifetime: lifetime,
       remote: try remote.map { (name) throws(VaultError) in
         try store.remote(name, for: id, own: hasOwnLogin, renewing: isReplacing)
       },
-      sealedBy: try Applications.guarded(passphrase),
-      droppingUnproved: isDroppingUnproved, accepting: confirm, progress: progress)
+      sealedBy: try passphrase?.guarded(), droppingUnproved: isDroppingUnproved, accepting: confirm,
+      progress: progress)
     store.record(
       isReplacing ? .replace : .issue, subject: id,
       detail: grants.map { "\($0.group)=\($0.rights.rawValue)" }.joined(separator: " "))
@@ -103,7 +102,7 @@ extension Applications {
         RosterChange(grants: [.init(application: id, issue: entry.issue, rights: name == .service ? .read : .write)]))
     }
     if name == .service {
-      try store.makeTokensGroup()
+      try store.makeOwnGroup(.tokens, keep: 1)
       for name in [AccessGroup.Name.audit, .tokens] {
         try store.change(name, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: .write)]))
       }
@@ -124,11 +123,6 @@ extension Applications {
 
   // MARK: Steps
 
-  private static func guarded(_ passphrase: consuming Secret?) throws(VaultError) -> GuardedBytes? {
-    guard let passphrase else { return nil }
-    return try passphrase.guarded()
-  }
-
   /// The name of an application's private group: its id.
   static func name(_ id: String) throws(VaultError) -> AccessGroup.Name {
     guard FolderName.isValid(id), let name = try? AccessGroup.Name(id), !name.isReserved, name != .default,
@@ -146,31 +140,24 @@ extension Applications {
     _ name: AccessGroup.Name, _ issuance: Issuance, _ lifetime: GroupLifetime?, _ registry: Registry
   ) throws(VaultError) -> Application {
     guard var known = try registry.application(name.description) else {
-      guard case .first = issuance else { throw .notFound(.application) }
+      guard issuance == .first else { throw .notFound(.application) }
       return try newEntry(name, .interrupted, lifetime ?? .survives, registry)
     }
     if let lifetime, lifetime != known.lifetime {
       throw .invalid("the lifetime of the application's group was declared when it was made")
     }
-    let wasReplaced = known.wasReplaced
-    switch issuance {
-    case .first:
+    if issuance != .replacing {
       guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
-      guard known.issued == nil else { throw .exists(.applicationID) }
+      if issuance == .first, known.issued != nil { throw .exists(.applicationID) }
+      if issuance == .again, known.wasReplaced { throw .contradiction(.interruptedReplacement) }
       try refuseReplaced(known.issue, of: name.description)
-    case .again:
-      guard !wasReplaced else {
-        throw .contradiction(.interruptedReplacement)
-      }
-      guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
-      try refuseReplaced(known.issue, of: name.description)
-    case .replacing:
-      let seen = try knownIssues()[name.description]?.issue ?? 0
-      if wasReplaced, seen <= known.issue { break }
-      known.highestIssue = try next(after: max(known.highestIssue, seen))
-      known.issue = known.highestIssue
-      known.standing = .interrupted
+      return known
     }
+    let seen = try knownIssues()[name.description]?.issue ?? 0
+    if known.wasReplaced, seen <= known.issue { return known }
+    known.highestIssue = try next(after: max(known.highestIssue, seen))
+    known.issue = known.highestIssue
+    known.standing = .interrupted
     return known
   }
 

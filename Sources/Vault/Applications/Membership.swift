@@ -23,9 +23,7 @@ extension SecretStore {
   ) throws(VaultError) -> Admission {
     guard try !self.group(group).name.isReserved else { throw .invalid("'\(group)' is the store's own group") }
     guard let known = try registry().application(application) else { throw .notFound(.application) }
-    guard known.standing != .revoked else {
-      throw .contradiction(.revokedApplication)
-    }
+    guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
     try applications.refuseReplaced(known.issue, of: application)
     let admission = try grant(rights, in: group, to: application, known, accepting: confirm)
     record(.grant, group: group, subject: application, detail: rights.rawValue)
@@ -146,29 +144,26 @@ extension SecretStore {
     _ name: AccessGroup.Name, _ change: RosterChange, accepting confirm: ((ReturningState) -> Bool)? = nil,
     _ progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> VerifiedState {
-    try group(name).inOrder { () throws(VaultError) in try changeOnce(name, change, accepting: confirm, progress) }
-  }
-
-  private func changeOnce(
-    _ name: AccessGroup.Name, _ change: RosterChange, accepting confirm: ((ReturningState) -> Bool)?,
-    _ progress: (MaintenanceProgress) -> Void
-  ) throws(VaultError) -> VerifiedState {
-    let identity = try owner()
-    let file = try group(name).file
-    var acceptance: OwnersAcceptance?
-    if let confirm { acceptance = try ownersAcceptance(of: name, asking: confirm) }
-    let drafts = try DraftFolder.make(in: location.home)
-    do throws(VaultError) {
-      let changed = try file.changeRoster(
-        change, accepting: acceptance, at: drafts.places(of: name), by: identity
-      ) { progress($0) }
-      return note(changed, name, nil)
-    } catch {
-      // We hold the writer lock, so SQLite's lock on the file can only belong to a process that obstructs the change,
-      // which needs no more than read access. A new file has no lock.
-      guard error.isRepairable || error == .busy(group: nil) else { throw error.named(name.description) }
+    try group(name).inOrder { () throws(VaultError) in
+      let identity = try owner()
+      let file = try group(name).file
+      let acceptance = try confirm.map { (confirm) throws(VaultError) in
+        try ownersAcceptance(of: name, asking: confirm)
+      }
+      let drafts = try DraftFolder.make(in: location.home)
+      do throws(VaultError) {
+        let changed = try file.changeRoster(
+          change, accepting: acceptance, at: drafts.places(of: name), by: identity
+        ) { progress($0) }
+        notices.post(changed.left, of: name.description, keptAside: nil)
+        return changed.state
+      } catch {
+        // We hold the writer lock, so SQLite's lock on the file can only belong to a process that obstructs the
+        // change, which needs no more than read access. A new file has no lock.
+        guard error.isRepairable || error == .busy(group: nil) else { throw error.named(name.description) }
+      }
+      return try rebuild(name, file, change, accepting: acceptance, progress)
     }
-    return try rebuild(name, file, change, accepting: acceptance, progress)
   }
 
   /// Makes `change` in a new file with what the last signed state of the old one proves.
@@ -184,7 +179,8 @@ extension SecretStore {
       file.changeRoster(
         change, accepting: acceptance, salvagingAt: places, by: identity, members: memberSeeds(identity),
         progress: progress))
-    return note(changed, name, places)
+    notices.post(changed.left, of: name.description, keptAside: places.kept)
+    return changed.state
   }
 
   /// The seeds of the registered applications; empty if the registry cannot be read.
@@ -196,10 +192,6 @@ extension SecretStore {
     }
   }
 
-  private func note(_ changed: ChangedRoster, _ name: AccessGroup.Name, _ places: DraftPlaces?) -> VerifiedState {
-    notices.post(changed.left, of: name.description, keptAside: places?.kept)
-    return changed.state
-  }
 }
 
 extension AccessGroup {

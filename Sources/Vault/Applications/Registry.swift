@@ -9,20 +9,6 @@ internal import Sealing
 struct Registry {
   let group: AccessGroup
 
-  /// The registry of `identity`'s store.
-  init(of identity: Identity, at location: StoreLocation, _ notices: NoticeBoard) throws(VaultError) {
-    let name = AccessGroup.Name.registry
-    let seed = try sealing(identity.registryMember())
-    let witnesses = WitnessFolder(stateFolder: location.stateFolder(of: identity.ownerKey), ownerKey: identity.ownerKey)
-    let file = AccessGroupFile(
-      folder: location.groupFolder(name.description),
-      context: GroupContext(groupName: name.description, ownerKey: identity.ownerKey, seed: seed),
-      witness: Witness(of: name.description, in: witnesses), now: { SystemClock.milliseconds() })
-    self.init(group: AccessGroup(name, file, notices))
-  }
-
-  init(group: AccessGroup) { self.group = group }
-
   /// The owner's record of one group.
   struct Entry: Equatable {
     var groupID: GroupID
@@ -40,6 +26,7 @@ struct Registry {
   }
 
   private static let prefix = "group/"
+  private static let applicationPrefix = "app/"
 
   /// All groups that were ever registered, by name.
   func groups() throws(VaultError) -> [AccessGroup.Name: Entry] {
@@ -72,7 +59,6 @@ struct Registry {
   static let damaged = VaultError.damaged(
     group: AccessGroup.Name.registry.description, level: .registry, detail: "entry")
 
-  /// Writes the entry for `name`.
   func record(_ entry: Entry, of name: AccessGroup.Name) throws(VaultError) {
     try group.set(Registry.prefix + name.description, to: entry.serialized())
   }
@@ -106,9 +92,7 @@ extension Registry.Entry {
         case nil: throw VaultError.newerFormat(read: nil, write: nil)
         }
       }
-      guard let groupID, let presence, let created else {
-        throw Registry.damaged
-      }
+      guard let groupID, let presence, let created else { throw Registry.damaged }
       self.init(groupID: groupID, presence: presence, created: created)
     } catch {
       throw error as? VaultError ?? Registry.damaged
@@ -117,7 +101,17 @@ extension Registry.Entry {
 }
 
 extension Registry {
-  private static let applicationPrefix = "app/"
+  /// The registry of `identity`'s store.
+  init(of identity: Identity, at location: StoreLocation, _ notices: NoticeBoard) throws(VaultError) {
+    let name = AccessGroup.Name.registry
+    let seed = try sealing(identity.registryMember())
+    let witnesses = WitnessFolder(stateFolder: location.stateFolder(of: identity.ownerKey), ownerKey: identity.ownerKey)
+    let file = AccessGroupFile(
+      folder: location.groupFolder(name.description),
+      context: GroupContext(groupName: name.description, ownerKey: identity.ownerKey, seed: seed),
+      witness: Witness(of: name.description, in: witnesses), now: { SystemClock.milliseconds() })
+    self.init(group: AccessGroup(name, file, notices))
+  }
 
   /// All applications that were ever registered, by id.
   func applications() throws(VaultError) -> [String: Application] {
@@ -137,7 +131,6 @@ extension Registry {
     }
   }
 
-  /// Writes the application's entry, item `app/ID`.
   func record(_ application: Application) throws(VaultError) {
     try group.set(Registry.applicationPrefix + application.id, to: application.serialized())
   }

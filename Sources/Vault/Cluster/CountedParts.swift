@@ -26,6 +26,12 @@ enum CountedParts {
     return bytes
   }
 
+  /// The secret in one part; `nil` if the part is empty.
+  static func secret(_ bytes: UnsafeRawBufferPointer, _ part: Range<Int>) throws(VaultError) -> OpenedSecret? {
+    if part.isEmpty { return nil }
+    return try unsafe Secret(copying: UnsafeRawBufferPointer(rebasing: bytes[part])).opened
+  }
+
   /// The ranges of the parts; `nil` if the bytes are not exactly such parts.
   static func ranges(_ bytes: UnsafeRawBufferPointer) -> [Range<Int>]? {
     var parts: [Range<Int>] = []

@@ -89,9 +89,8 @@ extension SecretStore {
     try write(draft.filePath)
     guard unsafe chmod(draft.filePath, draft.fileMode) == 0 else { throw .storage(.inputOutput) }
     var failure: VaultError?
-    let isAdopted: Bool
     do throws(VaultError) {
-      isAdopted = try file.adopt(draft, keeping: places.kept, dropping: isReadable) { (state) throws(VaultError) in
+      return try file.adopt(draft, keeping: places.kept, dropping: isReadable) { (state) throws(VaultError) in
         do throws(VaultError) { return try following(state) } catch {
           failure = error
           throw .unordered(.unreachable(error.message))
@@ -100,7 +99,6 @@ extension SecretStore {
     } catch {
       throw failure ?? error.named(group.name.description)
     }
-    return isAdopted
   }
 
   /// Whether a commit was made by someone who has the group's key. Its signature is not checked.
@@ -111,9 +109,7 @@ extension SecretStore {
 
   /// Whether the copy's chain continues the state with this epoch and link.
   package func copyDescends(from epoch: UInt64, _ link: [UInt8], of group: String) throws(VaultError) -> Bool {
-    try self.group(group).reading { (view) throws(VaultError) in
-      try view.view.descends(from: epoch, link)
-    }
+    try self.group(group).reading { (view) throws(VaultError) in try view.view.descends(from: epoch, link) }
   }
 
   /// Lends a complete, proved file with the copy's current state.

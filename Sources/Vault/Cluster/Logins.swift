@@ -13,8 +13,7 @@ extension SecretStore {
       try unsafe value.withUnsafeBytes { (bytes) throws(VaultError) in
         let end = unsafe bytes.firstIndex(of: 0x0A) ?? bytes.count
         guard end < bytes.count, let user = String(validating: unsafe Array(bytes[..<end]), as: UTF8.self) else {
-          throw .damaged(
-            group: AccessGroup.Name.service.description, level: .row, detail: "a login does not follow the format")
+          throw .damagedServiceRow("a login does not follow the format")
         }
         let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[(end + 1)...])
         return EtcdLogin(
@@ -109,9 +108,6 @@ extension SecretStore {
   /// Removes the permissions of the etcd user of `application` for the log of `group`, after the application has left
   /// the group.
   ///
-  /// - Parameters:
-  ///   - application: the application's id.
-  ///   - group: the group's name.
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
   public func withdrawLogin(of application: String, from group: String) throws(VaultError) -> WithdrawnLogin {
     guard let publication = try publications().first(where: { $0.group == group }) else { return .notNeeded }

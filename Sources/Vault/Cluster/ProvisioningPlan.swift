@@ -49,10 +49,7 @@ package struct ProvisioningPlan: Sendable {
     package var grants: [Grant]
 
     /// The password to set; `nil` for a user that exists.
-    package func givenPassword() -> Secret? {
-      guard let password else { return nil }
-      return Secret(password)
-    }
+    package func givenPassword() -> Secret? { password.map { Secret($0) } }
   }
 
   package struct Grant: Sendable {
@@ -89,8 +86,7 @@ package struct ProvisioningPlan: Sendable {
     do { named = try ProvisioningPlan.users(unsafe Array(bytes[parts[0]])) } catch { throw damage }
     guard parts.count == named.count + 2 else { throw damage }
     for (user, range) in zip(named, parts[2...]) {
-      var password: OpenedSecret?
-      if !range.isEmpty { password = try unsafe Secret(copying: UnsafeRawBufferPointer(rebasing: bytes[range])).opened }
+      let password = try unsafe CountedParts.secret(bytes, range)
       users.append(User(name: user.name, password: password, grants: user.grants))
     }
   }

@@ -64,16 +64,7 @@ extension SecretStore {
     try change(group.name, RosterChange(publishes: false))
     try clearPublished(name)
   }
-}
 
-extension VaultError {
-  /// A cluster that cannot be reached, or does not let us in, where no published group is concerned.
-  package static func unreachableCluster(_ why: String) -> VaultError {
-    .service(.busy, "the cluster cannot be reached: \(why)")
-  }
-}
-
-extension SecretStore {
   /// The names of the groups that the owner has published and of the published groups that have a copy here, sorted.
   ///
   /// - Throws: the error of listing the groups. A group that cannot be read is left out.
@@ -114,6 +105,13 @@ extension SecretStore {
     let answer = try location.askService(ClusterRequest.status.path(of: group), [])
     if let failure = answer.failure { throw failure }
     return answer.number
+  }
+}
+
+extension VaultError {
+  /// A cluster that cannot be reached, or does not let us in, where no published group is concerned.
+  package static func unreachableCluster(_ why: String) -> VaultError {
+    .service(.busy, "the cluster cannot be reached: \(why)")
   }
 }
 

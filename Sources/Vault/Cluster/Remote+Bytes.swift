@@ -58,8 +58,8 @@ extension Remote {
     } catch {
       throw damage
     }
-    let key = try unsafe Remote.secret(UnsafeRawBufferPointer(rebasing: bytes[parts[1]]))
-    let password = try unsafe Remote.secret(UnsafeRawBufferPointer(rebasing: bytes[parts[2]]))
+    let key = try unsafe CountedParts.secret(bytes, parts[1])
+    let password = try unsafe CountedParts.secret(bytes, parts[2])
     do {
       try self.init(
         fields.name, fields.endpoints, usesTLS: fields.usesTLS, authority: fields.authority,
@@ -68,11 +68,6 @@ extension Remote {
     } catch {
       throw damage
     }
-  }
-
-  private static func secret(_ bytes: UnsafeRawBufferPointer) throws(VaultError) -> OpenedSecret? {
-    guard bytes.count > 0 else { return nil }
-    return try inGroup("", unsafe OpenedSecret(copying: bytes))
   }
 
   /// The fields that are not secret, as they were read.

@@ -61,7 +61,7 @@ public struct Remote: Sendable {
     let (scheme, endpoints) = try Remote.parse(address)
     try self.init(
       name, endpoints, usesTLS: scheme == .tls || authority != nil || certificate != nil, authority: authority,
-      certificate: certificate, key: Remote.opened(key), user: user, password: Remote.opened(password), maxAge: maxAge,
+      certificate: certificate, key: key?.opened, user: user, password: password?.opened, maxAge: maxAge,
       heartbeat: heartbeat)
   }
 
@@ -88,44 +88,29 @@ public struct Remote: Sendable {
     }
     guard password.map(Remote.isPassword) ?? true else { throw .invalid("a password has 1 to 1,024 bytes of UTF-8") }
     guard maxAge != 0, heartbeat != 0 else { throw .invalid("a length of time is 1 second or more") }
+    (self.endpoints, self.usesTLS, self.authority, self.certificate) = (endpoints, usesTLS, authority, certificate)
+    (openedKey, self.user, openedPassword) = (key, user, password)
     (self.maxAge, self.heartbeat) = (maxAge, heartbeat)
-    (self.endpoints, self.usesTLS, self.authority) = (endpoints, usesTLS, authority)
-    (self.certificate, self.user) = (certificate, user)
-    (openedKey, openedPassword) = (key, password)
     guard openFields.count + 12 + (key?.count ?? 0) + (password?.count ?? 0) <= Remote.byteLimit else {
       throw .overLimit("64 KiB of a remote in all")
     }
   }
 
-  private static func opened(_ secret: consuming Secret?) -> OpenedSecret? {
-    guard let secret else { return nil }
-    return secret.opened
-  }
-
   /// The private key of the client's certificate, in PEM.
-  public func key() -> Secret? {
-    guard let openedKey else { return nil }
-    return Secret(openedKey)
-  }
+  public func key() -> Secret? { openedKey.map { Secret($0) } }
 
   /// The password of the etcd user.
-  public func password() -> Secret? {
-    guard let openedPassword else { return nil }
-    return Secret(openedPassword)
-  }
+  public func password() -> Secret? { openedPassword.map { Secret($0) } }
 
   /// Whether both have the same servers, the same login, and the same setting for empty changes.
   package func isSame(as other: Remote) -> Bool {
     func isSame(_ left: OpenedSecret?, _ right: OpenedSecret?) -> Bool {
       guard let left, let right else { return left == nil && right == nil }
-      return unsafe left.withUnsafeBytes { left in
-        unsafe right.withUnsafeBytes { unsafe left.elementsEqual($0) }
-      }
+      return unsafe left.withUnsafeBytes { left in unsafe right.withUnsafeBytes { unsafe left.elementsEqual($0) } }
     }
     return endpoints == other.endpoints && usesTLS == other.usesTLS && authority == other.authority
       && certificate == other.certificate && user == other.user && heartbeat == other.heartbeat
-      && isSame(openedKey, other.openedKey)
-      && isSame(openedPassword, other.openedPassword)
+      && isSame(openedKey, other.openedKey) && isSame(openedPassword, other.openedPassword)
   }
 
   /// The same servers with another login.
@@ -153,8 +138,6 @@ extension Remote {
   private static let addressRule = VaultError.invalid(
     "the address of a remote is etcd://HOST:PORT[,HOST:PORT…], or etcds://… for TLS")
 
-  /// Checks the name of a remote.
-  ///
   /// - Throws: ``VaultError/invalid(_:)``.
   static func name(_ text: String) throws(VaultError) -> String {
     guard FolderName.isValid(text) else {
@@ -184,28 +167,11 @@ extension Remote {
 
   /// A host name or an IPv4 address; if it contains a colon, an IPv6 address.
   private static func isHost(_ text: String) -> Bool {
-    let isAddress = text.utf8.contains(UInt8(ascii: ":"))
-    guard (1...253).contains(text.utf8.count), isAddress || text.utf8.first.map(isWordByte) ?? false else {
-      return false
+    guard let first = text.utf8.first, text.utf8.count <= 253 else { return false }
+    if text.utf8.contains(UInt8(ascii: ":")) {
+      return text.utf8.allSatisfy { "0123456789abcdefABCDEF:.".utf8.contains($0) }
     }
-    return text.utf8.allSatisfy { byte in
-      isAddress
-        ? isHexadecimal(byte) || byte == UInt8(ascii: ":") || byte == UInt8(ascii: ".")
-        : isWordByte(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: ".")
-    }
-  }
-
-  private static func isHexadecimal(_ byte: UInt8) -> Bool {
-    isWordByte(byte) && byte != UInt8(ascii: "_") && byte | 0x20 <= UInt8(ascii: "f")
-  }
-
-  private static func isWordByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
-      true
-    default: false
-    }
+    return !"-.".utf8.contains(first) && text.utf8.allSatisfy(ServiceBinding.isPlain)
   }
 
   private static func isUser(_ text: String) -> Bool {

@@ -14,8 +14,7 @@ extension SecretStore {
     guard hasGroup(.service) else { return [] }
     return try ownersItems(prefix: SecretStore.remotePrefix) { (item, value) throws(VaultError) in
       let name = item.dropFirst(SecretStore.remotePrefix.count)
-      let damage = VaultError.damaged(
-        group: AccessGroup.Name.service.description, level: .row, detail: "a remote does not follow the format")
+      let damage = VaultError.damagedServiceRow("a remote does not follow the format")
       let remote = try unsafe value.withUnsafeBytes { (bytes) throws(VaultError) in
         try unsafe Remote(parsing: bytes, orThrow: damage)
       }
@@ -41,7 +40,6 @@ extension SecretStore {
   /// - Throws: ``VaultError/exists(_:)``; ``VaultError/notFound(_:)`` if there is nothing to replace;
   ///   ``VaultError/denied(_:)`` for anyone but the owner.
   public func addRemote(_ remote: Remote, replacing isReplacing: Bool = false) throws(VaultError) {
-    _ = try owner()
     try makeServiceGroups()
     let value = try remote.serialized()
     let item = SecretStore.remotePrefix + remote.name
@@ -74,9 +72,7 @@ extension SecretStore {
 
   /// The name of the remote of each published group. The owner and the service can read it.
   public func publishedGroups() throws(VaultError) -> [String: String] {
-    var found: [String: String] = [:]
-    for publication in try publications() { found[publication.group] = publication.remote }
-    return found
+    Dictionary(try publications().map { ($0.group, $0.remote) }) { $1 }
   }
 
   /// Where the log of each published group is. The owner and the service can read it, even without a copy of the group.
@@ -87,11 +83,7 @@ extension SecretStore {
       let words = text.split(separator: " ", omittingEmptySubsequences: false)
       guard let group = try? AccessGroup.Name(String(item.dropFirst(SecretStore.publishedPrefix.count))),
         words.count == 2, let remote = try? Remote.name(String(words[0])), let id = GroupID(hexadecimal: words[1])
-      else {
-        throw .damaged(
-          group: AccessGroup.Name.service.description, level: .row,
-          detail: "the note of a published group does not follow the format")
-      }
+      else { throw .damagedServiceRow("the note of a published group does not follow the format") }
       return Publication(group: group.description, remote: remote, id: id)
     }
   }

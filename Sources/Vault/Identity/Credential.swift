@@ -1,4 +1,3 @@
-internal import Glibc
 internal import GroupFile
 internal import Sealing
 
@@ -40,7 +39,6 @@ struct Credential: Sendable {
     }
 
     var isSealed: Bool { self == .sealed || self == .sealedWithRemote }
-    /// The largest size in bytes.
     var byteLimit: Int { self == .plain || self == .sealed ? 65_536 : Credential.byteLimit }
   }
 
@@ -52,12 +50,9 @@ struct Credential: Sendable {
   ) {
     precondition(FolderName.isValid(application) && floors.allSatisfy { FolderName.isValid($0.group) })
     precondition(floors.count <= Credential.floorLimit)
-    self.issue = issue
-    self.ownerKey = ownerKey
-    self.application = application
-    self.member = member
+    (self.issue, self.ownerKey, self.application) = (issue, ownerKey, application)
+    (self.member, self.remote) = (member, remote)
     self.floors = floors.sorted { $0.group.utf8.lexicographicallyPrecedes($1.group.utf8) }
-    self.remote = remote
   }
 
   // MARK: - Bytes
@@ -98,8 +93,6 @@ struct Credential: Sendable {
     return bytes
   }
 
-  /// Reads a credential's bytes.
-  ///
   /// - Throws: `damaged`; `newerFormat`; `storage`.
   init(parsing bytes: GuardedBytes) throws(VaultError) {
     let version = try Credential.version(of: bytes)

@@ -4,8 +4,6 @@ internal import Sealing
 
 /// The file in which an application keeps its credential.
 enum CredentialFile {
-  /// Reads a credential.
-  ///
   /// The path may be a link, as Kubernetes makes for a Secret, if only root and `user` could have made it.
   ///
   /// - Throws: `locked` with the reason if the file is missing or unsuitable; as ``Credential/init(parsing:)``.
@@ -34,23 +32,16 @@ enum CredentialFile {
     /// - Throws: ``VaultError/exists(_:)``, ``VaultError/invalid(_:)``, ``VaultError/denied(_:)``,
     ///   ``VaultError/storage(_:)``.
     init(_ path: String, outside store: String, isWritten: (Credential) -> Bool = { _ in false }) throws(VaultError) {
-      guard try !Place.isInside(path, store) else {
-        throw .invalid("a credential must be outside the store that it opens")
+      let isInside: Bool
+      do throws(FileFault) { isInside = try CanonicalPath.isFile(at: path, inside: store) } catch {
+        throw Place.error(error)
       }
+      if isInside { throw .invalid("a credential must be outside the store that it opens") }
       if let found = try? CredentialFile.read(path), isWritten(found) {
         draft = nil
         return
       }
       do throws(FileFault) { draft = try SecretFile.Draft(path) } catch { throw Place.error(error) }
-    }
-
-    private static func isInside(_ path: String, _ store: String) throws(VaultError) -> Bool {
-      do throws(FileFault) {
-        return CanonicalPath.isInside(
-          try CanonicalPath.of(CanonicalPath.split(path).folder), try CanonicalPath.of(store))
-      } catch {
-        throw Place.error(error)
-      }
     }
 
     /// Writes the credential, mode 0600, durably.
@@ -79,5 +70,12 @@ enum CredentialFile {
       default: .denied(.permissions("the credential's folder \(fault.reason)"))
       }
     }
+  }
+}
+
+extension CanonicalPath {
+  /// Whether the file at `path`, which need not exist, is inside `folder`.
+  static func isFile(at path: String, inside folder: String) throws(FileFault) -> Bool {
+    isInside(try of(split(path).folder), try of(folder))
   }
 }

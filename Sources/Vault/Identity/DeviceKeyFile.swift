@@ -13,10 +13,7 @@ enum DeviceKeyFile {
   /// - Throws: the fault: a link, not a regular file, not owned by us, open to others, or not exactly 32 bytes long.
   static func read(in stateFolder: String, user: uid_t = geteuid()) throws(FileFault) -> DeviceKey? {
     do throws(FileFault) {
-      let trust = FileTrust(owners: [user], forbiddenMode: 0o077)
-      let size = Key.byteCount...Key.byteCount
-      let bytes = try SecretFile.read(path(in: stateFolder), trust, size: size)
-      do { return DeviceKey(try Key(bytes)) } catch { throw .wrongSize }
+      return DeviceKey(try KeyFile.key(at: path(in: stateFolder), FileTrust(owners: [user], forbiddenMode: 0o077)))
     } catch {
       if error == .missing { return nil }
       throw error

@@ -9,14 +9,12 @@ final class Identity: Sendable {
   private let rootSeed: Key
   private let signing: SigningKey
 
-  /// The identity of a root seed.
   init(rootSeed: consuming Key) throws(SealingError) {
     signing = try SigningKey(seed: try rootSeed.derive(.ownerSigning))
     ownerKey = signing.publicKey
     self.rootSeed = rootSeed
   }
 
-  /// A new identity.
   static func random() throws(SealingError) -> Identity { try Identity(rootSeed: try Key.random()) }
 
   /// The key that signs rosters; it signs nothing else.
@@ -59,7 +57,6 @@ extension Label {
 /// The content of the identity file: the owner's key, and the slots that open the root seed (format article, "The
 /// identity file").
 struct IdentityFile: Equatable, Sendable {
-  /// The owner's signing key.
   let ownerKey: PublicKey
   /// Sorted by number; at least one slot, and at most one for a passphrase.
   private(set) var slots: [Slot]
@@ -71,8 +68,7 @@ struct IdentityFile: Equatable, Sendable {
 
   /// The file of a new store, with one slot.
   init(ownerKey: PublicKey, first: Slot) {
-    self.ownerKey = ownerKey
-    slots = [first]
+    (self.ownerKey, slots) = (ownerKey, [first])
   }
 
   // MARK: - Opening
@@ -141,8 +137,9 @@ struct IdentityFile: Equatable, Sendable {
     guard let index = slots.firstIndex(where: { $0.number == slot.number }) else {
       throw .notFound(.slot(slot.number))
     }
-    let others = slots.filter { $0.number != slot.number }
-    if slot.kind == .passphrase, others.contains(where: { $0.kind == .passphrase }) { throw .exists(.passphraseSlot) }
+    if slot.kind == .passphrase, slots.contains(where: { $0.kind == .passphrase && $0.number != slot.number }) {
+      throw .exists(.passphraseSlot)
+    }
     slots[index] = slot
   }
 
@@ -160,8 +157,6 @@ struct IdentityFile: Equatable, Sendable {
     if old != nil { try replace(slot) } else { try add(slot) }
   }
 
-  /// Removes a slot.
-  ///
   /// - Throws: `noSlot`; `lastSlot`.
   mutating func remove(number: Int) throws(VaultError) {
     guard let index = slots.firstIndex(where: { $0.number == number }) else { throw .notFound(.slot(number)) }
@@ -171,7 +166,6 @@ struct IdentityFile: Equatable, Sendable {
 
   // MARK: - Bytes
 
-  /// The file's bytes.
   func serialized() -> [UInt8] {
     var writer = ByteWriter(reservingCapacity: IdentityFile.byteLimit)
     writer.write(.identity)
@@ -182,8 +176,6 @@ struct IdentityFile: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Reads a file's bytes.
-  ///
   /// - Throws: `damaged`; `newerFormat`.
   init(parsing bytes: [UInt8]) throws(VaultError) {
     guard let covered = try CheckedFile.covered(bytes, .identity, hash: .identityHash, level: .identity) else {

@@ -13,9 +13,7 @@ struct IdentityFolder: Sendable {
 
   /// - Parameter milliseconds: how long a change waits for other processes.
   init(store: String, user: uid_t = geteuid(), waiting milliseconds: Int = 10_000) {
-    self.store = store
-    self.user = user
-    waiting = milliseconds
+    (self.store, self.user, waiting) = (store, user, milliseconds)
   }
 
   static let folderName = "identity"
@@ -32,9 +30,8 @@ struct IdentityFolder: Sendable {
   /// Other users may be able to read the file if all its slots are opened by keys of full entropy. A passphrase could
   /// be guessed from it, so a file with a passphrase slot must not be readable by others.
   ///
-  /// - Throws: `noStore`; `locked` if applications were joined here, and no owner is; `damaged`, also if there are groups but
-  ///   no identity; `newerFormat`; `recovering`; `denied`;
-  ///   `networkFileSystem`; `storage`.
+  /// - Throws: `noStore`; `locked` if applications were joined here, but there is no owner; `damaged`, also if there are
+  ///   groups but no identity; `newerFormat`; `recovering`; `denied`; `networkFileSystem`; `storage`.
   func read() throws(VaultError) -> IdentityFile {
     let home = try openHome()
     do throws(VaultError) {
@@ -85,17 +82,15 @@ struct IdentityFolder: Sendable {
   ///
   /// - Throws: `exists`.
   func refuseStore() throws(VaultError) {
-    guard let home = try? openHome(),
-      let folder = try? home.folder(IdentityFolder.folderName, .secret(user: user)),
-      folder.contains(IdentityFolder.fileName), !folder.contains(IdentityFolder.recoveryMarkName)
-    else { return }
-    throw .exists(.store)
+    guard let folder = try? identityFolder(in: openHome()) else { return }
+    if folder.contains(IdentityFolder.fileName), !folder.contains(IdentityFolder.recoveryMarkName) {
+      throw .exists(.store)
+    }
   }
 
   /// Whether a recovery of the store was begun and not finished.
   var isRecovering: Bool {
-    guard let home = try? openHome(), let folder = try? home.folder(IdentityFolder.folderName, .secret(user: user))
-    else { return false }
+    guard let folder = try? identityFolder(in: openHome()) else { return false }
     return folder.contains(IdentityFolder.recoveryMarkName)
   }
 
@@ -129,11 +124,10 @@ struct IdentityFolder: Sendable {
 
   /// Removes the mark, because the store is complete.
   func finishRecovery() throws(VaultError) {
-    let home = try openHome()
+    let folder = try identityFolder(in: openHome())
+    let lock = try lock(folder)
+    defer { lock.unlock() }
     try atLevel(.identity) { () throws(FileFault) in
-      let folder = try home.folder(IdentityFolder.folderName, .secret(user: user))
-      let lock = try folder.lockFile(IdentityFolder.lockName, waiting: waiting)
-      defer { lock.unlock() }
       try folder.remove(IdentityFolder.recoveryMarkName)
       try folder.file.synchronize()
     }

@@ -16,7 +16,6 @@ struct RecoveryCode: Sendable {
   /// The length of the text, with hyphens between the groups.
   static let textLength = groupCount * (groupLength + 1) - 1
 
-  /// A new code.
   static func random() throws(SealingError) -> RecoveryCode {
     // `Key.random` produces the random bytes in guarded memory.
     let key = try Key.random()
@@ -59,7 +58,7 @@ struct RecoveryCode: Sendable {
     return text
   }
 
-  /// Reads a code as typed: in either case, with spaces, hyphens or nothing between groups, `O` for 0, `I` and `L` for
+  /// A code as typed: in either case, with spaces, hyphens or nothing between groups, `O` for 0, `I` and `L` for
   /// 1.
   ///
   /// - Throws: `mistypedCode`, which names the groups; `storage`.

@@ -21,13 +21,9 @@ struct Settings: Equatable, Sendable {
   private static let pathLimit = 4096
   private static let byteLimit = 16 + 2 + pathLimit + 8 + Digest.byteCount
 
-  init(keyFile: String? = nil, lastBackup: UInt64? = nil) {
-    self.keyFile = keyFile
-    self.lastBackup = lastBackup
-  }
+}
 
-  // MARK: - Bytes
-
+extension Settings {
   /// The file's bytes; a path longer than 4,096 bytes is not stored.
   func serialized() -> [UInt8] {
     let path = Array((keyFile ?? "").utf8)
@@ -39,8 +35,6 @@ struct Settings: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// Reads a file's bytes.
-  ///
   /// - Throws: `damaged`; `newerFormat`.
   init(parsing bytes: [UInt8]) throws(VaultError) {
     guard let covered = try CheckedFile.covered(bytes, .settings, hash: .settingsHash, level: .settings) else {

@@ -32,7 +32,6 @@ public struct Slot: Sendable, Equatable {
     kind == .passphrase ? Cost(passes: Int(stretching.passes), memoryKiB: Int(stretching.memoryKiB)) : nil
   }
 
-  /// The number of bytes of a slot: 116.
   static let byteCount = 116
 
   /// A slot that `passphrase` opens.
@@ -43,7 +42,7 @@ public struct Slot: Sendable, Equatable {
     salt: [UInt8] = Randomness.bytes(Passphrase.saltByteCount), nonce: Nonce = Nonce()
   ) throws(VaultError) {
     let key = try Vault.sealing(Passphrase.stretch(passphrase, salt: salt, cost: cost))
-    self.init(use: .passphrase, number: number, cost: cost, salt: salt, slotKey: key, sealing: identity, nonce: nonce)
+    self.init(.passphrase, number: number, cost: cost, salt: salt, slotKey: key, sealing: identity, nonce: nonce)
   }
 
   /// A slot that `key` opens; `use` must not be a passphrase.
@@ -55,20 +54,16 @@ public struct Slot: Sendable, Equatable {
   ) throws(VaultError) {
     precondition(use != .passphrase)
     let slotKey = try Vault.sealing(key.derive(.slotKey, salt))
-    self.init(use: use, number: number, cost: .none, salt: salt, slotKey: slotKey, sealing: identity, nonce: nonce)
+    self.init(use, number: number, cost: .none, salt: salt, slotKey: slotKey, sealing: identity, nonce: nonce)
   }
 
   private init(
-    use: Kind, number: Int, cost: Passphrase.Cost, salt: [UInt8], slotKey: borrowing Key,
+    _ kind: Kind, number: Int, cost: Passphrase.Cost, salt: [UInt8], slotKey: borrowing Key,
     sealing identity: Identity, nonce: Nonce
   ) {
-    kind = use
-    self.number = number
-    stretching = cost
-    self.salt = salt
-    let header = Slot.header(use, number, cost, salt, identity.ownerKey)
+    (self.kind, self.number, stretching, self.salt, self.nonce) = (kind, number, cost, salt, nonce)
+    let header = Slot.header(kind, number, cost, salt, identity.ownerKey)
     check = slotKey.check(.slotCheck, header)
-    self.nonce = nonce
     sealedSeed = unsafe identity.withRootSeed { seed in
       unsafe SealedBox.seal(seed, key: slotKey, nonce: nonce, binding: header)
     }
@@ -76,8 +71,6 @@ public struct Slot: Sendable, Equatable {
 
   // MARK: - Opening
 
-  /// Opens a passphrase's slot.
-  ///
   /// - Throws: `wrongKey` for another passphrase; `damaged` if the passphrase is right but the rest of the slot is not;
   ///   `overLimit` for unreasonable costs; `storage`.
   func open(passphrase: GuardedBytes, ownerKey: PublicKey) throws(VaultError) -> Identity {
@@ -85,11 +78,9 @@ public struct Slot: Sendable, Equatable {
     return try open(slotKey: key, ownerKey: ownerKey)
   }
 
-  /// Opens a key's slot.
-  ///
   /// - Throws: `wrongKey` for another key; `damaged` if the key is right but the rest of the slot is not; `storage`.
   func open(key: borrowing Key, ownerKey: PublicKey) throws(VaultError) -> Identity {
-    return try open(slotKey: sealing(key.derive(.slotKey, salt)), ownerKey: ownerKey)
+    try open(slotKey: sealing(key.derive(.slotKey, salt)), ownerKey: ownerKey)
   }
 
   private func open(slotKey: borrowing Key, ownerKey: PublicKey) throws(VaultError) -> Identity {
@@ -137,7 +128,6 @@ public struct Slot: Sendable, Equatable {
     writer.write(sealedSeed)
   }
 
-  /// The errors of reading a slot.
   enum Failure: Error { case malformed, newerKind }
 
   /// Reads a slot of 116 bytes.
@@ -192,20 +182,18 @@ extension Passphrase.Cost {
 
 /// A file of 32 random bytes that opens the identity unattended.
 enum KeyFile {
-  /// Reads a key file.
-  ///
   /// - Parameter store: the store's folder. A key inside it is refused, because copies of the store would contain it.
   /// - Throws: `locked` with the reason: missing, a link, not a regular file, not owned by us or root, open to others,
   ///   or not exactly 32 bytes long; `storage`.
   static func read(_ path: String, outside store: String, user: uid_t = geteuid()) throws(VaultError) -> Key {
     try refuseInside(path, store)
-    do throws(FileFault) {
-      let size = Key.byteCount...Key.byteCount
-      let bytes = try SecretFile.read(path, .secret(user: user), size: size)
-      do { return try Key(bytes) } catch { throw .wrongSize }
-    } catch {
-      throw fault(error)
-    }
+    do throws(FileFault) { return try key(at: path, .secret(user: user)) } catch { throw fault(error) }
+  }
+
+  /// The key in a file of exactly 32 bytes.
+  static func key(at path: String, _ trust: FileTrust) throws(FileFault) -> Key {
+    let bytes = try SecretFile.read(path, trust, size: Key.byteCount...Key.byteCount)
+    do { return try Key(bytes) } catch { throw .wrongSize }
   }
 
   /// Creates a key file, mode 0600, durably.
@@ -247,12 +235,7 @@ enum KeyFile {
 
   private static func refuseInside(_ path: String, _ store: String) throws(VaultError) {
     let isInside: Bool
-    do throws(FileFault) {
-      let folder = try CanonicalPath.of(CanonicalPath.split(path).folder)
-      isInside = CanonicalPath.isInside(folder, try CanonicalPath.of(store))
-    } catch {
-      throw fault(error)
-    }
+    do throws(FileFault) { isInside = try CanonicalPath.isFile(at: path, inside: store) } catch { throw fault(error) }
     if isInside { throw .locked(.keyFileInsideStore) }
   }
 }

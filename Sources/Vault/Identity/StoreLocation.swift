@@ -99,7 +99,6 @@ public struct StoreLocation: Sendable {
     try atLevel(.state) { () throws(FileFault) in try Folder.make(path) }
   }
 
-  /// The folder of one group.
   func groupFolder(_ name: String) -> String { "\(home)/\(IdentityFolder.groupsName)/\(name)" }
 
   // MARK: - Paths

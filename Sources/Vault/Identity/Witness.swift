@@ -36,9 +36,7 @@ final class Witness: Witnessing {
   /// - Parameter milliseconds: how long a change waits for other processes.
   init(of group: String, in folder: WitnessFolder, waiting milliseconds: Int = 10_000) {
     precondition(FolderName.isValid(group))
-    self.group = group
-    self.folder = folder
-    waiting = milliseconds
+    (self.group, self.folder, waiting) = (group, folder, milliseconds)
   }
 
   func read() -> WitnessReading {
@@ -184,9 +182,7 @@ struct WitnessFolder: Sendable {
   static let name = "witness"
 
   init(stateFolder: String?, ownerKey: PublicKey, user: uid_t = geteuid()) {
-    self.stateFolder = stateFolder
-    self.ownerKey = ownerKey
-    self.user = user
+    (self.stateFolder, self.ownerKey, self.user) = (stateFolder, ownerKey, user)
     ownerName = ownerKey.shortName
   }
 
@@ -213,8 +209,6 @@ struct WitnessFolder: Sendable {
     }
   }
 
-  /// Opens the folder.
-  ///
   /// - Parameter making: whether to create it. The state folder itself is not created: see
   ///   ``StoreLocation/makeStateFolder(of:)``.
   /// - Returns: `nil` if it does not exist.
@@ -264,7 +258,6 @@ struct WitnessFile: ~Copyable {
   private let file: OpenFile
   private let identity: FileIdentity
 
-  /// The number of bytes: 512.
   static let byteCount = 2 * WitnessRecord.byteCount
 
   /// - Throws: `missing`, or the reason why it is not a valid witness.
@@ -306,7 +299,6 @@ struct WitnessFile: ~Copyable {
     let position: Int
   }
 
-  /// The bytes of both records.
   func bytes() throws(FileFault) -> [UInt8] { try file.read(limit: WitnessFile.byteCount) }
 
   /// The record in `bytes` that counts; `nil` if neither is a valid record of this owner.

@@ -1,9 +1,5 @@
-internal import Glibc
 internal import GroupFile
 internal import Sealing
-
-/// A stored batch that does not follow the format.
-enum AuditDefect: Error { case unreadable }
 
 /// The records of one item, sealed together and bound to their place in the chain.
 struct AuditBatch {
@@ -47,27 +43,23 @@ struct AuditBatch {
   }
 
   /// Reads an opened batch. Memory stays in proportion to the bytes.
-  init(parsing bytes: [UInt8]) throws(AuditDefect) {
-    do {
-      var reader = ByteReader(bytes)
-      try reader.expect(.auditBatch)
-      guard try reader.read(UInt16.self) == AuditBatch.version else { throw AuditDefect.unreadable }
-      sequence = try reader.readCounter()
-      time = Timestamp(milliseconds: try reader.readCounter())
-      let count = try reader.read(UInt32.self)
-      var records: [AuditRecord] = []
-      for _ in 0..<count {
-        let size = Int(try reader.read(UInt32.self))
-        guard size <= AuditRecord.byteCount else { throw AuditDefect.unreadable }
-        let start = reader.offset
-        _ = try reader.read(count: size)
-        records.append(try AuditRecord(parsing: bytes, in: start..<start + size))
-      }
-      try reader.finish()
-      self.records = records
-    } catch {
-      throw .unreadable
+  init(parsing bytes: [UInt8]) throws {
+    var reader = ByteReader(bytes)
+    try reader.expect(.auditBatch)
+    guard try reader.read(UInt16.self) == AuditBatch.version else { throw ServiceText.Malformed() }
+    sequence = try reader.readCounter()
+    time = Timestamp(milliseconds: try reader.readCounter())
+    let count = try reader.read(UInt32.self)
+    var records: [AuditRecord] = []
+    for _ in 0..<count {
+      let size = Int(try reader.read(UInt32.self))
+      guard size <= AuditRecord.byteCount else { throw ServiceText.Malformed() }
+      let start = reader.offset
+      _ = try reader.read(count: size)
+      records.append(try AuditRecord(parsing: bytes, in: start..<start + size))
     }
+    try reader.finish()
+    self.records = records
   }
 }
 

@@ -58,12 +58,12 @@ private struct AuditCheck {
   /// Whether `previous` is proved to be in the chain, so that the next link can be computed.
   private var isContinuous = true
   private let start: AuditHead
-  private var names = AuditNames()
+  private let names: AuditNames
 
   init(_ group: AccessGroup, _ known: AuditHead?) throws(VaultError) {
     self.known = known
     list = try group.auditList()
-    try names.collect(list)
+    names = try AuditNames(list)
     (start, isContinuous) = try AuditCheck.head(AuditHead.anchorName, in: list)
     let (noted, isReadable) = try AuditCheck.head(AuditHead.name, in: list)
     report.isEndLost = noted.sequence == 0 && (!names.batches.isEmpty || !isReadable)
@@ -93,7 +93,8 @@ private struct AuditCheck {
   consuming func run(
     _ key: borrowing RecipientKey, at time: Timestamp, _ progress: (Int) -> Void
   ) throws(VaultError) -> (report: AuditVerification, end: AuditHead?) {
-    compareBeginning()
+    if let known, known.sequence > end.sequence { report.note(.shortened(known: known.sequence)) }
+    compare(start)
     for batch in names.batches {
       guard batch.sequence > start.sequence, batch.sequence <= end.sequence else {
         report.note(.outside(batch.sequence))
@@ -116,12 +117,6 @@ private struct AuditCheck {
     if end.month.number > AuditMonth(time).number + 1 { report.note(.ahead) }
     if names.strangeCount > 0 { report.note(.strangeItems(names.strangeCount)) }
     return (report, end.sequence == 0 ? nil : end)
-  }
-
-  private mutating func compareBeginning() {
-    guard let known else { return }
-    if known.sequence > end.sequence { report.note(.shortened(known: known.sequence)) }
-    if known.sequence == start.sequence { compare(start) }
   }
 
   private mutating func compare(_ head: AuditHead) {

@@ -1,4 +1,3 @@
-internal import Glibc
 internal import GroupFile
 package import Sealing
 
@@ -20,12 +19,6 @@ package struct AuditHead: Sendable, Equatable, CustomStringConvertible {
 
   var batchName: String { AuditNames.Batch(month: month, sequence: sequence).name }
 
-  init(sequence: UInt64, link: Digest, month: AuditMonth) {
-    self.sequence = sequence
-    self.link = link
-    self.month = month
-  }
-
   /// The link of a batch: the chain covers its number, its box and every earlier batch.
   static func link(after previous: Digest, _ sequence: UInt64, _ box: ArraySlice<UInt8>) -> Digest {
     var start = ByteWriter(reservingCapacity: Bytes32.byteCount + 8)
@@ -36,9 +29,9 @@ package struct AuditHead: Sendable, Equatable, CustomStringConvertible {
     unsafe box.withUnsafeBytes { unsafe hash.update($0) }
     return hash.finish()
   }
+}
 
-  // MARK: Bytes
-
+extension AuditHead {
   private enum Tag: UInt8 {
     case sequence = 1
     case link, month
@@ -100,13 +93,10 @@ package struct AuditHead: Sendable, Equatable, CustomStringConvertible {
     return fields.bytes
   }
 
-  func store(_ name: String, in edit: WriteTransaction) throws(VaultError) {
-    try edit.set(serialized(), at: name, ifVersion: nil)
-  }
 }
 
 extension WriteTransaction {
-  func set(_ bytes: [UInt8], at name: String, ifVersion expected: UInt64?) throws(VaultError) {
+  func set(_ bytes: [UInt8], at name: String, ifVersion expected: UInt64? = nil) throws(VaultError) {
     guard let name = try? Item.Name(name) else { throw .damaged(.row, "a name of the record") }
     let secret = try unsafe bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in
       try unsafe OpenedSecret(copying: bytes)

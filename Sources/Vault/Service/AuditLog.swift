@@ -1,4 +1,3 @@
-internal import Glibc
 internal import GroupFile
 internal import Sealing
 
@@ -21,9 +20,7 @@ package final class AuditLog: Sendable {
     group = store.group(.audit)
     witness = store.witness(.audit)
     let key = try store.ownersItem(AuditLog.keyName)
-    guard let key, let ownersKey = Bytes32(key.bytes) else {
-      throw .damaged(group: AccessGroup.Name.service.description, level: .row, detail: "the key of the record")
-    }
+    guard let key, let ownersKey = Bytes32(key.bytes) else { throw .damagedServiceRow("the key of the record") }
     self.ownersKey = ownersKey
   }
 
@@ -41,7 +38,7 @@ package final class AuditLog: Sendable {
     return try group.writing { (edit) throws(VaultError) in
       var head = try AuditHead(endIn: edit)
       for batch in batches { head = try append(batch, after: head, at: time, in: edit) }
-      try head.store(AuditHead.name, in: edit)
+      try edit.set(head.serialized(), at: AuditHead.name)
       return head
     }
   }
@@ -98,10 +95,14 @@ package final class AuditLog: Sendable {
     let record = AuditRecord(
       time: time, caller: .ownersProcess, action: .repair, group: group.name.description,
       detail: "the end of the record, after batch \(end.sequence)")
-    try group.writing { (edit) throws(VaultError) in
-      let next = try append([record.serialized()], after: end, at: time, in: edit)
-      try next.store(AuditHead.name, in: edit)
-    }
+    try group.writing { (edit) throws(VaultError) in try append(record, after: end, at: time, in: edit) }
+  }
+
+  private func append(
+    _ record: AuditRecord, after head: AuditHead, at time: Timestamp, in edit: WriteTransaction
+  ) throws(VaultError) {
+    let next = try append([record.serialized()], after: head, at: time, in: edit)
+    try edit.set(next.serialized(), at: AuditHead.name)
   }
 
   /// Drops all batches except those of the newest `count` months, and notes where the chain now begins.
@@ -115,7 +116,7 @@ package final class AuditLog: Sendable {
     keeping count: Int, by caller: AuditRecord.Caller, at time: Timestamp = .now
   ) throws(VaultError) -> Int {
     guard count >= 1 else { throw .invalid("the record keeps at least one month") }
-    let names = try AuditNames(of: group)
+    let names = try AuditNames(group.list())
     let oldest = AuditMonth(time).earlier(by: count - 1)
     let dropped = names.batches.prefix { $0.month < oldest }
     guard let last = dropped.last else { return 0 }
@@ -125,10 +126,8 @@ package final class AuditLog: Sendable {
     try group.writing { (edit) throws(VaultError) in
       let anchor = AuditHead(sequence: last.sequence, link: try edit.auditLink(of: last), month: last.month)
       for batch in dropped { try edit.destroy(batch.name) }
-      try anchor.store(AuditHead.anchorName, in: edit)
-      let head = try AuditHead(endIn: edit)
-      let next = try append([record.serialized()], after: head, at: time, in: edit)
-      try next.store(AuditHead.name, in: edit)
+      try edit.set(anchor.serialized(), at: AuditHead.anchorName)
+      try append(record, after: AuditHead(endIn: edit), at: time, in: edit)
     }
     // Frees the space. If this fails, the next call does it.
     _ = try? group.file.compact { _ in }

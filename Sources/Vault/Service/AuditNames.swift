@@ -25,8 +25,7 @@ struct AuditMonth: Sendable, Hashable, Comparable, CustomStringConvertible {
   }
 
   var description: String {
-    let month = number % 12 + 1
-    return AuditNames.digits(UInt64(number / 12), 4) + (month < 10 ? "-0\(month)" : "-\(month)")
+    AuditNames.digits(UInt64(number / 12), 4) + "-" + AuditNames.digits(UInt64(number % 12 + 1), 2)
   }
 
   func earlier(by count: Int) -> AuditMonth { AuditMonth(number: max(0, number - min(count, number))) }
@@ -49,18 +48,8 @@ struct AuditNames {
   /// The number of items that do not belong to the record.
   private(set) var strangeCount = 0
 
-  /// Lists the names of a group's items; no value is opened.
-  init(of group: AccessGroup) throws(VaultError) {
-    self.init()
-    let list = try group.list()
-    try collect(list)
-  }
-
-  init() {}
-
-  mutating func collect(_ list: ItemList, unless isLeftOut: (Batch) -> Bool = { _ in false })
-    throws(VaultError)
-  {
+  /// Reads the names in `list`; no value is opened.
+  init(_ list: ItemList, unless isLeftOut: (Batch) -> Bool = { _ in false }) throws(VaultError) {
     while let item = try list.nextItem() {
       let name = item.name.description
       if let batch = AuditNames.batch(name) {

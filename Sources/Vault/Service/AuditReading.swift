@@ -27,12 +27,10 @@ public final class AuditRecords {
       batches = following[...]
       return
     }
-    var names = AuditNames()
     // A batch is written after its records were made. The day allows for clocks that were set back.
     earliest = Timestamp(milliseconds: since.milliseconds - min(since.milliseconds, 86_400_000))
     let month = AuditMonth(earliest)
-    try names.collect(list) { $0.sequence <= after?.sequence ?? 0 || $0.month < month }
-    batches = names.batches[...]
+    batches = try AuditNames(list) { $0.sequence <= after?.sequence ?? 0 || $0.month < month }.batches[...]
   }
 
   /// The possible names of the batches after `start`, if there are few. That is cheaper than listing all items.

@@ -68,39 +68,34 @@ extension AuditRecord {
       case .who: who = try Who(parsing: field)
       case .uid: record.caller.uid = UInt32(exactly: try FieldReader.number(field))
       case .pid: record.caller.pid = Int32(exactly: try FieldReader.number(field))
-      case .unit: record.caller.unit = try AuditRecord.text(field)
-      case .exe: record.caller.exe = try AuditRecord.text(field)
-      case .address: record.caller.address = try AuditRecord.text(field)
+      case .unit: record.caller.unit = try ServiceText.text(field)
+      case .exe: record.caller.exe = try ServiceText.text(field)
+      case .address: record.caller.address = try ServiceText.text(field)
       case .action: action = field.count == 1 ? field.first : nil
-      case .group: record.group = try AuditRecord.text(field)
-      case .item: record.item = try AuditRecord.text(field)
+      case .group: record.group = try ServiceText.text(field)
+      case .item: record.item = try ServiceText.text(field)
       case .version: record.version = try FieldReader.number(field)
       case .outcome: outcome = field.count == 1 ? field.first : nil
-      case .subject: record.subject = try AuditRecord.text(field)
-      case .detail: record.detail = try AuditRecord.text(field)
+      case .subject: record.subject = try ServiceText.text(field)
+      case .detail: record.detail = try ServiceText.text(field)
       }
     }
-    guard let time, let who, let action, let outcome else { throw AuditDefect.unreadable }
+    guard let time, let who, let action, let outcome else { throw ServiceText.Malformed() }
     record.time = Timestamp(milliseconds: time)
     record.caller.who = who
     record.action = Action(rawValue: action)
     record.outcome = Outcome(rawValue: outcome)
     self = record
   }
-
-  fileprivate static func text(_ field: ArraySlice<UInt8>) throws(AuditDefect) -> String {
-    guard let text = String(validating: field, as: UTF8.self) else { throw .unreadable }
-    return text
-  }
 }
 
 extension AuditRecord.Who {
-  fileprivate init(parsing field: ArraySlice<UInt8>) throws(AuditDefect) {
+  fileprivate init(parsing field: ArraySlice<UInt8>) throws {
     switch field.first {
     case 0 where field.count == 1: self = .nobody
     case 1 where field.count == 1: self = .owner
-    case 2: self = .application(try AuditRecord.text(field.dropFirst()))
-    default: throw .unreadable
+    case 2: self = .application(try ServiceText.text(field.dropFirst()))
+    default: throw ServiceText.Malformed()
     }
   }
 }

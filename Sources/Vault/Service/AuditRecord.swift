@@ -25,15 +25,9 @@ public struct AuditRecord: Sendable, Equatable {
     time: Timestamp = .now, caller: Caller, action: Action, group: String? = nil, item: String? = nil,
     version: UInt64? = nil, outcome: Outcome = .allowed, subject: String? = nil, detail: String? = nil
   ) {
-    self.time = time
-    self.caller = caller
-    self.action = action
-    self.group = group
-    self.item = item
-    self.version = version
-    self.outcome = outcome
-    self.subject = subject
-    self.detail = detail
+    (self.time, self.caller, self.action, self.outcome) = (time, caller, action, outcome)
+    (self.group, self.item, self.version) = (group, item, version)
+    (self.subject, self.detail) = (subject, detail)
   }
 
   /// Who asked, if known.
@@ -53,12 +47,8 @@ public struct AuditRecord: Sendable, Equatable {
       _ who: Who, uid: UInt32? = nil, pid: Int32? = nil, unit: String? = nil, exe: String? = nil,
       address: String? = nil
     ) {
-      self.who = who
-      self.uid = uid
-      self.pid = pid
-      self.unit = unit
-      self.exe = exe
-      self.address = address
+      (self.who, self.uid, self.pid) = (who, uid, pid)
+      (self.unit, self.exe, self.address) = (unit, exe, address)
     }
   }
 

@@ -9,12 +9,9 @@ extension SecretStore {
   /// - Throws: ``VaultError/notFound(_:)`` if the store has no such group; ``VaultError/damaged(group:level:detail:)``
   ///   for a binding that does not follow the format; no binding is returned then.
   public func serviceBindings() throws(VaultError) -> [ServiceBinding] {
-    var bindings: [ServiceBinding] = []
-    for (name, bytes) in try ownersItems(prefix: ServiceBinding.prefix) {
-      bindings.append(
-        try ServiceBinding(application: String(name.dropFirst(ServiceBinding.prefix.count)), parsing: bytes))
+    try ownersItems(prefix: ServiceBinding.prefix).map { (name, bytes) throws(VaultError) in
+      try ServiceBinding(application: String(name.dropFirst(ServiceBinding.prefix.count)), parsing: bytes)
     }
-    return bindings
   }
 
   /// The binding of an application; `nil` if it has none.
@@ -73,6 +70,13 @@ extension SecretStore {
 
 extension ServiceBinding {
   static let prefix = "bind/"
+}
+
+extension VaultError {
+  /// The error for an item of `vault.service` that does not follow the format.
+  static func damagedServiceRow(_ detail: String) -> VaultError {
+    .damaged(group: AccessGroup.Name.service.description, level: .row, detail: detail)
+  }
 }
 
 extension VerifiedState {

@@ -143,9 +143,7 @@ extension SecretStore {
     try makeOwnGroup(.service, keep: 10)
     let key = try sealing(identity.auditKey().publicKey)
     if let found = try ownersItem(AuditLog.keyName) {
-      guard found.bytes == key.bytes else {
-        throw .damaged(group: AccessGroup.Name.service.description, level: .row, detail: "the key of the record")
-      }
+      guard found.bytes == key.bytes else { throw .damagedServiceRow("the key of the record") }
     } else {
       try group(.service).set(AuditLog.keyName, to: key.bytes)
     }
@@ -163,10 +161,8 @@ extension SecretStore {
     if isNew { record(.beginAudit) }
   }
 
-  /// Makes the group `vault.tokens`, if it is missing.
-  func makeTokensGroup() throws(VaultError) { try makeOwnGroup(.tokens, keep: 1) }
-
-  private func makeOwnGroup(_ name: AccessGroup.Name, keep: UInt16) throws(VaultError) {
+  /// Makes one of the store's own groups, if it is missing.
+  func makeOwnGroup(_ name: AccessGroup.Name, keep: UInt16) throws(VaultError) {
     var creation = GroupCreation(name: name.description, time: SystemClock.milliseconds())
     creation.keep = keep
     try makeMissing(name, creation)

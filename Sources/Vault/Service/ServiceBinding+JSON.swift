@@ -20,9 +20,7 @@ extension ServiceBinding {
       }
       try self.init(application: application, alternatives: alternatives)
     } catch {
-      throw .damaged(
-        group: AccessGroup.Name.service.description, level: .row,
-        detail: "the binding of '\(application)' does not follow the format")
+      throw .damagedServiceRow("the binding of '\(application)' does not follow the format")
     }
   }
 

@@ -107,13 +107,15 @@ public struct ServiceBinding: Sendable, Equatable {
       (1...255).contains(text.utf8.count) && text.utf8.allSatisfy(isPlain) && text != "." && text != ".."
     }
 
-    private static func isPlain(_ byte: UInt8) -> Bool {
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-        true
-      default: false
-      }
+  }
+
+  /// Whether `byte` may be part of a host's name, a unit's name or a credential's id: A-Z a-z 0-9 - _ .
+  static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
+      true
+    default: false
     }
   }
 

@@ -17,7 +17,7 @@ package struct ServiceCall: Sendable, Equatable {
     package var isReading: Bool { rawValue <= Operation.list.rawValue }
   }
 
-  package let operation: Operation
+  package private(set) var operation: Operation
   /// The group's name; empty for `hello`.
   package var group = ""
   /// The item's name; for a list, the prefix of the names.

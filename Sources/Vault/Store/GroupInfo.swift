@@ -34,9 +34,10 @@ public struct GroupInfo: Sendable {
 extension AccessGroup {
   /// The group's metadata.
   public func info() throws(VaultError) -> GroupInfo {
+    // First, because it says why a group has no files.
+    let state = try verifiedState()
     let file = try file
     let shape = try inGroup(name.description, file.containerShape())
-    let state = try verifiedState()
     return GroupInfo(
       name: name.description, id: state.roster.groupID.hexadecimal, epoch: state.manifest.epoch,
       generation: state.manifest.generation, rosterRevision: state.roster.revision,

@@ -33,8 +33,8 @@ public struct StoreBackup: Sendable {
 extension SecretStore {
   /// Copies the store into a new folder: the identity file, and one consistent, completely proved state of each group.
   ///
-  /// Others may write meanwhile. Groups that are bound to a device are left out. A group that fails verification is
-  /// reported in the result, and the other groups are copied. If the store is only unlocked, the identity file and the
+  /// Others may write meanwhile. Groups that are bound to a device are left out. A group that fails verification, or
+  /// whose files are gone, is reported in the result, and the other groups are copied. If the store is only unlocked, the identity file and the
   /// registry are copied without proof. A backup that fails or is killed leaves nothing that looks like a backup.
   ///
   /// - Parameters:
@@ -80,7 +80,15 @@ extension SecretStore {
       guard let outcome = try outcome(of: file, name.description, in: folder, progress) else { continue }
       groups.append(StoreBackup.Group(name: name.description, outcome: outcome))
     }
-    if !isWhole { groups.append(try copyRegistryUnproved(to: folder)) }
+    if isWhole {
+      // If the list of groups is unreadable, its own outcome says so.
+      for (name, problem) in (try? vanishedGroups()) ?? [] {
+        groups.append(StoreBackup.Group(name: name, outcome: .failed(problem)))
+      }
+    } else {
+      groups.append(try copyRegistryUnproved(to: folder))
+    }
+    groups.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     guard groups.contains(where: { if case .copied = $0.outcome { true } else { false } }) else {
       for case .failed(let error) in groups.map(\.outcome) { throw error }
       throw .contradiction(.nothingToBackUp)

@@ -13,42 +13,24 @@ extension SecretStore {
     at location: StoreLocation? = nil, with slot: consuming NewSlot
   ) throws(VaultError) -> SecretStore {
     let location = if let location { location } else { try StoreLocation.standard() }
-    switch consume slot {
-    case .keyFile(let path):
-      let store = try create(location, keyFile: path)
-      try store.makeFirstGroups(keyFile: path)
-      return store
-    case .passphrase(let passphrase):
-      let store = try create(location, passphrase)
-      try store.makeFirstGroups()
-      return store
-    }
-  }
-
-  private static func create(_ location: StoreLocation, keyFile path: String) throws(VaultError) -> SecretStore {
+    let identity: Identity
+    let keyFile: String?
     if let file = try unfinished(location) {
-      return try SecretStore(
-        location,
-        .owner(file.unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile).identity))
+      switch consume slot {
+      case .keyFile(let path):
+        (identity, keyFile) = (try file.unlock(keyFile: path, at: location).identity, path)
+      case .passphrase(let passphrase):
+        (identity, keyFile) = (try file.unlock(passphrase: passphrase.guarded()).identity, nil)
+      }
+    } else {
+      identity = try sealing(Identity.random())
+      let first: Slot
+      (first, keyFile) = try slot.make(1, at: location, sealing: identity)
+      try location.identityFolder.create(IdentityFile(ownerKey: identity.ownerKey, first: first))
     }
-    return try make(location) { (identity) throws(VaultError) in
-      let key = try KeyFile.readOrMake(path, outside: location.home)
-      return try Slot(number: 1, key: key, use: .keyFile, sealing: identity)
-    }
-  }
-
-  private static func create(_ location: StoreLocation, _ passphrase: borrowing Secret) throws(VaultError)
-    -> SecretStore
-  {
-    if let file = try unfinished(location) {
-      let bytes = try passphrase.guarded()
-      return try SecretStore(location, .owner(file.unlock(passphrase: bytes).identity))
-    }
-    guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
-    let bytes = try passphrase.guarded()
-    return try make(location) { (identity) throws(VaultError) in
-      try Slot(number: 1, passphrase: bytes, sealing: identity)
-    }
+    let store = try SecretStore(location, .owner(identity))
+    try store.makeFirstGroups(keyFile: keyFile)
+    return store
   }
 
   /// Checks that a new store can be created at `location`, or an interrupted creation finished.
@@ -82,18 +64,10 @@ extension SecretStore {
 
   private static let storeExists = VaultError.exists(.storeAtPlace)
 
-  private static func make(
-    _ location: StoreLocation, _ slot: (Identity) throws(VaultError) -> Slot
-  ) throws(VaultError) -> SecretStore {
-    let identity = try sealing(Identity.random())
-    try location.identityFolder.create(IdentityFile(ownerKey: identity.ownerKey, first: try slot(identity)))
-    return try SecretStore(location, .owner(identity))
-  }
-
   /// Creates the missing parts of a new store besides its identity; `default` comes last.
   ///
   /// - Throws: ``VaultError/exists(_:)`` if nothing was missing.
-  private func makeFirstGroups(keyFile path: String? = nil) throws(VaultError) {
+  private func makeFirstGroups(keyFile path: String?) throws(VaultError) {
     try location.makeStateFolder(of: access.ownerKey)
     let registry = try registry()
     let file = try registry.group.file
@@ -123,8 +97,7 @@ public struct NewGroup: Sendable {
   public var unixGroup: UnixGroup?
 
   public init(
-    keep: Int = 10, lifetime: GroupLifetime = .survives, isThisDeviceOnly: Bool = false,
-    unixGroup: UnixGroup? = nil
+    keep: Int = 10, lifetime: GroupLifetime = .survives, isThisDeviceOnly: Bool = false, unixGroup: UnixGroup? = nil
   ) {
     self.keep = keep
     self.lifetime = lifetime
@@ -142,8 +115,7 @@ extension SecretStore {
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner, ``VaultError/invalid(_:)`` for an empty passphrase,
   ///   ``VaultError/busy(group:)``, ``VaultError/storage(_:)``.
   public func changePassphrase(to passphrase: borrowing Secret) throws(VaultError) {
-    guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
-    let bytes = try passphrase.guarded()
+    let bytes = try passphrase.guardedNewPassphrase()
     try changeIdentity { (file, identity) throws(VaultError) in try file.setPassphrase(bytes, of: identity) }
     record(.changeSlot, detail: Slot.Kind.passphrase.name)
   }

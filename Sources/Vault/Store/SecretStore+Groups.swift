@@ -215,13 +215,20 @@ extension StoreLocation {
       if isLocked { try folder.file.lock(waiting: 10_000) }
       return folder
     } catch {
-      throw error == .missing ? .noStore(path: home) : VaultError(error, at: .store)
+      throw error == .missing ? noGroups : VaultError(error, at: .store)
     }
+  }
+
+  /// The error for a store without the folder of groups. Where an identity is, a store was.
+  private var noGroups: VaultError {
+    guard (try? identityFolder.read()) != nil else { return .noStore(path: home) }
+    return .damaged(group: nil, level: .store, detail: "the folder of all groups is missing")
   }
 
   /// The names of the groups whose files exist, sorted, without the registry. Nothing is opened or verified.
   ///
-  /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
+  /// - Throws: ``VaultError/noStore(path:)``; ``VaultError/damaged(group:level:detail:)`` of level `store` if there is
+  ///   an identity, but no folder of groups; ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
   public func groupNames() throws(VaultError) -> [String] {
     do throws(FileFault) {
       let folder = try Folder(home + "/" + IdentityFolder.groupsName, .visible(), followingLink: true)
@@ -232,7 +239,7 @@ extension StoreLocation {
       }
     } catch {
       switch error {
-      case .missing: throw .noStore(path: home)
+      case .missing: throw noGroups
       case .denied: throw mayNotList
       default: throw VaultError(error, at: .store)
       }

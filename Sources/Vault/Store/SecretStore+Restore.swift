@@ -33,6 +33,7 @@ extension SecretStore {
     from path: String, groups names: [String] = [], replacing: Bool = false,
     progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> StoreRestoration {
+    let isWhole = names.isEmpty
     let names = try groups(names, inBackup: location.outside(path))
     try location.makeStateFolder(of: access.ownerKey)
     let groupsFolder = "\(location.home)/\(IdentityFolder.groupsName)"
@@ -46,12 +47,16 @@ extension SecretStore {
       steps.append(step)
     }
     // The registry is restored last: the store is incomplete without it.
-    let missing = try completeRegistry(&steps)
+    var missing = try completeRegistry(&steps)
     try lockingGroups { (_) throws(VaultError) in
       for index in steps.indices { steps[index].place(in: self, replacing, drafts) }
       noteRestored(&steps)
     }
     for index in steps.indices { steps[index].followLog(in: self) }
+    if isWhole {
+      let restored = Set(names.map(\.description))
+      for (name, _) in (try? vanishedGroups()) ?? [] where !restored.contains(name) { missing.append(name) }
+    }
     record(.restoreBackup, detail: names.map(\.description).joined(separator: " "))
     return StoreRestoration(
       groups: steps.map { StoreRestoration.Group(name: $0.name.description, outcome: $0.outcome) }, missing: missing)
@@ -136,7 +141,8 @@ extension SecretStore {
 public struct StoreRestoration: Sendable {
   /// Each group of the backup, sorted by name; the owner's registry is among them.
   public let groups: [Group]
-  /// Groups that the owner's registry names and the backup does not contain, such as those bound to a device.
+  /// Groups that the owner's registry names and that are neither in the backup nor in the store, such as those bound to
+  /// a device; sorted. If groups were named, only what a registry on a new machine had to record as gone.
   public let missing: [String]
 
   /// The result for one group.

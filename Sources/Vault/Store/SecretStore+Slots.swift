@@ -12,14 +12,11 @@ extension SecretStore {
   ///   ``VaultError/invalid(_:)`` for an empty passphrase; otherwise as ``removeSlot(_:)``.
   @discardableResult
   public func addPassphrase(_ passphrase: borrowing Secret) throws(VaultError) -> Slot {
-    guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
-    let bytes = try passphrase.guarded()
-    return try changeSlot(.addSlot) { (file, identity) throws(VaultError) in
+    let bytes = try passphrase.guardedNewPassphrase()
+    return try addSlot { (file, identity) throws(VaultError) in
       // Checked first, because stretching the passphrase takes long.
       if file.slots.contains(where: { $0.kind == .passphrase }) { throw .exists(.passphraseSlot) }
-      let slot = try Slot(number: file.nextNumber(), passphrase: bytes, sealing: identity)
-      try file.add(slot)
-      return slot
+      return try Slot(number: file.nextNumber(), passphrase: bytes, sealing: identity)
     }
   }
 
@@ -33,13 +30,11 @@ extension SecretStore {
   ///   otherwise as ``removeSlot(_:)``.
   @discardableResult
   public func addKeyFile(_ path: String) throws(VaultError) -> Slot {
-    try changeSlot(.addSlot) { (file, identity) throws(VaultError) in
+    try addSlot { (file, identity) throws(VaultError) in
       let number = try file.nextNumber()
       let key = try KeyFile.readOrMake(path, outside: location.home)
       if (try? file.unlock(key: key, use: .keyFile)) != nil { throw .exists(.keyFileSlot) }
-      let slot = try Slot(number: number, key: key, use: .keyFile, sealing: identity)
-      try file.add(slot)
-      return slot
+      return try Slot(number: number, key: key, use: .keyFile, sealing: identity)
     }
   }
 
@@ -59,7 +54,9 @@ extension SecretStore {
       throw .exists(.file)
     }
     do {
-      return try add(key, .systemdCredential).slot
+      return try addSlot { (file, identity) throws(VaultError) in
+        try Slot(number: file.nextNumber(), key: key.key, use: .systemdCredential, sealing: identity)
+      }
     } catch {
       unsafe unlink(path)
       throw error
@@ -81,8 +78,12 @@ extension SecretStore {
       throw VaultError(error)
     }
     let secret = try unsafe text.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }
-    let added = try add(key, .recoveryCode)
-    return RecoveryCodeSlot(code: secret, slot: added.slot.number, others: added.others)
+    var others: [Int] = []
+    let slot = try addSlot { (file, identity) throws(VaultError) in
+      others = file.slots.filter { $0.kind == .recoveryCode }.map(\.number)
+      return try Slot(number: file.nextNumber(), key: key.key, use: .recoveryCode, sealing: identity)
+    }
+    return RecoveryCodeSlot(code: secret, slot: slot.number, others: others)
   }
 
   /// Removes a slot. Its key then opens only old copies of the identity file.
@@ -102,26 +103,16 @@ extension SecretStore {
 
   // MARK: - Steps
 
-  /// Adds a slot for a key; `others` are the slots of the same use that existed before.
-  private func add(
-    _ key: SystemdCredential.SlotKey, _ use: Slot.Kind
-  ) throws(VaultError) -> (slot: Slot, others: [Int]) {
-    let added = try changeIdentity { (file, identity) throws(VaultError) in
-      let others = file.slots.filter { $0.kind == use }.map(\.number)
-      let slot = try Slot(number: file.nextNumber(), key: key.key, use: use, sealing: identity)
-      try file.add(slot)
-      return (slot, others)
-    }
-    record(.addSlot, subject: String(added.0.number), detail: use.name)
-    return added
-  }
-
-  /// Changes one slot, and records that.
-  private func changeSlot(
-    _ action: AuditRecord.Action, _ body: (inout IdentityFile, Identity) throws(VaultError) -> Slot
+  /// Adds the slot that `make` returns, and records that.
+  private func addSlot(
+    _ make: (IdentityFile, Identity) throws(VaultError) -> Slot
   ) throws(VaultError) -> Slot {
-    let slot = try changeIdentity(body)
-    record(action, subject: String(slot.number), detail: slot.kind.name)
+    let slot = try changeIdentity { (file, identity) throws(VaultError) in
+      let slot = try make(file, identity)
+      try file.add(slot)
+      return slot
+    }
+    record(.addSlot, subject: String(slot.number), detail: slot.kind.name)
     return slot
   }
 
@@ -154,8 +145,7 @@ public struct RecoveryCodeSlot: ~Copyable, Sendable {
 extension StoreLocation {
   /// Forgets the key file that opened the store on this machine, if it no longer opens any slot.
   func forgetKeyFile(unless file: IdentityFile) {
-    guard let folder = stateFolder(of: file.ownerKey),
-      case .success(let path?) = rememberedKeyFile(of: file.ownerKey)
+    guard let folder = stateFolder(of: file.ownerKey), case .success(let path?) = rememberedKeyFile(of: file.ownerKey)
     else { return }
     if file.slots.contains(where: { $0.kind == .keyFile }) {
       // A key file that cannot be read now may still open a slot later.

@@ -25,9 +25,7 @@ enum StoreAccess: Sendable {
     case .service(let service): service.ownerKey
     }
   }
-}
 
-extension StoreAccess {
   /// Whether the store's owner has opened it, with or without the root seed.
   var isOwners: Bool { memberKind == .owner }
 
@@ -49,17 +47,22 @@ extension StoreAccess {
     _ location: StoreLocation, _ unlocking: consuming Unlocking, usesKeyring: Bool = true
   ) throws(VaultError) -> StoreAccess {
     switch consume unlocking {
-    case .keyFile(let path): .owner(try identity(location, try location.identityFolder.read(), keyFile: path))
-    case .passphrase(let passphrase): .owner(try identity(location, passphrase))
+    // The identity is read before the key file, so that a missing store is reported as such.
+    case .keyFile(let path): .owner(try location.identityFolder.read().unlock(keyFile: path, at: location).identity)
+    case .passphrase(let passphrase):
+      .owner(try location.identityFolder.read().unlock(passphrase: passphrase.guarded()).identity)
     case .credential(let path, let prompt): try application(path, prompt)
-    case .credentialBytes(let bytes, let prompt): try application(bytes.guarded(), prompt)
-    case .recoveryCode(let code): .owner(try identity(location, recoveryCode: code))
+    case .credentialBytes(let bytes, let prompt): .application(try credential(bytes.guarded(), prompt))
+    case .recoveryCode(let code):
+      .owner(try location.identityFolder.read().unlock(recoveryCode: code.guarded()).identity)
     case .automatic(let prompt): try automatic(location, prompt, usesKeyring)
     }
   }
 
+  private typealias Prompt = @Sendable () throws(VaultError) -> Secret
+
   private static func automatic(
-    _ location: StoreLocation, _ prompt: (@Sendable () throws(VaultError) -> Secret)?, _ usesKeyring: Bool
+    _ location: StoreLocation, _ prompt: Prompt?, _ usesKeyring: Bool
   ) throws(VaultError) -> StoreAccess {
     let given = location.variable("CREDENTIALS_DIRECTORY").map { $0 + "/vault" }
     if let path = location.variable("VAULT_CREDENTIAL"), path != given { return try application(path, prompt) }
@@ -81,11 +84,11 @@ extension StoreAccess {
   }
 
   private static func owner(
-    _ location: StoreLocation, _ prompt: (@Sendable () throws(VaultError) -> Secret)?, _ usesKeyring: Bool
+    _ location: StoreLocation, _ prompt: Prompt?, _ usesKeyring: Bool
   ) throws(VaultError) -> StoreAccess {
     let file = try location.identityFolder.read()
     if usesKeyring {
-      let unlocked = try UnlockedOwner.find(file.ownerKey) { () throws(VaultError) in
+      let unlocked = try UnlockedOwner(file.ownerKey) { () throws(VaultError) in
         try identity(location, location.identityFolder.read(), prompt)
       }
       if let unlocked { return .unlocked(unlocked) }
@@ -95,27 +98,24 @@ extension StoreAccess {
 
   /// Opens the identity if no source is named: with the key file that opened it before, or with the passphrase.
   private static func identity(
-    _ location: StoreLocation, _ file: IdentityFile, _ prompt: (@Sendable () throws(VaultError) -> Secret)?
+    _ location: StoreLocation, _ file: IdentityFile, _ prompt: Prompt?
   ) throws(VaultError) -> Identity {
     let remembered = location.rememberedKeyFile(of: file.ownerKey)
     // Its slot may have been removed: then prompt.
-    let takesKeyFiles = file.slots.contains { $0.kind == .keyFile }
-    if takesKeyFiles, case .success(let path?) = remembered { return try identity(location, file, keyFile: path) }
-    guard file.slots.contains(where: { $0.kind == .passphrase }) else {
-      throw .locked(.nothingNamed(file.kinds, remembered.unknown?.message))
+    if file.kinds.contains(.keyFile), case .success(let path?) = remembered {
+      return try file.unlock(keyFile: path, at: location).identity
+    }
+    guard file.kinds.contains(.passphrase) else {
+      let problem: VaultError? = if case .failure(let error) = remembered { error } else { nil }
+      throw .locked(.nothingNamed(file.kinds, problem?.message))
     }
     guard let prompt else { throw .locked(.nobodyToAsk("there is no terminal to ask for the passphrase on")) }
-    return try identity(location, try prompt())
+    let passphrase = try prompt()
+    return try location.identityFolder.read().unlock(passphrase: passphrase.guarded()).identity
   }
-
-  private typealias Prompt = @Sendable () throws(VaultError) -> Secret
 
   private static func application(_ path: String, _ prompt: Prompt?) throws(VaultError) -> StoreAccess {
-    try application(CredentialFile.bytes(path), prompt)
-  }
-
-  private static func application(_ bytes: GuardedBytes, _ prompt: Prompt?) throws(VaultError) -> StoreAccess {
-    .application(try credential(bytes, prompt))
+    .application(try credential(CredentialFile.bytes(path), prompt))
   }
 
   /// Reads a credential, which `prompt` gives the passphrase of if it is sealed.
@@ -146,25 +146,6 @@ extension StoreAccess {
     case nil: nil
     }
   }
-
-  /// - Parameter file: the identity file, read before the key file, so that a missing store is reported as such.
-  private static func identity(
-    _ location: StoreLocation, _ file: IdentityFile, keyFile path: String
-  ) throws(VaultError) -> Identity {
-    try file.unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile).identity
-  }
-
-  private static func identity(
-    _ location: StoreLocation, _ passphrase: borrowing Secret
-  ) throws(VaultError) -> Identity {
-    try location.identityFolder.read().unlock(passphrase: passphrase.guarded()).identity
-  }
-
-  private static func identity(
-    _ location: StoreLocation, recoveryCode: borrowing Secret
-  ) throws(VaultError) -> Identity {
-    try location.identityFolder.read().unlock(recoveryCode: recoveryCode.guarded()).identity
-  }
 }
 
 extension StoreLocation {
@@ -179,8 +160,7 @@ extension StoreLocation {
   /// The key file that opened the store on this machine, or the error of looking it up.
   func rememberedKeyFile(of ownerKey: PublicKey) -> Result<String?, VaultError> {
     guard let folder = stateFolder(of: ownerKey) else { return .success(nil) }
-    return Result { () throws(VaultError) in try Settings.read(in: folder, of: ownerKey) }
-      .map(\.keyFile)
+    return Result { () throws(VaultError) in try Settings.read(in: folder, of: ownerKey).keyFile }
   }
 
   /// Remembers the key file of a new store, if it has one, and nothing else: another store may use the same folder.
@@ -202,6 +182,15 @@ extension IdentityFile {
   fileprivate var kinds: [Slot.Kind] {
     slots.reduce(into: []) { kinds, slot in if !kinds.contains(slot.kind) { kinds.append(slot.kind) } }
   }
+
+  /// Opens the root seed with the key file at `path`.
+  ///
+  /// - Throws: as ``KeyFile/read(_:outside:user:)`` and ``unlock(key:use:)``.
+  func unlock(
+    keyFile path: String, at location: StoreLocation
+  ) throws(VaultError) -> (identity: Identity, slot: Slot) {
+    try unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile)
+  }
 }
 
 extension Secret {
@@ -211,11 +200,14 @@ extension Secret {
       try sealing(unsafe GuardedBytes(copying: bytes))
     }
   }
-}
 
-extension Result<String?, VaultError> {
-  /// The error of looking up the key file that was used before.
-  fileprivate var unknown: VaultError? { if case .failure(let error) = self { error } else { nil } }
+  /// The bytes of a new passphrase in guarded memory.
+  ///
+  /// - Throws: `invalid` if it is empty; `storage`.
+  func guardedNewPassphrase() throws(VaultError) -> GuardedBytes {
+    guard count > 0 else { throw .invalid("a passphrase must not be empty") }
+    return try guarded()
+  }
 }
 
 /// How a store is opened. If a named source fails, nothing else is tried.
@@ -243,4 +235,17 @@ public enum NewSlot: ~Copyable, Sendable {
   /// The key file at this path, outside the store: exactly 32 random bytes; created if it does not exist.
   case keyFile(String)
   case passphrase(Secret)
+
+  /// The slot that this key opens, and the path of its key file, which is created if it does not exist.
+  consuming func make(
+    _ number: Int, at location: StoreLocation, sealing identity: Identity
+  ) throws(VaultError) -> (slot: Slot, keyFile: String?) {
+    switch consume self {
+    case .keyFile(let path):
+      let key = try KeyFile.readOrMake(path, outside: location.home)
+      return (try Slot(number: number, key: key, use: .keyFile, sealing: identity), path)
+    case .passphrase(let passphrase):
+      return (try Slot(number: number, passphrase: passphrase.guardedNewPassphrase(), sealing: identity), nil)
+    }
+  }
 }

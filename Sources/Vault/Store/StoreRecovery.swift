@@ -49,6 +49,10 @@ public struct StoreRecovery: Sendable {
     } catch .noStore {
       throw .damaged(group: nil, level: .backup, detail: "this folder has no complete backup")
     }
+    let registry = try StoreLocation(home: backup, state: backup).groupFolder(AccessGroup.Name.registry.description)
+    guard AccessGroupFile.exists(in: registry) else {
+      throw .damaged(group: nil, level: .backup, detail: "it lacks the list of groups")
+    }
     let key = try key(Set(file.slots.map { $0.kind }))
     switch consume key {
     case .recoveryCode(let code):
@@ -58,7 +62,7 @@ public struct StoreRecovery: Sendable {
       (identity, slot) = try file.unlock(passphrase: passphrase.guarded())
       keyFile = nil
     case .keyFile(let path):
-      (identity, slot) = try file.unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile)
+      (identity, slot) = try file.unlock(keyFile: path, at: location)
       keyFile = path
     }
   }
@@ -72,38 +76,23 @@ public struct StoreRecovery: Sendable {
   /// groups, and no other store can be created in its place.
   ///
   /// - Parameters:
-  ///   - slot: a second key that will open the store, besides the one that opened the backup; `nil` for none.
+  ///   - new: a second key that will open the store, besides the one that opened the backup; `nil` for none.
   ///   - progress: called now and then with a group's name.
   /// - Returns: the store, and the result for each group of the backup.
   /// - Throws: ``VaultError/exists(_:)`` if there is a store; it is unchanged. ``VaultError/busy(group:)`` while
   ///   another process recovers the store; ``VaultError/locked(_:)`` for a key file that cannot be used; and the error
   ///   of restoring the owner's registry.
   public func makeStore(
-    with slot: consuming NewSlot?, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
-  ) throws(VaultError) -> (store: SecretStore, restoration: StoreRestoration) {
-    switch consume slot {
-    case nil: return try makeStore(remembering: keyFile, progress, nil)
-    case .keyFile(let path)?:
-      return try makeStore(remembering: path, progress) { (number) throws(VaultError) in
-        let key = try KeyFile.readOrMake(path, outside: location.home)
-        return try Slot(number: number, key: key, use: .keyFile, sealing: identity)
-      }
-    case .passphrase(let passphrase)?:
-      guard passphrase.count > 0 else { throw .invalid("a passphrase must not be empty") }
-      let bytes = try passphrase.guarded()
-      return try makeStore(remembering: keyFile, progress) { (number) throws(VaultError) in
-        try Slot(number: number, passphrase: bytes, sealing: identity)
-      }
-    }
-  }
-
-  private func makeStore(
-    remembering keyFile: String?, _ progress: (String, MaintenanceProgress) -> Void,
-    _ new: ((Int) throws(VaultError) -> Slot)?
+    with new: consuming NewSlot?, progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> (store: SecretStore, restoration: StoreRestoration) {
     let folder = location.identityFolder
     var file = IdentityFile(ownerKey: identity.ownerKey, first: slot)
-    if let new { try file.add(new(file.nextNumber())) }
+    var keyFile = keyFile
+    if let new {
+      let (added, path) = try new.make(file.nextNumber(), at: location, sealing: identity)
+      try file.add(added)
+      keyFile = path ?? keyFile
+    }
     let mark = try folder.beginRecovery(file)
     defer { mark.unlock() }
     try location.makeStateFolder(of: identity.ownerKey)

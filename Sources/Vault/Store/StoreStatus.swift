@@ -60,10 +60,12 @@ extension SecretStore {
   /// of, or was when its credential was written.
   public func status() throws(VaultError) -> StoreStatus {
     var groups = try expectedGroupNames().compactMap(groupStatus)
-    // `verify` reports a registry that fails verification.
-    if case .owner = access, let registry = try? registry(), let vanished = try? vanished(from: registry) {
-      groups += vanished.map { GroupStatus($0.name, $0.problem) }
+    do throws(VaultError) {
+      groups += try vanishedGroups().map { GroupStatus($0.name, $0.problem) }
+    } catch {
+      groups.append(GroupStatus(AccessGroup.Name.registry.description, error))
     }
+    groups.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     return StoreStatus(
       home: location.home, state: location.stateFolder(of: access.ownerKey),
       ownerKey: access.ownerKey.hexadecimal,

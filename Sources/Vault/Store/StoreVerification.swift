@@ -109,9 +109,11 @@ extension SecretStore {
     return [own] + problems.map { GroupVerification(name: $0.name, result: .failure($0.problem)) }
   }
 
-  /// The groups that the registry names and that do not exist, by name.
-  func vanished(from registry: Registry) throws(VaultError) -> [(name: String, problem: VaultError)] {
-    try atOdds(registry) { (entries) throws(VaultError) in vanished(of: entries) }
+  /// The groups that the owner's registry names and that do not exist, sorted by name. None for anyone who cannot open
+  /// the registry: an application, or a store that is only unlocked.
+  package func vanishedGroups() throws(VaultError) -> [(name: String, problem: VaultError)] {
+    guard access.isOwners, !access.lacksIdentity else { return [] }
+    return try atOdds(registry()) { (entries) throws(VaultError) in vanished(of: entries) }
   }
 
   /// Compares the registry with the folders. Differences are checked again while no process creates or removes a group.

@@ -19,18 +19,12 @@ extension UnixGroup {
     self.init(number: number, isReadOnly: isReadOnly)
   }
 
-  /// Whether the system lets this process give files to the group: root may use any group, others only their own.
-  var isOurs: Bool {
-    if geteuid() == 0 || getegid() == number { return true }
-    let count = getgroups(0, nil)
-    guard count > 0 else { return false }
-    var groups = [gid_t](repeating: 0, count: Int(count))
-    return unsafe getgroups(count, &groups) > 0 && groups.contains(number)
-  }
-
-  /// - Throws: ``VaultError/denied(_:)`` if the system would not let this process give files to the group.
+  /// - Throws: ``VaultError/denied(_:)`` if the system would not let this process give files to the group: root may use
+  ///   any group, others only their own.
   func requireOurs() throws(VaultError) {
-    guard isOurs else {
+    if geteuid() == 0 || getegid() == number { return }
+    var groups = [gid_t](repeating: 0, count: Int(max(0, getgroups(0, nil))))
+    guard unsafe getgroups(CInt(groups.count), &groups) > 0, groups.contains(number) else {
       throw .denied(.permissions("giving files to the Unix group '\(name)', which this user is not in"))
     }
   }

@@ -10,22 +10,16 @@ final class UnlockedOwner: Sendable {
   private let open: @Sendable () throws(VaultError) -> Identity
   private let opened = Locked<Identity?>(nil)
 
-  private init(
-    _ record: UnlockedRecord, _ ownerKey: PublicKey, _ open: @escaping @Sendable () throws(VaultError) -> Identity
-  ) throws(VaultError) {
-    self.ownerKey = ownerKey
-    self.open = open
-    member = try sealing(record.member())
-  }
-
   /// The owner with this key, if the keyring holds their record.
   ///
   /// - Parameter open: opens the identity by other means; it may prompt.
-  static func find(
+  init?(
     _ ownerKey: PublicKey, _ open: @escaping @Sendable () throws(VaultError) -> Identity
-  ) throws(VaultError) -> UnlockedOwner? {
+  ) throws(VaultError) {
     guard let record = UnlockedRecord.find(ownerKey) else { return nil }
-    return try UnlockedOwner(record, ownerKey, open)
+    self.ownerKey = ownerKey
+    self.open = open
+    member = try sealing(record.member())
   }
 
   /// Whether the identity is open.

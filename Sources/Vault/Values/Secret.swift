@@ -15,7 +15,7 @@ public struct Secret: ~Copyable, Sendable {
   ///
   /// - Throws: ``VaultError/overLimit(_:)`` beyond 1 MiB, ``VaultError/storage(_:)`` if memory is short.
   public init(copying bytes: UnsafeRawBufferPointer) throws(VaultError) {
-    opened = try inGroup("", unsafe OpenedSecret(copying: bytes))
+    opened = try unsafe OpenedSecret(copying: bytes)
   }
 
   /// Copies `value`'s bytes into guarded memory.

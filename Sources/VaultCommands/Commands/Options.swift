@@ -13,6 +13,14 @@ extension Arguments {
       "The access group (else VAULT_GROUP, else default or the application's own).", completes: .groups)
   }
 
+  /// A file for the command's output; `nil` and `-` mean standard output.
+  mutating func outputFile(
+    short: String? = nil, _ help: String = "Write to this file, which is made or replaced and readable by you alone."
+  ) -> String? {
+    let path = option("--output", short: short, value: "file", help, completes: .files)
+    return path == "-" ? nil : path
+  }
+
   /// The field of a JSON value that a command reads or changes.
   mutating func field() -> String? {
     option(

@@ -83,7 +83,7 @@ extension VaultError {
     case .notFound(.slot): "list the slots: vault slot list"
     case .exists(.remote): "to change its address or its login: --replace"
     case .exists(.applicationID):
-      "write its credential again: vault app issue APP --again; or, if it was stolen: --replace"
+      "write its credential again: vault app issue APP --output FILE --again; or, if it was stolen: --replace"
     case .locked(.credential):
       "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
     case .locked(.service):
@@ -91,6 +91,8 @@ extension VaultError {
     case .locked(.joinedStore):
       "name an application's credential: --credential FILE; or make a store of your own elsewhere: VAULT_HOME"
     case .locked(.keyFile(.openToOthers)): "nobody else may read a key file: chmod 600 FILE"
+    case .locked(.keyFile(.missing)):
+      "check --key-file and VAULT_KEY_FILE; which key file was named last: vault paths"
     case .locked(.keyFileInsideStore): "put it elsewhere, apart from the store"
     case .locked:
       "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
@@ -119,15 +121,20 @@ extension VaultError {
       "nothing was changed; name a folder that vault backup made"
     case .damaged(.some, _, _):
       "put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"
+    case .damaged(nil, .identity, _):
+      "put the folder identity of a backup back: cp -a BACKUP/identity STORE/ (STORE: see vault paths); the groups stay as they are"
+    case .damaged(nil, .store, _): "put a backup back: vault restore-backup DIR"
     case .damaged: "nothing was changed; put a backup back"
     case .unproved:
       "to go on without them: --drop-unproved, here or with vault group rotate; or put a backup back: vault restore-backup DIR"
-    case .rolledBack(_, _, _, .broughtBack):
-      "if its removal was interrupted: vault group remove GROUP; if you put a copy back yourself: vault group accept GROUP"
+    case .rolledBack(let group, _, _, .broughtBack):
+      "if you put a copy back yourself: vault group accept \(group); if its removal was interrupted: vault group remove \(group)"
+    case .rolledBack(let group, _, _, .vanished):
+      "bring it back: vault restore-backup DIR \(group); if you deleted its files yourself: vault group accept \(group)"
     case .rolledBack(_, _, _, .olderIssue):
       "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
-    case .rolledBack:
-      "if you put a copy back yourself: vault group accept GROUP; otherwise find out who did, and remove them: vault revoke GROUP APP --accept"
+    case .rolledBack(let group, _, _, _):
+      "if you put a copy back yourself, or one without group.vault-wal: vault group accept \(group); otherwise find out who did, and remove them: vault revoke \(group) APP --accept"
     case .unordered(_, .notHere):
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
     case .unordered(_, .outcomeUnknown):

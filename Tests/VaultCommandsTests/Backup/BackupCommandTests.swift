@@ -62,6 +62,15 @@ import Testing
     #expect(store.folder.read("backup/groups/default/group.vault") == before)
   }
 
+  @Test func `a group whose files are gone is named, and a backup without it does not count`() throws {
+    try FileManager.default.removeItem(atPath: store.folder.file("store/groups/team"))
+    let made = store.run("backup", backup)
+    #expect(made.status == 14, "\(made.errors)")
+    let results = made.output.split(separator: "\n").map { $0.prefix { $0 != "\t" } }
+    #expect(results == ["default", "team", "vault.owner"], "\(made.output)")
+    #expect(store.run("status").output.contains("last backup: none"))
+  }
+
   @Test func `a group that does not verify is named, and the others are backed up`() throws {
     // These are the last bytes of the large value.
     var bytes = store.folder.read("store/groups/team/group.vault")

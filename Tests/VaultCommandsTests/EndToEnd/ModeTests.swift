@@ -24,7 +24,7 @@ import Testing
   private static let cases: [Case] = [
     Case(change: "chmod 640 key", status: 11, words: "locked: the key file is open to other users (mode 640)"),
     Case(change: "chmod 604 key", status: 11, words: "locked: the key file is open to other users (mode 604)"),
-    Case(change: "rm key", status: 11, words: "locked: the key file is not there"),
+    Case(change: "rm key", status: 11, words: "locked: the key file does not exist"),
     Case(change: "mv key real; ln -s real key", status: 11, words: "locked: the key file is a symbolic link"),
     Case(change: "rm key; mkfifo key", status: 11, words: "locked: the key file is not the kind of file"),
     Case(change: "rm key; mkdir key", status: 11, words: "locked: the key file is not the kind of file"),

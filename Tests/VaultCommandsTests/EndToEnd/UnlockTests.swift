@@ -152,7 +152,7 @@ import Testing
     #expect(verified.output.contains("default\tverified"))
     #expect(verified.output.contains("vault.owner\tnot proved"))
     #expect(
-      verified.errors.contains("the list of groups was not proved") && verified.errors.contains("--passphrase-fd"))
+      verified.errors.contains("neither the list of groups nor") && verified.errors.contains("--passphrase-fd"))
     #expect(run(["verify"], key: true).output.contains("vault.owner\tverified"))
   }
 

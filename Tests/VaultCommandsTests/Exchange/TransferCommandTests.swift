@@ -88,6 +88,17 @@ import Vault
     #expect(store.run("get", "c").output == "7")
   }
 
+  @Test func `the new name may be an argument, as for mv and cp`() {
+    #expect(store.run("copy", "a", "b").status == 0)
+    #expect(store.run("move", "b", "c/d").status == 0)
+    #expect(store.run("get", "a").output == "7" && store.run("get", "c/d").output == "7")
+    #expect(store.run("get", "b").status == 10)
+    #expect(store.run("move", "a", "b", "--to", "team.shared").status == 0)
+    #expect(store.run("get", "b", "-g", "team.shared").output == "7")
+    #expect(store.run("copy", "c/d", "e", "--as", "f").status == 64)
+    #expect(store.run("copy", "c/d", "e", "f").errors.contains("only one item is copied at a time"))
+  }
+
   @Test func `copying an item onto itself, without a target or without an item is an error`() {
     #expect(store.run("copy", "a").status == 64)
     #expect(store.run("copy", "a", "--to", "default").status == 64)

@@ -180,7 +180,7 @@ import Testing
     expect(
       WitnessFolder(stateFolder: nil, ownerKey: ownerKey), "there is no home folder for the state folder")
     expect(
-      WitnessFolder(stateFolder: temporary.file("no"), ownerKey: ownerKey), "the state folder is not there")
+      WitnessFolder(stateFolder: temporary.file("no"), ownerKey: ownerKey), "the state folder does not exist")
     #expect(temporary.mode("no") == nil)
     expect(
       WitnessFolder(stateFolder: temporary.write("file", []), ownerKey: ownerKey),

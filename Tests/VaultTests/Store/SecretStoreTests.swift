@@ -85,7 +85,7 @@ struct SecretStoreTests {
     let store = try StoreFixture()
     try FileManager.default.removeItem(atPath: store.folder + "/state")
     for status in [try SecretStore.status(at: store.location), try store.open().status()] {
-      #expect(status.notices == [.witnessUnavailable(reason: "the state folder is not there")])
+      #expect(status.notices == [.witnessUnavailable(reason: "the state folder does not exist")])
     }
   }
 

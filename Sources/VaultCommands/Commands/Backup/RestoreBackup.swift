@@ -32,8 +32,14 @@ struct RestoreBackup: Command {
 
   func run(in session: Session) throws {
     let store = try session.openStore(key)
-    let restoration = try store.restoreBackup(from: folder, groups: groups, replacing: replace) { name, progress in
-      session.showProgress("\(name): \(progress.text)")
+    let restoration: StoreRestoration
+    do {
+      restoration = try store.restoreBackup(from: folder, groups: groups, replacing: replace) { name, progress in
+        session.showProgress("\(name): \(progress.text)")
+      }
+    } catch VaultError.notFound(.group) {
+      throw Failure(
+        .notFound, "the backup has no such group", hint: "without names, all groups of the backup are restored")
     }
     session.endProgress()
     if json {
@@ -42,7 +48,16 @@ struct RestoreBackup: Command {
     } else {
       try restoration.table.write(to: session.output, style: session.outputStyle)
     }
-    for group in restoration.groups {
+    try restoration.finish(store, in: session)
+  }
+}
+
+extension StoreRestoration {
+  /// Says what is left to do.
+  ///
+  /// - Throws: the error of a group, or `notFound` for a group that is neither in the backup nor in the store.
+  func finish(_ store: SecretStore, in session: Session) throws {
+    for group in groups {
       guard case .restored(let restored) = group.outcome else { continue }
       if let kept = restored.keptAside { session.say("the replaced files of '\(group.name)' are in \(kept)") }
       do throws(VaultError) { _ = try store.group(group.name).info() } catch {
@@ -50,11 +65,14 @@ struct RestoreBackup: Command {
         session.warn("\(error.message); it stays closed until you run: vault group accept \(group.name)")
       }
     }
-    for case .failed(let error) in restoration.groups.map(\.outcome) { throw error }
+    for case .failed(let error) in groups.map(\.outcome) { throw error }
+    guard !missing.isEmpty else { return }
+    throw Failure(
+      .notFound, "neither in the backup nor in the store: \(missing.joined(separator: ", "))",
+      hint:
+        "from a backup that has it: vault restore-backup DIR \(missing[0]); a group bound to a device is in no backup")
   }
-}
 
-extension StoreRestoration {
   var table: Table {
     var table = Table("GROUP", "RESULT", "ITEMS", "EPOCH", "MEMBERS", "KEPT ASIDE")
     for group in groups { group.add(to: &table) }
@@ -81,7 +99,7 @@ extension StoreRestoration.Group {
       table.add(
         name, group.isRenewed ? "restored, with a new key" : "restored", Table.cell(group.items),
         Table.cell(group.epoch), group.members.map(\.who.text).joined(separator: ", "), group.keptAside ?? "")
-    case .unchanged: table.add(name, "the same already", "", "", "", "")
+    case .unchanged: table.add(name, "already in this state", "", "", "", "")
     case .kept: table.add(name, "kept: the store's own is in order", "", "", "", "")
     case .failed(let error): table.add(name, error.message, "", "", "", "")
     }

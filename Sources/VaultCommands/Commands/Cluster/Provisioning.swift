@@ -69,7 +69,7 @@ struct ProvisionRemote: Command {
     }
     return try session.askSecret(
       "password of the etcd user \(UTF8Text.onOneLine(user)): ",
-      else: "there is no terminal to ask for the password on; name a descriptor: --root-password-fd")
+      else: "there is no terminal to ask for the password; name a descriptor: --root-password-fd")
   }
 }
 

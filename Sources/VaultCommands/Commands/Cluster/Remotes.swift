@@ -89,7 +89,7 @@ struct AddRemote: Command {
     }
     return try session.askSecret(
       "password of the etcd user \(UTF8Text.onOneLine(user)): ",
-      else: "there is no terminal to ask for the password on; name a descriptor: --password-fd")
+      else: "there is no terminal to ask for the password; name a descriptor: --password-fd")
   }
 
   private static func text(of path: String, _ option: String) throws -> String {

@@ -38,10 +38,9 @@ struct ExportItems: Command {
     format = try arguments.required(
       "--to", value: "form", "The format: \(ExportFormat.list).",
       completes: .words(ExportFormat.allCases.map(\.rawValue)))
-    group = arguments.group()
-    output = arguments.option(
-      "--output", value: "file", "Write to this file, which is made or replaced and readable by you alone.",
-      completes: .files)
+    group = arguments.option(
+      "--group", short: "-g", value: "group", "The access group; it must be named here.", completes: .groups)
+    output = arguments.outputFile()
     yesPrintSecrets = arguments.flag("--yes-print-secrets", "Do not ask.")
     passphraseDescriptor = try arguments.number(
       "--file-passphrase-fd", value: "n", "Read the new passphrase of a kdbx file from this descriptor: its first line."
@@ -77,7 +76,7 @@ struct ExportItems: Command {
     } else {
       guard let terminal = Terminal(path: session.streams.terminal) else {
         throw Failure(
-          .usage, "the database needs a passphrase, and there is no terminal to ask on", hint: "--file-passphrase-fd N")
+          .usage, "the database needs a passphrase, and there is no terminal to ask", hint: "--file-passphrase-fd N")
       }
       passphrase = try terminal.askTwice("new passphrase of the database: ", again: "the same again: ")
     }

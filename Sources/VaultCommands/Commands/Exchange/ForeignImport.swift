@@ -67,7 +67,7 @@ struct ForeignImport {
   private func ask(_ session: Session) throws -> WipedBytes? {
     guard let terminal = Terminal(path: session.streams.terminal) else {
       throw Failure(
-        .locked, "\(file.name) needs a passphrase, and there is no terminal to ask on", hint: "--file-passphrase-fd N")
+        .locked, "\(file.name) needs a passphrase, and there is no terminal to ask", hint: "--file-passphrase-fd N")
     }
     let typed = try terminal.ask("passphrase of \(file.name): ")
     return typed.count == 0 && lock.keyFile != nil ? nil : typed

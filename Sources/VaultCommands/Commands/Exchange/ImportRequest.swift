@@ -99,7 +99,7 @@ struct ImportRequest {
     let count = steps.count { $0.action == .replace }
     guard count > 0, !replaces else { return }
     throw Failure(
-      .exists, "\(count == 1 ? "1 item is" : "\(count) items are") there with another value; nothing was imported",
+      .exists, "\(count == 1 ? "1 item exists" : "\(count) items exist") with a different value; nothing was imported",
       hint: "to see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P")
   }
 

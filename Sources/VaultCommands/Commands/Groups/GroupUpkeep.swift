@@ -9,8 +9,9 @@ struct AcceptGroup: Command {
     more: """
       Use this after you put back a copy or deleted a group's file yourself. Do not use it to silence an error that \
       you cannot explain, because somebody may have put back an old copy. The command first says what comes back, \
-      and asks on a terminal; elsewhere it needs --yes. A state that the owner accepts gets a new key; only the owner can accept a copy with \
-      an older list of members. If a member has to leave the group as well, do both in one step: vault revoke GROUP \
+      and asks on a terminal; elsewhere it needs --yes. It asks as well before it gives up a group whose files are \
+      gone. A state that the owner accepts gets a new key; only the owner can accept a copy with an older list of \
+      members. If a member has to leave the group as well, do both in one step: vault revoke GROUP \
       APP --accept. Signed items that damage destroyed are left behind only with --drop-unproved.
       """,
     example: """
@@ -33,6 +34,10 @@ struct AcceptGroup: Command {
 
   func run(in session: Session) throws {
     let store = try session.openStore(key)
+    if try isGone(store) {
+      try consent.confirm(
+        "'\(name)' and all its items would be given up; vault restore-backup brings back a copy", in: session)
+    }
     let accepted = try store.acceptGroup(name, another: anotherGroup, droppingUnproved: dropUnproved) {
       [consent] state in
       session.describe(state)
@@ -46,6 +51,19 @@ struct AcceptGroup: Command {
     case .declined: throw Failure(.interrupted, "nothing was accepted")
     case .removal: session.say("accepted that the group is gone; its name can be used again")
     }
+  }
+}
+
+extension AcceptGroup {
+  /// Whether the group has no files, although it was never removed.
+  private func isGone(_ store: SecretStore) throws -> Bool {
+    if try store.vanishedGroups().contains(where: { $0.name == name }) { return true }
+    do throws(VaultError) { _ = try store.group(name).info() } catch .rolledBack(_, _, _, .vanished) {
+      return true
+    } catch {
+      // Accepting it finds the same error, or mends it.
+    }
+    return false
   }
 }
 

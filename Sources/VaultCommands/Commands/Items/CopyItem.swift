@@ -4,17 +4,18 @@ internal import Vault
 struct CopyItem: Command {
   static let about = About(
     "Copy an item into another group, or under another name.",
-    usage: "vault copy NAME [-g GROUP] --to GROUP [--as NAME] [--replace]",
+    usage: "vault copy NAME [NEW-NAME] [-g GROUP] [--to GROUP] [--replace]",
     more: """
       Value, kind, label, attributes and expiry are copied; older versions are not. An existing item is an error \
       (22), unless --replace gives it a new version. -g names the source group.
       """,
     example: """
       vault copy db/password --to team.shared
+      vault copy db/password db/password-old
       """)
 
   static let surplus: Failure? = .usage(
-    "only one item is copied at a time", hint: "vault copy NAME --to GROUP --as NEW")
+    "only one item is copied at a time", hint: "vault copy NAME NEW-NAME --to GROUP")
 
   let name: String
   let transfer: Transfer
@@ -35,10 +36,7 @@ struct CopyItem: Command {
 struct MoveItem: Command {
   static let about = About(
     "Move an item into another group, or rename it.",
-    usage: """
-      vault move NAME [-g GROUP] --to GROUP [--as NAME] [--replace]
-      vault move NAME [-g GROUP] --as NAME
-      """,
+    usage: "vault move NAME [NEW-NAME] [-g GROUP] [--to GROUP] [--replace]",
     more: """
       Copies the item and then removes it; its versions stay in the old place, where restore finds them. Within a \
       group both happen at once. Between two groups the copy is made first: if the command is stopped in between, \
@@ -46,11 +44,11 @@ struct MoveItem: Command {
       """,
     example: """
       vault move db/password --to team.shared
-      vault move api/key --as api/token
+      vault move api/key api/token
       """)
 
   static let surplus: Failure? = .usage(
-    "only one item is moved at a time", hint: "vault move NAME --as NEW")
+    "only one item is moved at a time", hint: "vault move NAME NEW-NAME")
 
   let name: String
   let transfer: Transfer
@@ -71,13 +69,17 @@ struct MoveItem: Command {
 struct Transfer {
   /// The target group; nil for the same group.
   let target: String?
-  /// The target name; nil for the same name.
+  /// The target name, as an argument or as `--as`; nil for the same name.
   let newName: String?
+  private let isNamedTwice: Bool
   let replace: Bool
 
   init(_ arguments: inout Arguments) {
+    let name = arguments.optionalArgument("new-name", "The new name (by default the same).")
     target = arguments.option("--to", value: "group", "The target group (by default the same).", completes: .groups)
-    newName = arguments.option("--as", value: "new-name", "The new name (by default the same).")
+    let asName = arguments.option("--as", value: "new-name", "The same as NEW-NAME.")
+    newName = asName ?? name
+    isNamedTwice = name != nil && asName != nil
     replace = arguments.flag("--replace", "Give an existing item a new version.")
   }
 
@@ -85,8 +87,9 @@ struct Transfer {
   func run(
     _ name: String, from source: String?, _ key: KeySource, removesSource: Bool, in session: Session
   ) throws {
+    guard !isNamedTwice else { throw Failure.usage("NEW-NAME and --as exclude each other") }
     guard target != nil || newName != nil else {
-      throw Failure.usage("--to or --as is missing", hint: "--to names the group, --as the item there")
+      throw Failure.usage("a new name or --to is missing", hint: "--to names the group, NEW-NAME the item there")
     }
     let store = try session.openStore(key)
     let source = try store.group(source ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName)

@@ -119,10 +119,12 @@ struct EditRequest {
     guard !edited.equals(text) else { return session.say("nothing was changed") }
     do { try store(edited) } catch {
       folder.keep()
+      let path = "\(folder.path)/\(file)"
       let report = ErrorReport(error)
       throw Failure(
         ExitStatus(rawValue: report.status) ?? .unexpected, report.message,
-        hint: "your text is kept in memory: \(folder.path)/\(file); store it with vault set --file, then remove it")
+        hint:
+          "your text is kept in memory: \(path); to store it: vault set NAME --file \(path), then remove that folder")
     }
   }
 

@@ -44,9 +44,7 @@ struct GetItem: Command {
     field = arguments.field()
     group = arguments.group()
     version = try arguments.number("--version", value: "n", "This version instead of the current one.")
-    output = arguments.option(
-      "--output", value: "file", "Write to this file, which is made or replaced and readable by you alone.",
-      completes: .files)
+    output = arguments.outputFile()
     clip = arguments.time(
       "--clip", value: "time", "Copy to the clipboard and clear it after this time.", without: "45s")
     qr = arguments.flag("--qr", "Draw it as a QR code.")

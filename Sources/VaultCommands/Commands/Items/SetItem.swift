@@ -70,7 +70,8 @@ struct SetItem: Command {
     attributes = arguments.options("--attribute", short: "-a", value: "key=value", "An attribute.")
     expires = arguments.option("--expires", value: "when", "When the value expires: \(Expiry.forms).")
     descriptor = try arguments.number("--fd", value: "n", "Read the value from this descriptor.")
-    file = arguments.option("--file", value: "path", "Read the value from this file.", completes: .files)
+    let path = arguments.option("--file", value: "path", "Read the value from this file.", completes: .files)
+    file = path == "-" ? nil : path
     type = arguments.option(
       "--type", value: "type", "The value's type, which is checked.",
       completes: .words(["bool", "int", "double", "string", "date", "url", "uuid", "json", "data"]))
@@ -180,16 +181,18 @@ struct SetItem: Command {
     return try ItemField.set(field, of: place, to: value, as: kind, details, in: group, ifVersion: ifVersion)
   }
 
-  /// Refuses an empty value that was not typed if it would replace something.
+  /// Refuses an empty value if it would replace something.
   private func require(
     _ value: WipedBytes, from source: ValueInput, _ session: Session, replaces: () throws -> Bool
   ) throws {
     guard value.count == 0, !allowsEmpty else { return }
     do {
-      guard try source.isTyped(session.streams) || !replaces() else {
+      guard try !replaces() else {
+        let isTyped = source.isTyped(session.streams)
         throw Failure(
-          .conflict, "the input is empty, and the present value is not",
-          hint: "look at the command or file that it comes from; to store nothing: --allow-empty")
+          .conflict, "\(isTyped ? "nothing was typed" : "the input is empty"), and the present value is not empty",
+          hint: (isTyped ? "" : "look at the command or file that it comes from; ")
+            + "to store nothing: --allow-empty; to change only details such as the label: --keep-value")
       }
     } catch VaultError.notFound(.item) {}
     session.warn("the value is empty; to change only details such as the label: --keep-value")

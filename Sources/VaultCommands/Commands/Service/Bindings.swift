@@ -52,7 +52,7 @@ struct BindApplication: Command {
     let bound = try session.openStore(key).applications.bind(app, alternative)
     let count = bound.binding.alternatives.count
     session.say(
-      "vaultd takes a \(alternative.certificate == nil ? "process" : "client") for '\(app)' by "
+      "vaultd recognizes a \(alternative.certificate == nil ? "process" : "client") as '\(app)' by "
         + "\(count == 1 ? "these conditions" : "\(count) alternatives"); to see them: vault app show \(app)")
     warnOfUnmet(alternative, in: session)
     guard !bound.unserved.isEmpty else { return }
@@ -173,7 +173,7 @@ struct UnbindApplication: Command {
     }
     let alternative = all ? nil : try conditions.alternative()
     let left = try session.openStore(key).applications.unbind(app, alternative)
-    if left == nil { session.say("nobody is '\(app)' any more") }
+    if left == nil { session.say("vaultd no longer recognizes any process as '\(app)'") }
   }
 }
 

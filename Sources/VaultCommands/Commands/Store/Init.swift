@@ -70,7 +70,7 @@ struct Init: Command {
     try restoration.table.write(to: session.output, style: session.outputStyle)
     session.say("the store is back at \(store.location.home); what opened the backup opens it, too")
     for notice in store.takeNotices() { session.warn(notice.message) }
-    for case .failed(let error) in restoration.groups.map(\.outcome) { throw error }
+    try restoration.finish(store, in: session)
   }
 
   private func slot(_ source: KeySource, in session: Session) throws -> NewSlot {

@@ -25,8 +25,10 @@ struct Paths: Command {
         for place in places { try place.write(to: &json) }
       }
     }
-    var table = Table("WHAT", "PATH", "MODE", "BACKUP", "UNIX GROUP")
-    for place in places { table.add(place.what, place.path, place.mode, place.backup, place.unixGroup?.name ?? "") }
+    var table = Table(columns: ["WHAT", "PATH", "MODE", "BACKUP", "UNIX GROUP"], keeping: "PATH")
+    for place in places {
+      table.add([place.what, place.path, place.mode, place.backup, place.unixGroup?.name ?? ""])
+    }
     try table.write(to: session.output, style: session.outputStyle)
   }
 }

@@ -44,7 +44,7 @@ struct Verify: Command {
     }
     if results.contains(where: \.needsOwner) {
       session.warn(
-        "the store is unlocked only for items: the list of groups was not proved, and neither that no group is missing; to prove them: vault verify --passphrase-fd N, or --key-file FILE"
+        "the store is unlocked only for items: neither the list of groups nor that no group is missing was proved; to prove both: vault verify --passphrase-fd N, or --key-file FILE"
       )
     }
     for result in results where !groups.isEmpty || !(result.isOfOtherDevice || result.needsOwner) {

@@ -7,12 +7,13 @@ struct AnswerCargo: Command {
     "Be cargo's credential provider: keep the tokens of cargo login.",
     usage: "vault credential cargo [-g GROUP]",
     more: """
-      Tokens are items such as cargo/sparse+https://index.crates.io/. Cargo 1.74 or newer starts this command under \
+      To use it, put global-credential-providers = ["cargo-credential-vault"] into the table [registry] of \
+      ~/.cargo/config.toml. Tokens are items such as cargo/sparse+https://index.crates.io/. Cargo 1.74 or newer starts this command under \
       the name cargo-credential-vault and speaks the first version of its protocol, one JSON object on each line. An \
       expired token is not returned, and a token that cargo logout removes can be restored.
       """,
     example: """
-      printf '[registry]\\nglobal-credential-providers = ["cargo-credential-vault"]\\n' >> ~/.cargo/config.toml
+      cargo login
       """)
 
   let group: String?

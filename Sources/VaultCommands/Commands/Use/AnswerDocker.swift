@@ -7,11 +7,11 @@ struct AnswerDocker: Command {
     "Be docker's credential helper: keep the passwords of docker login.",
     usage: "vault credential docker store|get|erase|list|version [-g GROUP]",
     more: """
+      To use it, add "credsStore": "vault" to ~/.docker/config.json, and leave the rest of that file as it is. \
       Logins are items such as docker/https://index.docker.io/v1/: JSON with username and password. Errors go to \
       stdout with status 1, as docker expects.
       """,
     example: """
-      echo '{"credsStore":"vault"}' > ~/.docker/config.json
       echo https://index.docker.io/v1/ | vault credential docker get
       """)
 

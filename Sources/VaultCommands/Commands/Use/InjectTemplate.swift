@@ -30,8 +30,7 @@ struct InjectTemplate: Command {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     input = arguments.option(
       "--input", short: "-i", value: "file", "The template, or - for standard input.", completes: .files)
-    output = arguments.option(
-      "--output", short: "-o", value: "file", "Write to this file, readable by you alone.", completes: .files)
+    output = arguments.outputFile(short: "-o", "Write to this file, readable by you alone (- or none: stdout).")
     key = try KeySource(&arguments)
   }
 

@@ -171,7 +171,9 @@ struct ProgramEnvironment {
 
   private mutating func set(_ name: [UInt8], _ value: [UInt8], _ place: String) throws(Failure) {
     guard !value.contains(0) else {
-      throw Failure(.usage, "\(place): the value contains a zero byte, which an environment cannot")
+      throw Failure(
+        .usage, "\(place): the value contains a zero byte, which an environment variable cannot hold",
+        hint: "to pass it as a file: --as-file; to choose the others: --only")
     }
     variables[name] = value
   }
