@@ -3,8 +3,8 @@ internal import Sealing
 
 /// One encrypted file of items that the same members share.
 ///
-/// Safe from any number of threads and processes. Every answer, absence included, is verified against the signed
-/// state of the group. If a call throws, the store is unchanged, unless the error says that this is not known. A call waits
+/// Safe from any number of threads and processes. Every answer, absence included, is verified against the signed state
+/// of the group. If a call throws, the store is unchanged, unless the error says that this is not known. A call waits
 /// ten seconds at most for file locks.
 ///
 /// Any call throws ``VaultError/damaged(group:level:detail:)``, ``VaultError/rolledBack(group:found:known:reason:)``,
@@ -99,9 +99,7 @@ public final class AccessGroup: Sendable {
     return OpenedItem(item: item, secret: Secret(secret))
   }
 
-  private func opened(
-    _ name: String, _ version: UInt64?
-  ) throws(VaultError) -> (item: Item, secret: OpenedSecret) {
+  private func opened(_ name: String, _ version: UInt64?) throws(VaultError) -> (item: Item, secret: OpenedSecret) {
     if let service {
       var call = try call(.open, name)
       call.version = version
@@ -283,8 +281,8 @@ public final class AccessGroup: Sendable {
 
   // MARK: What all calls need
 
-  /// The queues of this group's async calls, which `VaultFoundation` makes on first use: this module does without Swift's
-  /// concurrency.
+  /// The queues of this group's async calls, which `VaultFoundation` makes on first use: this module does without
+  /// Swift's concurrency.
   package func asyncQueues<Queues: AnyObject & Sendable>(made make: () -> Queues) -> Queues {
     asyncQueues.withLock { stored in
       if let queues = stored as? Queues { return queues }
@@ -320,8 +318,7 @@ public final class AccessGroup: Sendable {
   }
 
   private func reading<Result>(
-    _ file: AccessGroupFile, _ beginning: Connection.Beginning,
-    _ body: (ReadTransaction) throws(VaultError) -> Result
+    _ file: AccessGroupFile, _ beginning: Connection.Beginning, _ body: (ReadTransaction) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     let transaction = try file.beginReading(beginning)
     notices.post(transaction.view.notices)

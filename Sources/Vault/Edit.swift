@@ -111,8 +111,7 @@ public final class Edit {
   func end() { failure = failure ?? .unexpected("the transaction is over") }
 
   private func change(
-    _ name: String, checking details: Details? = nil,
-    _ body: (WriteTransaction, Item.Name) throws(VaultError) -> Void
+    _ name: String, checking details: Details? = nil, _ body: (WriteTransaction, Item.Name) throws(VaultError) -> Void
   ) {
     guard failure == nil else { return }
     do {
@@ -128,9 +127,9 @@ public final class Edit {
 extension AccessGroup {
   /// Makes all changes of `body` in one transaction, signed and synced once; other writers wait until it ends.
   ///
-  /// In a published group, transactions of several threads share a commit, and `body` is called again if another host was
-  /// faster, another thread's change failed half done, or the commit failed before it was sent. There it must not wait for
-  /// changes of other threads.
+  /// In a published group, transactions of several threads share a commit, and `body` is called again if another host
+  /// was faster, another thread's change failed half done, or the commit failed before it was sent. There it must not
+  /// wait for changes of other threads.
   ///
   /// - Returns: what `body` returns.
   /// - Throws: what `body` throws, or the ``VaultError`` of the first change that failed; the group is unchanged then.
@@ -243,7 +242,6 @@ struct NewValue {
   var typeName: String?
 }
 
-/// Changes of single items inside a transaction.
 extension WriteTransaction {
   /// Writes a new value; if `secret` is nil, writes only new details for the current value.
   ///

@@ -11,8 +11,8 @@ public struct ItemChange: Sendable, Equatable {
 
 /// Waits for changes of one group, whichever process makes them.
 ///
-/// It compares proved states, so nothing is missed: not across an exchange of the group's files, and not while the caller
-/// handles earlier changes. Several changes of one item may arrive as one, with the newest version.
+/// It compares proved states, so nothing is missed: not across an exchange of the group's files, and not while the
+/// caller handles earlier changes. Several changes of one item may arrive as one, with the newest version.
 public final class GroupWatch: Sendable {
   private let group: AccessGroup
   private let folder: String
@@ -31,8 +31,8 @@ public final class GroupWatch: Sendable {
 
   /// How often a group without files is looked for, every 50 milliseconds: its files may be being exchanged.
   private static let patience = 40
-  /// How long to go on looking after the last write to the files, in milliseconds. A commit becomes visible only after the
-  /// disk has confirmed the write, and no event reports that.
+  /// How long to go on looking after the last write to the files, in milliseconds. A commit becomes visible only after
+  /// the disk has confirmed the write, and no event reports that.
   private static let settling: Int32 = 30_000
 
   fileprivate init(_ group: AccessGroup) throws(VaultError) {
@@ -58,7 +58,8 @@ public final class GroupWatch: Sendable {
     for descriptor in [events, cancelled.read, cancelled.write] { close(descriptor) }
   }
 
-  /// Waits until the group differs from what the previous call returned; at first, from what it was when the watch began.
+  /// Waits until the group differs from what the previous call returned; at first, from what it was when the watch
+  /// began.
   ///
   /// - Returns: the changes, sorted by name; `nil` after ``cancel()``.
   /// - Throws: ``VaultError/notFound(_:)`` if the group is removed; whatever a read of it throws.
@@ -121,7 +122,7 @@ public final class GroupWatch: Sendable {
     }
   }
 
-  /// Waits until it is time to look again: after a write to the files, and for some time after that more and more rarely.
+  /// Waits until it is time to look again: after a write to the files, and then more and more rarely for some time.
   ///
   /// - Parameter limit: in milliseconds.
   /// - Returns: `false` if the watch was cancelled.

@@ -293,7 +293,6 @@ package struct OneState {
 }
 
 extension AccessGroup {
-  /// The group's verified state.
   func verifiedState() throws(VaultError) -> VerifiedState {
     try reading { (view) throws(VaultError) in view.view.state }
   }

@@ -64,7 +64,6 @@ public final class ItemList {
     }
   }
 
-  /// The texts of all items.
   func texts(progress: (Int) -> Void) throws(VaultError) -> ItemTexts {
     var texts = ItemTexts()
     while let rows = try nextRows() {

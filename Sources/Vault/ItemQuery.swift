@@ -5,8 +5,8 @@ import KeyedArchives
 public struct ItemQuery: Sendable, Equatable {
   /// Only items whose names begin with this; compared in NFC, byte by byte.
   public var prefix: String
-  /// Only items that have all these attributes. A value that ends with `*` also stands for every value that begins with the
-  /// text before the asterisk.
+  /// Only items that have all these attributes. A value that ends with `*` also stands for every value that begins with
+  /// the text before the asterisk.
   public var attributes: [String: String]
   /// Only items with this text in their name, label or attributes, ignoring case.
   public var text: String? {
@@ -28,7 +28,7 @@ public struct ItemQuery: Sendable, Equatable {
   /// Whether an item, whose name begins with the prefix, fulfils the rest of the query.
   package func accepts(_ item: Item) -> Bool {
     guard !skipsCompanions || !item.name.isCompanion, hasAttributes(item),
-      expiresBy.map({ item.expires ?? .never <= $0 }) ?? true
+      expiresBy.map({ item.expires ?? Timestamp(milliseconds: .max) <= $0 }) ?? true
     else { return false }
     guard let lowercased else { return true }
     let texts = [item.name.description, item.label ?? ""] + item.attributes.flatMap { [$0.key, $0.value] }
@@ -43,8 +43,4 @@ public struct ItemQuery: Sendable, Equatable {
       return wanted.utf8.last == UInt8(ascii: "*") && value.utf8.starts(with: wanted.utf8.dropLast())
     }
   }
-}
-
-extension Timestamp {
-  fileprivate static let never = Timestamp(milliseconds: .max)
 }

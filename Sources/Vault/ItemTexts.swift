@@ -98,7 +98,7 @@ struct JoinedTexts: Sendable {
     return limit
   }
 
-  /// The eight bytes after the first `count` as a number in the order of the bytes; zeros follow a name that ends before.
+  /// The eight bytes after the first `count` as a number in the order of the bytes; zeros follow a shorter name.
   private static func word(of name: UnsafeRawBufferPointer, after count: Int) -> UInt64 {
     if name.count - count >= 8 {
       return unsafe UInt64(bigEndian: name.loadUnaligned(fromByteOffset: count, as: UInt64.self))

@@ -13,6 +13,14 @@ package struct OneTimeCode: Sendable {
     case sha1 = "SHA1"
     case sha256 = "SHA256"
     case sha512 = "SHA512"
+
+    fileprivate var messageCode: MessageCode {
+      switch self {
+      case .sha1: .sha1
+      case .sha256: .sha256
+      case .sha512: .sha512
+      }
+    }
   }
 
   /// - Parameters:
@@ -35,16 +43,6 @@ package struct OneTimeCode: Sendable {
     let limit = (0..<digits).reduce(UInt32(1)) { power, _ in power * 10 }
     let text = String(word % limit)
     return String(repeating: "0", count: digits - text.count) + text
-  }
-}
-
-extension OneTimeCode.Algorithm {
-  fileprivate var messageCode: MessageCode {
-    switch self {
-    case .sha1: .sha1
-    case .sha256: .sha256
-    case .sha512: .sha512
-    }
   }
 }
 

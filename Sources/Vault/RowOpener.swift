@@ -1,7 +1,6 @@
 internal import GroupFile
 internal import Sealing
 
-/// What a list's rows hold.
 struct OpenedRows: Sendable {
   var items: [Item] = []
   var texts = ItemTexts()

@@ -4,12 +4,12 @@ internal import Sealing
 
 /// Changes of one group that several threads make at the same time, sharing one commit.
 ///
-/// A commit waits for the disk, and in a published group for the network. Other threads wait meanwhile. Then the first of
-/// them begins the next transaction. Each of the others makes its change in it, in turn and on its own thread, and all
-/// changes are committed at once. A change that fails does not affect the others: if it has already written something,
-/// or if the commit fails before anything was sent or may be durable, all of them start again, each in its own
-/// transaction. So a change that must not be made twice shares a commit only in a published group, where each may be
-/// repeated anyway.
+/// A commit waits for the disk, and in a published group for the network. Other threads wait meanwhile. Then the first
+/// of them begins the next transaction. Each of the others makes its change in it, in turn and on its own thread, and
+/// all changes are committed at once. A change that fails does not affect the others: if it has already written
+/// something, or if the commit fails before anything was sent or may be durable, all of them start again, each in its
+/// own transaction. So a change that must not be made twice shares a commit only in a published group, where each may
+/// be repeated anyway.
 final class SharedWriting: Sendable {
   private struct State {
     /// The process in which a thread has a transaction, or is about to begin one.

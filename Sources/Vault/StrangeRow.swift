@@ -19,8 +19,8 @@ extension AccessGroup {
   /// - Throws: ``VaultError/invalid(_:)`` for a prefix that no valid name has.
   public func list(prefix: String = "") throws(VaultError) -> ItemList { try list(ItemQuery(prefix: prefix)) }
 
-  /// The current items that match `query`, one at a time, in no particular order. Rows are read, proved and opened as the
-  /// caller asks for items.
+  /// The current items that match `query`, one at a time, in no particular order. Rows are read, proved and opened as
+  /// the caller asks for items.
   ///
   /// - Throws: ``VaultError/invalid(_:)`` for a prefix that no valid name has.
   public func list(_ query: ItemQuery) throws(VaultError) -> ItemList {

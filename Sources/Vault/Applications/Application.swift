@@ -34,28 +34,26 @@ public struct Application: Sendable, Equatable {
     case uninstalled
     /// The application was removed, and no credential of it opens anything.
     case revoked
-  }
-}
 
-extension Application.Standing {
-  /// The number in the registry. Whether an application without a credential is only registered, or its credential was
-  /// issued, follows from the date.
-  var code: UInt8 {
-    switch self {
-    case .registered, .issued: 1
-    case .interrupted: 2
-    case .uninstalled: 3
-    case .revoked: 4
+    /// The number in the registry. Whether an application without a credential is only registered, or its credential
+    /// was issued, follows from the date.
+    var code: UInt8 {
+      switch self {
+      case .registered, .issued: 1
+      case .interrupted: 2
+      case .uninstalled: 3
+      case .revoked: 4
+      }
     }
-  }
 
-  fileprivate init?(code: UInt8, wasIssued: Bool) {
-    switch code {
-    case 1: self = wasIssued ? .issued : .registered
-    case 2: self = .interrupted
-    case 3: self = .uninstalled
-    case 4: self = .revoked
-    default: return nil
+    fileprivate init?(code: UInt8, wasIssued: Bool) {
+      switch code {
+      case 1: self = wasIssued ? .issued : .registered
+      case 2: self = .interrupted
+      case 3: self = .uninstalled
+      case 4: self = .revoked
+      default: return nil
+      }
     }
   }
 }

@@ -33,7 +33,6 @@ public struct Applications: Sendable {
     }
   }
 
-  /// The membership of an application in one group.
   struct Membership {
     let name: AccessGroup.Name
     let member: Member
@@ -73,7 +72,7 @@ public struct Applications: Sendable {
     return found
   }
 
-  /// The report for a group that `problem` kept from being changed; empty, with a notice, for a group that is bound to
+  /// The report that `problem` kept a group from being changed; empty, with a notice, for a group that is bound to
   /// another device.
   func unchanged(_ name: AccessGroup.Name, _ problem: VaultError) -> [UnchangedGroup] {
     guard case .otherDevice = problem else { return [UnchangedGroup(name: name.description, problem: problem)] }

@@ -19,9 +19,7 @@ extension Applications {
     public var group: String
     public var rights: MemberRights
 
-    public init(_ rights: MemberRights, in group: String) {
-      (self.group, self.rights) = (group, rights)
-    }
+    public init(_ rights: MemberRights, in group: String) { (self.group, self.rights) = (group, rights) }
   }
 
   /// Writes a credential for the application `id`, and makes it a member of its groups.
@@ -35,8 +33,8 @@ extension Applications {
   ///   - issuance: which identity the credential holds.
   ///   - grants: rights in other groups, added to the rights that the application already has.
   ///   - lifetime: what happens to the private group at uninstallation; by default it survives.
-  ///   - remote: the name of the remote that the credential tells a machine without these groups; older programs report a
-  ///     newer format for such a credential.
+  ///   - remote: the name of the remote that the credential tells a machine without these groups; older programs
+  ///     report a newer format for such a credential.
   ///   - hasOwnLogin: whether the credential gets an etcd user of its own instead of the remote's, as
   ///     ``SecretStore/provision(_:for:as:password:)`` then makes it.
   ///   - passphrase: seals the credential, which then opens only with this passphrase.
@@ -121,16 +119,14 @@ extension Applications {
     return IssuedCredential(admissions: admissions, unchanged: unchanged)
   }
 
-  // MARK: Steps
-
   /// The name of an application's private group: its id.
   static func name(_ id: String) throws(VaultError) -> AccessGroup.Name {
     guard FolderName.isValid(id), let name = try? AccessGroup.Name(id), !name.isReserved, name != .default,
       id != "owner"
     else {
       throw .invalid(
-        "an application's id has 1 to 128 of the characters a-z 0-9 . _ - and begins with a letter or digit, without '..'; "
-          + "'default', 'owner' and 'vault.…' are the store's own")
+        "an application's id has 1 to 128 of the characters a-z 0-9 . _ - and begins with a letter or digit, "
+          + "without '..'; 'default', 'owner' and 'vault.…' are the store's own")
     }
     return name
   }

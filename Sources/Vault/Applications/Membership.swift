@@ -191,7 +191,6 @@ extension SecretStore {
       Set([entry.issue, max(entry.issue, 2) - 1]).compactMap { try? identity.seed(application: id, issue: $0) }
     }
   }
-
 }
 
 extension AccessGroup {
@@ -201,8 +200,5 @@ extension AccessGroup {
 
 extension Item.Writer {
   /// The application's id; `nil` for the owner.
-  public var application: String? {
-    if case .application(let id, _) = self { return id }
-    return nil
-  }
+  public var application: String? { if case .application(let id, _) = self { id } else { nil } }
 }

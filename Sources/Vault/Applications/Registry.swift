@@ -46,7 +46,7 @@ struct Registry {
     try entry(Registry.prefix + name.description).map { (bytes) throws(VaultError) in try Entry(parsing: bytes) }
   }
 
-  /// The bytes of one entry, which are not secret.
+  /// The bytes of an entry, which are not secret.
   func entry(_ name: String) throws(VaultError) -> [UInt8]? {
     do {
       return try unsafe group.get(name).withUnsafeBytes { unsafe Array($0) }

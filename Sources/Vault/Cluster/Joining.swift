@@ -108,12 +108,7 @@ public struct JoinedGroup: Sendable, Equatable {
   public let name: String
   /// The epoch of its newest proved commit.
   public let epoch: UInt64
-}
 
-// MARK: - The answer of vaultd, in JSON
-
-extension JoinedGroup {
-  /// The size limit of an answer, in bytes.
   static let answerByteLimit = 1 << 20
 
   /// Reads `{"groups":[{"name":…,"epoch":…}]}`; `nil` for anything else. Members added by a newer `vaultd` are ignored.

@@ -1,7 +1,7 @@
 public import GroupFile
 internal import Sealing
 
-/// The items `login/REMOTE/APP` of `vault.service`: `user ‖ 0x0A ‖ password`, with no password for the remote's own login.
+/// The items `login/REMOTE/APP` of `vault.service`: `user ‖ 0x0A ‖ password`, with no password for the remote's login.
 extension SecretStore {
   private static let loginPrefix = "login/"
 
@@ -94,7 +94,7 @@ extension SecretStore {
       .init(name: ownUser, password: remote.openedPassword, grants: published.map { .init(id: $0.id, access: .write) }))
     var permissions = published.map { EtcdPermission(user: ownUser, group: $0.group, access: .write) }
     for login in try logins(at: name) where login.password != nil {
-      var user = ProvisioningPlan.User(name: login.user, password: login.password, grants: [])
+      var user = ProvisioningPlan.User(name: login.user, password: login.password)
       for publication in published {
         let access = try access(of: login.application, to: publication.group)
         user.grants.append(.init(id: publication.id, access: access))
@@ -110,10 +110,9 @@ extension SecretStore {
   ///
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
   public func withdrawLogin(of application: String, from group: String) throws(VaultError) -> WithdrawnLogin {
-    guard let publication = try publications().first(where: { $0.group == group }) else { return .notNeeded }
-    guard let login = try logins(at: publication.remote).first(where: { $0.application == application }) else {
-      return .notNeeded
-    }
+    guard let publication = try publications().first(where: { $0.group == group }),
+      let login = try logins(at: publication.remote).first(where: { $0.application == application })
+    else { return .notNeeded }
     guard login.password != nil else { return .shared(remote: publication.remote, user: login.user) }
     var plan = ProvisioningPlan(remote: try remote(publication.remote))
     plan.users.append(.init(name: login.user, password: nil, grants: [.init(id: publication.id, access: .none)]))

@@ -45,8 +45,8 @@ public enum WithdrawnLogin: Sendable, Equatable {
 package struct ProvisioningPlan: Sendable {
   package struct User: Sendable {
     package let name: String
-    let password: OpenedSecret?
-    package var grants: [Grant]
+    var password: OpenedSecret?
+    package internal(set) var grants: [Grant] = []
 
     /// The password to set; `nil` for a user that exists.
     package func givenPassword() -> Secret? { password.map { Secret($0) } }
@@ -82,32 +82,26 @@ package struct ProvisioningPlan: Sendable {
     let damage = VaultError.invalid("a request that does not follow the protocol")
     guard let parts = unsafe CountedParts.ranges(bytes), parts.count >= 2 else { throw damage }
     remote = try unsafe Remote(parsing: UnsafeRawBufferPointer(rebasing: bytes[parts[1]]), orThrow: damage)
-    let named: [(name: String, grants: [Grant])]
-    do { named = try ProvisioningPlan.users(unsafe Array(bytes[parts[0]])) } catch { throw damage }
-    guard parts.count == named.count + 2 else { throw damage }
-    for (user, range) in zip(named, parts[2...]) {
-      let password = try unsafe CountedParts.secret(bytes, range)
-      users.append(User(name: user.name, password: password, grants: user.grants))
+    do { users = try ProvisioningPlan.users(unsafe Array(bytes[parts[0]])) } catch { throw damage }
+    guard parts.count == users.count + 2 else { throw damage }
+    for (index, part) in zip(users.indices, parts[2...]) {
+      users[index].password = try unsafe CountedParts.secret(bytes, part)
     }
   }
 
-  private static func users(_ bytes: [UInt8]) throws -> [(name: String, grants: [Grant])] {
+  private static func users(_ bytes: [UInt8]) throws -> [User] {
     var reader = ByteReader(bytes)
-    var found: [(String, [Grant])] = []
+    var found: [User] = []
     for _ in 0..<(try reader.read(UInt16.self)) {
-      let start = reader.offset
-      guard let name = String(validating: try reader.readCounted16(), as: UTF8.self) else {
-        throw ByteReader.Failure.unexpected(offset: start)
-      }
-      var grants: [Grant] = []
+      var user = User(name: try FieldReader.text(reader.readCounted16()[...]))
       for _ in 0..<(try reader.read(UInt16.self)) {
         let id = try reader.readBytes32()
         guard let access = EtcdPermission.Access(rawValue: try reader.read(UInt8.self)) else {
           throw ByteReader.Failure.unexpected(offset: reader.offset)
         }
-        grants.append(Grant(id: id, access: access))
+        user.grants.append(Grant(id: id, access: access))
       }
-      found.append((name, grants))
+      found.append(user)
     }
     try reader.finish()
     return found

@@ -44,7 +44,7 @@ extension SecretStore {
       if case .unordered(_, .outcomeUnknown) = error { throw error }
       if error == .storage(.unconfirmed) { throw error }
       try clearPublished(name)
-      // Their own words say that the group is published.
+      // The texts of these errors say that the group is published.
       switch error {
       case .unordered(_, .unreachable(let why)): throw .unreachableCluster(why)
       case .unordered(_, .notHere): throw .locked(.service("nobody listens on its socket, or not for this user"))

@@ -81,8 +81,6 @@ extension Remote {
     var maxAge: UInt32?
     var heartbeat: UInt32?
 
-    private enum Defect: Error { case field }
-
     init(_ bytes: [UInt8]) throws {
       var reader = FieldReader(bytes, in: bytes.indices, limit: Remote.byteLimit)
       var seen: Set<Tag> = []
@@ -90,25 +88,25 @@ extension Remote {
         guard let tag = Tag(rawValue: number) else { throw VaultError.newerFormat(read: nil, write: nil) }
         seen.insert(tag)
         switch tag {
-        case .name: name = try OpenFields.text(field)
+        case .name: name = try FieldReader.text(field)
         case .transport:
-          guard field.elementsEqual([1]) || field.elementsEqual([2]) else { throw Defect.field }
+          guard field.elementsEqual([1]) || field.elementsEqual([2]) else { throw FieldReader.Malformed() }
           usesTLS = field.elementsEqual([2])
         case .endpoints:
           var list = ByteReader(Array(field))
           while list.remaining > 0 {
-            guard endpoints.count < Remote.endpointLimit else { throw Defect.field }
+            guard endpoints.count < Remote.endpointLimit else { throw FieldReader.Malformed() }
             let port = try list.read(UInt16.self)
-            endpoints.append(Endpoint(host: try OpenFields.text(list.readCounted16()[...]), port: port))
+            endpoints.append(Endpoint(host: try FieldReader.text(list.readCounted16()[...]), port: port))
           }
-        case .authority: authority = try OpenFields.text(field)
-        case .certificate: certificate = try OpenFields.text(field)
-        case .user: user = try OpenFields.text(field)
+        case .authority: authority = try FieldReader.text(field)
+        case .certificate: certificate = try FieldReader.text(field)
+        case .user: user = try FieldReader.text(field)
         case .maxAge: maxAge = try OpenFields.seconds(field)
         case .heartbeat: heartbeat = try OpenFields.seconds(field)
         }
       }
-      guard seen.isSuperset(of: [.name, .transport, .endpoints]) else { throw Defect.field }
+      guard seen.isSuperset(of: [.name, .transport, .endpoints]) else { throw FieldReader.Malformed() }
     }
 
     private static func seconds(_ field: ArraySlice<UInt8>) throws -> UInt32 {
@@ -116,11 +114,6 @@ extension Remote {
       let seconds = try reader.read(UInt32.self)
       try reader.finish()
       return seconds
-    }
-
-    private static func text(_ field: ArraySlice<UInt8>) throws -> String {
-      guard let text = String(validating: field, as: UTF8.self) else { throw Defect.field }
-      return text
     }
   }
 }

@@ -51,8 +51,8 @@ public struct Remote: Sendable {
   ///   - password: 1 to 1,024 bytes of UTF-8.
   ///   - maxAge: in seconds, above 0.
   ///   - heartbeat: in seconds, above 0.
-  /// - Throws: ``VaultError/invalid(_:)``; ``VaultError/overLimit(_:)`` beyond 64 KiB in all; ``VaultError/storage(_:)``
-  ///   if memory is short.
+  /// - Throws: ``VaultError/invalid(_:)``; ``VaultError/overLimit(_:)`` beyond 64 KiB in all;
+  ///   ``VaultError/storage(_:)`` if memory is short.
   public init(
     _ name: String, at address: String, authority: String? = nil, certificate: String? = nil,
     key: consuming Secret? = nil, user: String? = nil, password: consuming Secret? = nil, maxAge: UInt32? = nil,
@@ -83,7 +83,7 @@ public struct Remote: Sendable {
     guard (certificate == nil) == (key == nil) else { throw .invalid("a client's certificate and its key go together") }
     guard key.map(Remote.isPrivateKey) ?? true else { throw .invalid("a private key is in PEM, without a passphrase") }
     guard (user == nil) == (password == nil) else { throw .invalid("a user and a password go together") }
-    guard user.map(Remote.isUser) ?? true else {
+    guard user.map({ ServiceBinding.isText($0, 256) }) ?? true else {
       throw .invalid("a user has 1 to 256 bytes without control characters")
     }
     guard password.map(Remote.isPassword) ?? true else { throw .invalid("a password has 1 to 1,024 bytes of UTF-8") }
@@ -125,11 +125,7 @@ public struct Remote: Sendable {
   public var address: String {
     (usesTLS ? Scheme.tls : .plain).rawValue + endpoints.map(\.description).joined(separator: ",")
   }
-}
 
-// MARK: - Rules
-
-extension Remote {
   private enum Scheme: String, CaseIterable {
     case plain = "etcd://"
     case tls = "etcds://"
@@ -172,10 +168,6 @@ extension Remote {
       return text.utf8.allSatisfy { "0123456789abcdefABCDEF:.".utf8.contains($0) }
     }
     return !"-.".utf8.contains(first) && text.utf8.allSatisfy(ServiceBinding.isPlain)
-  }
-
-  private static func isUser(_ text: String) -> Bool {
-    (1...256).contains(text.utf8.count) && !text.unicodeScalars.contains(where: Item.Name.isControl)
   }
 
   private static func isPassword(_ secret: OpenedSecret) -> Bool {

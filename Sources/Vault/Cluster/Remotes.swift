@@ -58,7 +58,6 @@ extension SecretStore {
   public func removeRemote(_ name: String) throws(VaultError) {
     _ = try owner()
     let item = SecretStore.remotePrefix + (try Remote.name(name))
-    guard hasGroup(.service) else { throw .notFound(.remote) }
     try changeServiceGroup { (edit) throws(VaultError) in
       guard try edit.state.isPresent(item) else { throw .notFound(.remote) }
       // The transaction excludes other writers, so no group can be published there in the meantime.
@@ -96,7 +95,6 @@ extension SecretStore {
     _ = try owner()
     let group = try AccessGroup.Name(group).description
     let remote = SecretStore.remotePrefix + (try Remote.name(name))
-    guard hasGroup(.service) else { throw .notFound(.remote) }
     try changeServiceGroup { (edit) throws(VaultError) in
       guard try edit.state.isPresent(remote) else { throw .notFound(.remote) }
       edit.set(SecretStore.publishedPrefix + group, to: name + " " + id.hexadecimal)
@@ -115,8 +113,8 @@ extension SecretStore {
     record(.unpublish, group: group)
   }
 
-  /// Changes `vault.service` in one transaction.
   private func changeServiceGroup(_ body: (Edit) throws(VaultError) -> Void) throws(VaultError) {
+    guard hasGroup(.service) else { throw .notFound(.remote) }
     do {
       try group(.service).transaction(body)
     } catch {
@@ -128,13 +126,11 @@ extension SecretStore {
 /// Where the log of a published group is.
 package struct Publication: Sendable, Equatable {
   package let group: String
-  /// The name of the remote.
   package let remote: String
   package let id: GroupID
 }
 
 extension OneState {
-  /// Whether the item `name` currently exists.
   fileprivate func isPresent(_ name: String) throws(VaultError) -> Bool {
     try item(name).map { !$0.isRemoved } ?? false
   }

@@ -82,12 +82,10 @@ package struct PublishedFile: Sendable, Equatable {
   package init(decoding bytes: [UInt8]) throws(VaultError) {
     do {
       var reader = ByteReader(bytes)
-      let path = String(validating: try reader.readCounted16(), as: UTF8.self)
+      path = try FieldReader.text(reader.readCounted16()[...])
       previous = PublishedState(
         groupID: try reader.readBytes32(), epoch: try reader.readCounter(), link: try reader.readBytes32())
       try reader.finish()
-      guard let path else { throw ByteReader.Failure.unexpected(offset: 0) }
-      self.path = path
     } catch {
       throw .invalid("a request that does not follow the protocol")
     }

@@ -7,12 +7,10 @@ struct Credential: Sendable {
   let issue: UInt32
   /// The key of the owner whose rosters this application trusts.
   let ownerKey: PublicKey
-  /// The application's id.
   let application: String
   let member: MemberSeed
   /// Sorted by group name.
   let floors: [Floor]
-  /// Where the application's groups are published.
   let remote: Remote?
 
   /// The newest state of one group that the owner knew when issuing the credential; an older one is a rollback.
@@ -54,8 +52,6 @@ struct Credential: Sendable {
     (self.member, self.remote) = (member, remote)
     self.floors = floors.sorted { $0.group.utf8.lexicographicallyPrecedes($1.group.utf8) }
   }
-
-  // MARK: - Bytes
 
   /// The credential's bytes, in guarded memory because they contain the seed.
   ///
@@ -146,9 +142,7 @@ struct Credential: Sendable {
     let version = start.count < 20 ? nil : Version(rawValue: UInt16(start[16]) << 8 | UInt16(start[17]))
     guard count >= seedRange.upperBound, bytes.count <= version?.byteLimit ?? byteLimit,
       start.starts(with: Label.credential.padded)
-    else {
-      throw .damaged(.credential, "it is not a vault credential")
-    }
+    else { throw .damaged(.credential, "it is not a vault credential") }
     guard let version else { throw .newerFormat(read: nil, write: nil) }
     let isWhole = unsafe bytes.withUnsafeBytes { bytes in
       let covered = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<count])

@@ -61,20 +61,12 @@ struct IdentityFile: Equatable, Sendable {
   /// Sorted by number; at least one slot, and at most one for a passphrase.
   private(set) var slots: [Slot]
 
-  /// The highest number of slots in a file.
   static let slotLimit = 64
-  /// The largest size of a file in bytes.
   static let byteLimit = 50 + slotLimit * Slot.byteCount + Digest.byteCount
 
   /// The file of a new store, with one slot.
-  init(ownerKey: PublicKey, first: Slot) {
-    (self.ownerKey, slots) = (ownerKey, [first])
-  }
+  init(ownerKey: PublicKey, first: Slot) { (self.ownerKey, slots) = (ownerKey, [first]) }
 
-  // MARK: - Opening
-
-  /// Opens the root seed with a passphrase.
-  ///
   /// - Returns: also the slot that it opened.
   /// - Throws: `locked` if there is no passphrase slot; as ``Slot/open(passphrase:ownerKey:)``.
   func unlock(passphrase: GuardedBytes) throws(VaultError) -> (identity: Identity, slot: Slot) {
@@ -82,8 +74,6 @@ struct IdentityFile: Equatable, Sendable {
     return (try slot.open(passphrase: passphrase, ownerKey: ownerKey), slot)
   }
 
-  /// Opens the root seed with a key.
-  ///
   /// - Returns: also the slot that it opened.
   /// - Throws: `locked` if there is no slot of this use; `wrongKey` if the key opens none of them; as
   ///   ``Slot/open(key:ownerKey:)``.
@@ -108,10 +98,6 @@ struct IdentityFile: Equatable, Sendable {
     return try unlock(key: sealing(code.key()), use: .recoveryCode)
   }
 
-  // MARK: - Changing
-
-  /// The number for the next slot.
-  ///
   /// - Throws: `overLimit`.
   func nextNumber() throws(VaultError) -> Int {
     guard slots.count < IdentityFile.slotLimit, let last = slots.last?.number, last < Int(UInt16.max) else {
@@ -163,8 +149,6 @@ struct IdentityFile: Equatable, Sendable {
     guard slots.count > 1 else { throw .contradiction(.lastSlot) }
     slots.remove(at: index)
   }
-
-  // MARK: - Bytes
 
   func serialized() -> [UInt8] {
     var writer = ByteWriter(reservingCapacity: IdentityFile.byteLimit)

@@ -6,7 +6,6 @@ internal import Sealing
 ///
 /// The file is never changed in place: a reader always finds a whole file, and a full disk leaves the old one.
 struct IdentityFolder: Sendable {
-  /// The store's folder.
   let store: String
   private let user: uid_t
   private let waiting: Int
@@ -30,8 +29,8 @@ struct IdentityFolder: Sendable {
   /// Other users may be able to read the file if all its slots are opened by keys of full entropy. A passphrase could
   /// be guessed from it, so a file with a passphrase slot must not be readable by others.
   ///
-  /// - Throws: `noStore`; `locked` if applications were joined here, but there is no owner; `damaged`, also if there are
-  ///   groups but no identity; `newerFormat`; `recovering`; `denied`; `networkFileSystem`; `storage`.
+  /// - Throws: `noStore`; `locked` if applications were joined here, but there is no owner; `damaged`, also if there
+  ///   are groups but no identity; `newerFormat`; `recovering`; `denied`; `networkFileSystem`; `storage`.
   func read() throws(VaultError) -> IdentityFile {
     let home = try openHome()
     do throws(VaultError) {
@@ -76,11 +75,7 @@ struct IdentityFolder: Sendable {
     return result
   }
 
-  // MARK: - Recovering
-
   /// Throws if a store exists, unless its recovery was begun and not finished.
-  ///
-  /// - Throws: `exists`.
   func refuseStore() throws(VaultError) {
     guard let folder = try? identityFolder(in: openHome()) else { return }
     if folder.contains(IdentityFolder.fileName), !folder.contains(IdentityFolder.recoveryMarkName) {
@@ -133,8 +128,6 @@ struct IdentityFolder: Sendable {
     }
   }
 
-  // MARK: - Steps
-
   /// Makes the folders of a store that do not exist yet.
   func makeHome(
     with names: [String] = [IdentityFolder.groupsName, IdentityFolder.folderName]
@@ -156,9 +149,7 @@ struct IdentityFolder: Sendable {
 
   private func openHome() throws(VaultError) -> Folder {
     try refuseNetworkFileSystem()
-    do throws(FileFault) {
-      return try Folder(store, .visible(user: user), followingLink: true)
-    } catch {
+    do throws(FileFault) { return try Folder(store, .visible(user: user), followingLink: true) } catch {
       throw error == .missing ? .noStore(path: store) : VaultError(error, at: .store)
     }
   }

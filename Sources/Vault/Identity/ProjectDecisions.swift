@@ -38,8 +38,6 @@ extension StoreLocation {
     try changeProjects { (folder) throws(FileFault) in try folder.replace(fileName(path), with: answer(path, content)) }
   }
 
-  /// Deletes the decision about a project's file.
-  ///
   /// - Throws: as ``allow(project:_:)``.
   package func forget(project path: String) throws(VaultError) {
     try changeProjects { (folder) throws(FileFault) in try folder.remove(fileName(path)) }

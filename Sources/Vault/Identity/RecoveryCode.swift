@@ -35,8 +35,6 @@ struct RecoveryCode: Sendable {
   /// The key that opens the slot.
   func key() throws(SealingError) -> Key { try Key.hash(.recovery, bits) }
 
-  // MARK: - Text
-
   /// The text: upper case, with hyphens between the groups.
   func text() throws(SealingError) -> GuardedBytes {
     let text = try GuardedBytes(count: RecoveryCode.textLength)
@@ -58,8 +56,7 @@ struct RecoveryCode: Sendable {
     return text
   }
 
-  /// A code as typed: in either case, with spaces, hyphens or nothing between groups, `O` for 0, `I` and `L` for
-  /// 1.
+  /// A code as typed: in either case, with spaces, hyphens or nothing between groups, `O` for 0, `I` and `L` for 1.
   ///
   /// - Throws: `mistypedCode`, which names the groups; `storage`.
   init(parsing text: GuardedBytes) throws(VaultError) {
@@ -148,8 +145,6 @@ struct RecoveryCode: Sendable {
       return bits
     }
   }
-
-  // MARK: - Characters
 
   /// Crockford's base 32: no I, L, O and U.
   private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)

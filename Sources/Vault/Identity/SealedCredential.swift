@@ -32,9 +32,7 @@ struct SealedCredential: Sendable {
     let header = SealedCredential.header(version, cost, salt)
     guard key.makes(check, .credentialCheck, header) else { throw .wrongKey(Slot.Kind.passphrase) }
     let open: GuardedBytes
-    do throws(SealingError) {
-      open = try SealedBox.open(sealed, key: key, nonce: nonce, binding: header)
-    } catch {
+    do throws(SealingError) { open = try SealedBox.open(sealed, key: key, nonce: nonce, binding: header) } catch {
       if error == .outOfMemory { throw VaultError(error) }
       throw .damaged(.credential, "the passphrase is right, but the credential does not open")
     }
@@ -48,8 +46,6 @@ struct SealedCredential: Sendable {
 
   private static let wrongContent = VaultError.damaged(
     .credential, "the passphrase is right, but the content is not a credential")
-
-  // MARK: - Bytes
 
   /// Whether the bytes are a sealed credential, not an unsealed one.
   static func isMeant(by bytes: GuardedBytes) -> Bool {
@@ -124,15 +120,11 @@ enum SystemdCredential {
   /// - Throws: `locked` if the file is unsuitable, `damaged` if it is neither a key nor a credential.
   static func read(_ path: String) throws(VaultError) -> SystemdCredential? {
     let bytes: GuardedBytes
-    do throws(FileFault) {
-      bytes = try SecretFile.read(path, .handedOver(), size: 0...Credential.byteLimit)
-    } catch {
+    do throws(FileFault) { bytes = try SecretFile.read(path, .handedOver(), size: 0...Credential.byteLimit) } catch {
       if error == .missing { return nil }
       throw VaultError(error, VaultError.Lock.credential)
     }
-    if bytes.count == Key.byteCount {
-      return .slotKey(SlotKey(try sealing(Key(bytes))))
-    }
+    if bytes.count == Key.byteCount { return .slotKey(SlotKey(try sealing(Key(bytes)))) }
     guard SealedCredential.isMeant(by: bytes) else { return .application(try Credential(parsing: bytes)) }
     return .sealed(try SealedCredential(parsing: unsafe bytes.withUnsafeBytes { unsafe Array($0) }))
   }

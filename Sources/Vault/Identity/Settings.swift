@@ -2,8 +2,8 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// The facts other than witnesses that this machine remembers about a store: the file `settings-OWNER` in the state folder,
-/// which several stores may share.
+/// The facts other than witnesses that this machine remembers about a store: the file `settings-OWNER` in the state
+/// folder, which several stores may share.
 ///
 /// ```
 /// pad16("vault1.settings") ‖ u16 ‖ place of the key file (empty: none) ‖ u64 time of the last backup, ms since 1970
@@ -20,7 +20,6 @@ struct Settings: Equatable, Sendable {
   private static let formerName = "settings"
   private static let pathLimit = 4096
   private static let byteLimit = 16 + 2 + pathLimit + 8 + Digest.byteCount
-
 }
 
 extension Settings {
@@ -57,8 +56,6 @@ extension Settings {
     }
   }
 
-  // MARK: - File
-
   /// Reads the settings; if the state folder or the file does not exist, they are empty.
   ///
   /// - Throws: `damaged`, `newerFormat`, `denied`, `storage`.
@@ -66,17 +63,13 @@ extension Settings {
     in stateFolder: String, of ownerKey: PublicKey, user: uid_t = geteuid()
   ) throws(VaultError) -> Settings {
     let folder: Folder
-    do throws(FileFault) {
-      folder = try Folder(stateFolder, .state(user: user), followingLink: true)
-    } catch {
+    do throws(FileFault) { folder = try Folder(stateFolder, .state(user: user), followingLink: true) } catch {
       if error == .missing { return Settings() }
       throw VaultError(error, at: .state)
     }
     for name in [fileName(of: ownerKey), formerName] {
       let bytes: [UInt8]
-      do throws(FileFault) {
-        bytes = try folder.read(name, .state(user: user), limit: byteLimit)
-      } catch {
+      do throws(FileFault) { bytes = try folder.read(name, .state(user: user), limit: byteLimit) } catch {
         if error == .missing { continue }
         throw VaultError(error, at: .settings)
       }

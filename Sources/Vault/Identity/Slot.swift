@@ -2,8 +2,8 @@ internal import Glibc
 public import GroupFile
 internal import Sealing
 
-/// A way to open the store: a passphrase, or a key with full entropy (format article, "Slots"). It reveals nothing about
-/// either.
+/// A way to open the store: a passphrase, or a key with full entropy (format article, "Slots"). It reveals nothing
+/// about either.
 public struct Slot: Sendable, Equatable {
   /// Identifies the slot: ``SecretStore/removeSlot(_:)`` takes it. The numbers rise within the identity file.
   public let number: Int
@@ -34,8 +34,6 @@ public struct Slot: Sendable, Equatable {
 
   static let byteCount = 116
 
-  /// A slot that `passphrase` opens.
-  ///
   /// - Throws: `overLimit` before any expensive work; `storage`.
   init(
     number: Int, passphrase: GuardedBytes, cost: Passphrase.Cost = .moderate, sealing identity: Identity,
@@ -69,8 +67,6 @@ public struct Slot: Sendable, Equatable {
     }
   }
 
-  // MARK: - Opening
-
   /// - Throws: `wrongKey` for another passphrase; `damaged` if the passphrase is right but the rest of the slot is not;
   ///   `overLimit` for unreasonable costs; `storage`.
   func open(passphrase: GuardedBytes, ownerKey: PublicKey) throws(VaultError) -> Identity {
@@ -97,8 +93,6 @@ public struct Slot: Sendable, Equatable {
     }
   }
 
-  // MARK: - Bytes
-
   private static func header(
     _ use: Kind, _ number: Int, _ cost: Passphrase.Cost, _ salt: [UInt8], _ ownerKey: PublicKey
   ) -> [UInt8] {
@@ -120,7 +114,6 @@ public struct Slot: Sendable, Equatable {
     writer.write(salt)
   }
 
-  /// Appends the slot's 116 bytes.
   func write(to writer: inout ByteWriter) {
     Slot.write(kind, number, stretching, salt, to: &writer)
     writer.write(check)
@@ -130,8 +123,6 @@ public struct Slot: Sendable, Equatable {
 
   enum Failure: Error { case malformed, newerKind }
 
-  /// Reads a slot of 116 bytes.
-  ///
   /// The costs are not checked here but when the slot is opened, so that one slot's costs do not block the others.
   init(from reader: inout ByteReader) throws(Failure) {
     do {

@@ -101,8 +101,6 @@ public struct StoreLocation: Sendable {
 
   func groupFolder(_ name: String) -> String { "\(home)/\(IdentityFolder.groupsName)/\(name)" }
 
-  // MARK: - Paths
-
   private static func join(_ folder: String, _ name: String) -> String {
     folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
   }
@@ -116,30 +114,7 @@ public struct StoreLocation: Sendable {
     while path.count > 1, path.hasSuffix("/") { path.removeLast() }
     return path
   }
-}
 
-extension PublicKey {
-  /// The first 16 bytes in lower-case hexadecimal digits, used in names of folders.
-  var shortName: String { bytes.prefix(16).hexadecimal }
-}
-
-/// The system's user database.
-enum UserList {
-  /// The home folder of `user`; `nil` if there is no such user, or their home is not an absolute path.
-  static func homeFolder(of user: uid_t) -> String? {
-    var entry = unsafe passwd()
-    var found: UnsafeMutablePointer<passwd>?
-    var text = [CChar](repeating: 0, count: 16_384)
-    csystem_prepare_to_find_users()
-    guard unsafe getpwuid_r(user, &entry, &text, text.count, &found) == 0, let found = unsafe found,
-      let folder = unsafe found.pointee.pw_dir
-    else { return nil }
-    let path = unsafe String(cString: folder)
-    return path.hasPrefix("/") ? path : nil
-  }
-}
-
-extension StoreLocation {
   /// A file or folder that belongs to a store.
   public struct Place: Sendable, Equatable {
     /// A short description for people.
@@ -217,7 +192,6 @@ extension StoreLocation {
     }
   }
 
-  /// The path of the credential that the environment names, if any.
   private var namedCredential: String? {
     if let path = variable("VAULT_CREDENTIAL") { return StoreLocation.absolute(path) }
     guard let path = variable("CREDENTIALS_DIRECTORY").map({ $0 + "/vault" }) else { return nil }
@@ -230,5 +204,26 @@ extension StoreLocation {
   /// The store's owner; `nil` if there is no store.
   private func ownerKey() throws(VaultError) -> PublicKey? {
     do { return try identityFolder.read().ownerKey } catch .noStore, .locked(.joinedStore) { return nil }
+  }
+}
+
+extension PublicKey {
+  /// The first 16 bytes in lower-case hexadecimal digits, used in names of folders.
+  var shortName: String { bytes.prefix(16).hexadecimal }
+}
+
+/// The system's user database.
+enum UserList {
+  /// The home folder of `user`; `nil` if there is no such user, or their home is not an absolute path.
+  static func homeFolder(of user: uid_t) -> String? {
+    var entry = unsafe passwd()
+    var found: UnsafeMutablePointer<passwd>?
+    var text = [CChar](repeating: 0, count: 16_384)
+    csystem_prepare_to_find_users()
+    guard unsafe getpwuid_r(user, &entry, &text, text.count, &found) == 0, let found = unsafe found,
+      let folder = unsafe found.pointee.pw_dir
+    else { return nil }
+    let path = unsafe String(cString: folder)
+    return path.hasPrefix("/") ? path : nil
   }
 }

@@ -53,8 +53,7 @@ final class Witness: Witnessing {
         let before = kept.file!.change()
         // Two writers in quick succession may make a reader find both records half written, but only briefly.
         for _ in 0..<4 {
-          let bytes: [UInt8]
-          do throws(FileFault) { bytes = try kept.file!.bytes() } catch { throw WitnessFolder.Unusable(error) }
+          let bytes = try kept.file!.bytes()
           let isKnown = kept.record != nil && bytes.isSame(as: kept.bytes)
           if let record = isKnown ? kept.record : WitnessFile.newest(in: bytes, of: folder.ownerKey)?.record {
             (kept.record, kept.bytes) = (record, bytes)
@@ -118,8 +117,7 @@ final class Witness: Witnessing {
         writing.newest = nil
       }
       guard writing.file != nil else { return try make(update(.absent), in: writing.folder!) }
-      let bytes: [UInt8]
-      do throws(FileFault) { bytes = try writing.file!.bytes() } catch { throw WitnessFolder.Unusable(error) }
+      let bytes = try writing.file!.bytes()
       if writing.newest == nil || !bytes.isSame(as: writing.bytes) {
         writing.newest = WitnessFile.newest(in: bytes, of: folder.ownerKey)
         writing.bytes = bytes
@@ -154,9 +152,7 @@ final class Witness: Witnessing {
   }
 
   private func open(in folder: borrowing Folder, _ flags: CInt) throws(WitnessFolder.Unusable) -> WitnessFile? {
-    do throws(FileFault) {
-      return try WitnessFile(group, in: folder, flags, .state(user: self.folder.user))
-    } catch {
+    do throws(FileFault) { return try WitnessFile(group, in: folder, flags, .state(user: self.folder.user)) } catch {
       if error == .missing { return nil }
       throw WitnessFolder.Unusable(error)
     }
@@ -220,12 +216,9 @@ struct WitnessFolder: Sendable {
       throw .unavailable("the state folder \(error.reason)")
     }
     do throws(FileFault) {
-      return try folder(in: state, trust)
-    } catch {
-      guard error == .missing else { throw Unusable(error) }
-    }
-    guard making else { return nil }
-    do throws(FileFault) {
+      do throws(FileFault) { return try folder(in: state, trust) } catch {
+        guard error == .missing, making else { throw error }
+      }
       try state.makeFolder(WitnessFolder.name)
       try state.folder(WitnessFolder.name, trust).makeFolder(ownerName)
       return try folder(in: state, trust)
@@ -240,9 +233,7 @@ struct WitnessFolder: Sendable {
   }
 
   /// The path of the witness of `group`; `nil` if the place of the state folder cannot be determined.
-  func path(of group: String) -> String? {
-    stateFolder.map { "\($0)/\(WitnessFolder.name)/\(ownerName)/\(group)" }
-  }
+  func path(of group: String) -> String? { stateFolder.map { "\($0)/\(WitnessFolder.name)/\(ownerName)/\(group)" } }
 
   /// The groups that have a witness, sorted: the groups of the owner that this machine has seen.
   ///
@@ -273,7 +264,6 @@ struct WitnessFile: ~Copyable {
     record + [UInt8](repeating: 0, count: WitnessRecord.byteCount)
   }
 
-  /// Identifies the last change of the file.
   struct Change: Equatable {
     let isLinked: Bool
     let time: ChangeTime
@@ -299,7 +289,9 @@ struct WitnessFile: ~Copyable {
     let position: Int
   }
 
-  func bytes() throws(FileFault) -> [UInt8] { try file.read(limit: WitnessFile.byteCount) }
+  func bytes() throws(WitnessFolder.Unusable) -> [UInt8] {
+    do { return try file.read(limit: WitnessFile.byteCount) } catch { throw WitnessFolder.Unusable(error) }
+  }
 
   /// The record in `bytes` that counts; `nil` if neither is a valid record of this owner.
   static func newest(in bytes: [UInt8], of ownerKey: PublicKey) -> Newest? {

@@ -4,7 +4,6 @@ internal import Sealing
 /// The records of one item, sealed together and bound to their place in the chain.
 struct AuditBatch {
   let sequence: UInt64
-  /// When it was written.
   let time: Timestamp
   let records: [AuditRecord]
 
@@ -46,14 +45,14 @@ struct AuditBatch {
   init(parsing bytes: [UInt8]) throws {
     var reader = ByteReader(bytes)
     try reader.expect(.auditBatch)
-    guard try reader.read(UInt16.self) == AuditBatch.version else { throw ServiceText.Malformed() }
+    guard try reader.read(UInt16.self) == AuditBatch.version else { throw FieldReader.Malformed() }
     sequence = try reader.readCounter()
     time = Timestamp(milliseconds: try reader.readCounter())
     let count = try reader.read(UInt32.self)
     var records: [AuditRecord] = []
     for _ in 0..<count {
       let size = Int(try reader.read(UInt32.self))
-      guard size <= AuditRecord.byteCount else { throw ServiceText.Malformed() }
+      guard size <= AuditRecord.byteCount else { throw FieldReader.Malformed() }
       let start = reader.offset
       _ = try reader.read(count: size)
       records.append(try AuditRecord(parsing: bytes, in: start..<start + size))

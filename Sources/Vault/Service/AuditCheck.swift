@@ -38,7 +38,9 @@ extension SecretStore {
       report.isTakenUp = true
     }
     // If it cannot be noted now, the next verification notes it.
-    if report.isWhole || isAccepted, let end, end != known { try? registry.record(verifiedAudit: end) }
+    if report.isWhole || isAccepted, let end, end != known {
+      _ = try? registry.group.set(Registry.verifiedAuditName, to: end.serialized())
+    }
     return report
   }
 
@@ -48,7 +50,6 @@ extension SecretStore {
   }
 }
 
-/// One pass over the record.
 private struct AuditCheck {
   private let list: ItemList
   private let known: AuditHead?
@@ -157,17 +158,13 @@ private struct AuditCheck {
 }
 
 extension Registry {
-  private static let verifiedAuditName = "audit/verified"
+  fileprivate static let verifiedAuditName = "audit/verified"
 
   /// The end of the record at the last verification.
   fileprivate func verifiedAudit() throws(VaultError) -> AuditHead? {
     guard let bytes = try entry(Registry.verifiedAuditName) else { return nil }
     guard let head = AuditHead(parsing: bytes) else { throw Registry.damaged }
     return head
-  }
-
-  fileprivate func record(verifiedAudit head: AuditHead) throws(VaultError) {
-    try group.set(Registry.verifiedAuditName, to: head.serialized())
   }
 
   /// Forgets the end that an earlier verification saw, because a new record begins.

@@ -92,7 +92,6 @@ extension AuditHead {
     fields.write(Tag.month.rawValue, UInt64(month.number))
     return fields.bytes
   }
-
 }
 
 extension WriteTransaction {
@@ -102,16 +101,6 @@ extension WriteTransaction {
       try unsafe OpenedSecret(copying: bytes)
     }
     _ = try set(name, to: NewValue(secret: secret, kind: .bytes), Details(), ifVersion: expected)
-  }
-}
-
-extension ItemReading {
-  /// The link in the item of `batch`.
-  func auditLink(of batch: AuditNames.Batch) throws(VaultError) -> Digest {
-    guard let link = Digest(try view.bytes(of: present(batch.name)).prefix(Digest.byteCount)) else {
-      throw .damaged(.row, "a batch of the record")
-    }
-    return link
   }
 }
 

@@ -14,8 +14,8 @@ package final class AuditLog: Sendable {
 
   /// Opens the record of `store`, as the service or as the owner.
   ///
-  /// - Throws: ``VaultError/notFound(_:)`` if the store keeps no record; ``VaultError/denied(_:)``; the error of a group
-  ///   that fails verification.
+  /// - Throws: ``VaultError/notFound(_:)`` if the store keeps no record; ``VaultError/denied(_:)``; the error of a
+  ///   group that fails verification.
   package init(of store: SecretStore) throws(VaultError) {
     group = store.group(.audit)
     witness = store.witness(.audit)
@@ -87,7 +87,7 @@ package final class AuditLog: Sendable {
     try group.reading { (view) throws(VaultError) in try AuditHead(endIn: view) }
   }
 
-  /// Continues a record whose end was removed or is unreadable: after `end`, with a record of this.
+  /// Continues a record whose end was removed or is unreadable, after `end`, and records that.
   ///
   /// - Parameter end: the last batch that exists.
   /// - Throws: as ``append(_:at:)``.
@@ -109,7 +109,7 @@ package final class AuditLog: Sendable {
   ///
   /// - Parameters:
   ///   - count: at least 1; the month of `time` counts as one, even without a batch.
-  ///   - caller: who drops them, for the record of this, which the same transaction appends.
+  ///   - caller: who drops them; the same transaction records it.
   /// - Returns: the number of dropped batches.
   @discardableResult
   package func dropMonths(
@@ -124,7 +124,10 @@ package final class AuditLog: Sendable {
       time: time, caller: caller, action: .dropMonths, group: group.name.description,
       detail: "before \(oldest), \(dropped.count) batches")
     try group.writing { (edit) throws(VaultError) in
-      let anchor = AuditHead(sequence: last.sequence, link: try edit.auditLink(of: last), month: last.month)
+      guard let link = StoredBatch(try edit.view.bytes(of: edit.present(last.name))).link else {
+        throw .damaged(.row, "a batch of the record")
+      }
+      let anchor = AuditHead(sequence: last.sequence, link: link, month: last.month)
       for batch in dropped { try edit.destroy(batch.name) }
       try edit.set(anchor.serialized(), at: AuditHead.anchorName)
       try append(record, after: AuditHead(endIn: edit), at: time, in: edit)

@@ -33,9 +33,7 @@ struct AuditMonth: Sendable, Hashable, Comparable, CustomStringConvertible {
   static func < (left: AuditMonth, right: AuditMonth) -> Bool { left.number < right.number }
 }
 
-/// The names of the items in the record.
 struct AuditNames {
-  /// One item of the record.
   struct Batch: Sendable, Hashable {
     let month: AuditMonth
     let sequence: UInt64
@@ -73,12 +71,8 @@ struct AuditNames {
 
   /// Reads decimal digits; `nil` for any other byte.
   static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
-    var number: UInt64 = 0
-    for digit in digits {
-      guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) else { return nil }
-      number = number * 10 + UInt64(digit - UInt8(ascii: "0"))
-    }
-    return number
+    guard digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
+    return UInt64(String(decoding: digits, as: UTF8.self))
   }
 
   static func digits(_ number: UInt64, _ count: Int) -> String {

@@ -133,7 +133,5 @@ public struct AuditVerification: Sendable, Equatable {
   /// Whether nothing was found.
   public var isWhole: Bool { findings.isEmpty }
 
-  mutating func note(_ finding: AuditFinding) {
-    if findings.count < 1_000 { findings.append(finding) }
-  }
+  mutating func note(_ finding: AuditFinding) { if findings.count < 1_000 { findings.append(finding) } }
 }

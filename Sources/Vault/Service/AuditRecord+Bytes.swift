@@ -1,6 +1,7 @@
 internal import GroupFile
 internal import Sealing
 
+/// The bytes of a record (format article, "The record").
 extension AuditRecord {
   private enum Tag: UInt8 {
     case time = 1
@@ -68,19 +69,19 @@ extension AuditRecord {
       case .who: who = try Who(parsing: field)
       case .uid: record.caller.uid = UInt32(exactly: try FieldReader.number(field))
       case .pid: record.caller.pid = Int32(exactly: try FieldReader.number(field))
-      case .unit: record.caller.unit = try ServiceText.text(field)
-      case .exe: record.caller.exe = try ServiceText.text(field)
-      case .address: record.caller.address = try ServiceText.text(field)
+      case .unit: record.caller.unit = try FieldReader.text(field)
+      case .exe: record.caller.exe = try FieldReader.text(field)
+      case .address: record.caller.address = try FieldReader.text(field)
       case .action: action = field.count == 1 ? field.first : nil
-      case .group: record.group = try ServiceText.text(field)
-      case .item: record.item = try ServiceText.text(field)
+      case .group: record.group = try FieldReader.text(field)
+      case .item: record.item = try FieldReader.text(field)
       case .version: record.version = try FieldReader.number(field)
       case .outcome: outcome = field.count == 1 ? field.first : nil
-      case .subject: record.subject = try ServiceText.text(field)
-      case .detail: record.detail = try ServiceText.text(field)
+      case .subject: record.subject = try FieldReader.text(field)
+      case .detail: record.detail = try FieldReader.text(field)
       }
     }
-    guard let time, let who, let action, let outcome else { throw ServiceText.Malformed() }
+    guard let time, let who, let action, let outcome else { throw FieldReader.Malformed() }
     record.time = Timestamp(milliseconds: time)
     record.caller.who = who
     record.action = Action(rawValue: action)
@@ -94,8 +95,8 @@ extension AuditRecord.Who {
     switch field.first {
     case 0 where field.count == 1: self = .nobody
     case 1 where field.count == 1: self = .owner
-    case 2: self = .application(try ServiceText.text(field.dropFirst()))
-    default: throw ServiceText.Malformed()
+    case 2: self = .application(try FieldReader.text(field.dropFirst()))
+    default: throw FieldReader.Malformed()
     }
   }
 }

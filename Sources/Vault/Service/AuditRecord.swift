@@ -154,5 +154,3 @@ extension AuditRecord.Action {
     .publish: "publish", .unpublish: "unpublish",
   ]
 }
-
-// MARK: - Bytes (format article, "The record")

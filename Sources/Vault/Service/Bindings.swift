@@ -68,10 +68,6 @@ extension SecretStore {
   }
 }
 
-extension ServiceBinding {
-  static let prefix = "bind/"
-}
-
 extension VaultError {
   /// The error for an item of `vault.service` that does not follow the format.
   static func damagedServiceRow(_ detail: String) -> VaultError {
@@ -93,9 +89,4 @@ extension Snapshot {
   func bytes(of item: StoredItem) throws(VaultError) -> [UInt8] {
     unsafe try secret(of: item.row).withUnsafeBytes { unsafe Array($0) }
   }
-}
-
-extension ServiceBinding.Alternative: CustomStringConvertible {
-  /// The conditions, for people.
-  public var description: String { conditions.map { "\($0.name) \($0.text)" }.joined(separator: ", ") }
 }

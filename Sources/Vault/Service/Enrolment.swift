@@ -122,8 +122,7 @@ extension SecretStore {
   private func unservedGroups() throws(VaultError) -> [ServiceInfo.Unserved] {
     guard hasGroup(.service) else { return [] }
     var found: [ServiceInfo.Unserved] = []
-    for binding in try serviceBindings() {
-      guard try registry().application(binding.application) != nil else { continue }
+    for binding in try serviceBindings() where try registry().application(binding.application) != nil {
       found += try applications.unserved(binding.application).map {
         ServiceInfo.Unserved(application: binding.application, group: $0)
       }
@@ -167,9 +166,7 @@ extension SecretStore {
     creation.keep = keep
     try makeMissing(name, creation)
   }
-}
 
-extension SecretStore {
   /// Adds an act of the owner to the record, if the store keeps one. If that fails, a notice says so, and the act is
   /// not undone.
   func record(_ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil) {

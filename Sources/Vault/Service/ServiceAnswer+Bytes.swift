@@ -27,8 +27,6 @@ extension ServiceAnswer {
     return fields.bytes
   }
 
-  /// Reads the fields of a message.
-  ///
   /// - Throws: ``VaultError/unexpected(_:)`` for fields that ``encoded()`` does not produce.
   package init(decoding fields: [UInt8]) throws(VaultError) {
     do { try self.init(parsing: fields) } catch { throw .unexpected("vaultd sent an answer that is not understood") }
@@ -45,12 +43,12 @@ extension ServiceAnswer {
       case .items:
         var reader = ByteReader(Array(field))
         while reader.remaining > 0 { items.append(try Item(fromService: &reader)) }
-      case .application: caller.application = try ServiceText.text(field)
+      case .application: caller.application = try FieldReader.text(field)
       case .ownerKey: caller.ownerKey = Array(field)
       case .groups:
         var reader = ByteReader(Array(field))
-        while reader.remaining > 0 { caller.groups.append(try ServiceText.text(reader.readCounted16()[...])) }
-      case nil: throw ServiceText.Malformed()
+        while reader.remaining > 0 { caller.groups.append(try FieldReader.text(reader.readCounted16()[...])) }
+      case nil: throw FieldReader.Malformed()
       }
     }
     if !caller.application.isEmpty { self.caller = caller }
@@ -100,7 +98,7 @@ extension VaultError {
     let code = ServiceCode(rawValue: try reader.read(UInt8.self)) ?? .other
     let status = ExitStatus(rawValue: Int32(try reader.read(UInt8.self))) ?? .unexpected
     let numbers = (try reader.read(UInt64.self), try reader.read(UInt64.self))
-    let text = try ServiceText.text(reader.read(count: reader.remaining))
+    let text = try FieldReader.text(reader.read(count: reader.remaining))
     self =
       switch code {
       case .other: .service(status, text)

@@ -1,6 +1,7 @@
 import KeyedArchives
 internal import Sealing
 
+/// The bytes of a binding, in JSON (format article, "The service").
 extension ServiceBinding {
   /// Reads the value of an item `bind/APP`. Anything that a newer version may have added is refused, because an unknown
   /// condition must not be ignored.
@@ -14,10 +15,7 @@ extension ServiceBinding {
       let list = try PropertyList(json: bytes, limits: limits)
       let top = list.nodes[list.top]
       guard top.kind == .array else { throw BindingDefect.shape }
-      var alternatives: [Alternative] = []
-      for element in list.elements(top) {
-        alternatives.append(try Alternative(Members(list.nodes[Int(element)], of: list)))
-      }
+      let alternatives = try list.elements(top).map { try Alternative(Members(list.nodes[Int($0)], of: list)) }
       try self.init(application: application, alternatives: alternatives)
     } catch {
       throw .damagedServiceRow("the binding of '\(application)' does not follow the format")
@@ -28,8 +26,16 @@ extension ServiceBinding {
   static let byteLimit = 512 << 10
 
   /// The binding as JSON, without members that are not set.
-  func serialized() -> [UInt8] {
-    Array(("[" + alternatives.map(\.json).joined(separator: ",") + "]").utf8)
+  func serialized() -> [UInt8] { Array("[\(alternatives.map(\.json).joined(separator: ","))]".utf8) }
+
+  /// A JSON string. The texts of a binding contain no control characters.
+  fileprivate static func quoted(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in text.unicodeScalars {
+      if scalar == "\"" || scalar == "\\" { quoted.unicodeScalars.append("\\") }
+      quoted.unicodeScalars.append(scalar)
+    }
+    return quoted + "\""
   }
 
   fileprivate enum BindingDefect: Error { case shape }
@@ -60,13 +66,14 @@ extension ServiceBinding {
       try members.removeValue(forKey: name).map { try Members($0, of: list) }
     }
 
-    func finish() throws {
-      guard members.isEmpty else { throw BindingDefect.shape }
-    }
+    func finish() throws { guard members.isEmpty else { throw BindingDefect.shape } }
   }
 }
 
-extension ServiceBinding.Alternative {
+extension ServiceBinding.Alternative: CustomStringConvertible {
+  /// The conditions, for people.
+  public var description: String { conditions.map { "\($0.name) \($0.text)" }.joined(separator: ", ") }
+
   fileprivate init(_ members: ServiceBinding.Members) throws {
     var members = members
     let (unit, user) = (try members.text("unit"), try members.text("user"))
@@ -111,17 +118,5 @@ extension ServiceBinding.Reference {
       text.map { "\"\(name)\":\(ServiceBinding.quoted($0))" }
     }
     return "{\(members.joined(separator: ","))}"
-  }
-}
-
-extension ServiceBinding {
-  /// A JSON string. The texts of a binding contain no control characters.
-  fileprivate static func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      if scalar == "\"" || scalar == "\\" { quoted.unicodeScalars.append("\\") }
-      quoted.unicodeScalars.append(scalar)
-    }
-    return quoted + "\""
   }
 }

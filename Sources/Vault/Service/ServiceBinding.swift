@@ -43,12 +43,10 @@ public struct ServiceBinding: Sendable, Equatable {
         throw .invalid("credentials need a unit, because systemd asks for them by its name")
       }
       try Alternative.require(unit, Alternative.isUnit, "a unit is named like 'web.service'")
+      try Alternative.require(user, { isText($0, 256) && !$0.contains(":") }, "a user has a name or a number")
       try Alternative.require(
-        user, { Alternative.isText($0, 256) && !$0.contains(":") }, "a user has a name or a number")
-      try Alternative.require(
-        exe, { $0.hasPrefix("/") && !$0.hasSuffix("/") && Alternative.isText($0, 4_096) },
-        "an executable has an absolute path")
-      try Alternative.require(label, { Alternative.isText($0, 1_024) }, "a label has 1 to 1,024 bytes")
+        exe, { $0.hasPrefix("/") && !$0.hasSuffix("/") && isText($0, 4_096) }, "an executable has an absolute path")
+      try Alternative.require(label, { isText($0, 1_024) }, "a label has 1 to 1,024 bytes")
       try Alternative.require(
         certificate, Alternative.isCertificate,
         "a certificate is a DNS name in lower case, a URI, or 'sha256:' and 64 hexadecimal digits")
@@ -70,10 +68,6 @@ public struct ServiceBinding: Sendable, Equatable {
 
     private static func require(_ text: String?, _ isValid: (String) -> Bool, _ rule: String) throws(VaultError) {
       if let text, !isValid(text) { throw .invalid(rule) }
-    }
-
-    private static func isText(_ text: String, _ limit: Int) -> Bool {
-      (1...limit).contains(text.utf8.count) && !text.unicodeScalars.contains(where: Item.Name.isControl)
     }
 
     private static let fingerprintPrefix = "sha256:"
@@ -106,7 +100,11 @@ public struct ServiceBinding: Sendable, Equatable {
     private static func isCredentialID(_ text: String) -> Bool {
       (1...255).contains(text.utf8.count) && text.utf8.allSatisfy(isPlain) && text != "." && text != ".."
     }
+  }
 
+  /// Whether `text` has 1 to `limit` bytes without control characters.
+  static func isText(_ text: String, _ limit: Int) -> Bool {
+    (1...limit).contains(text.utf8.count) && !text.unicodeScalars.contains(where: Item.Name.isControl)
   }
 
   /// Whether `byte` may be part of a host's name, a unit's name or a credential's id: A-Z a-z 0-9 - _ .
@@ -130,16 +128,15 @@ public struct ServiceBinding: Sendable, Equatable {
     public init(item: String, field: String? = nil, group: String? = nil) throws(VaultError) {
       self.group = try group.map { (name) throws(VaultError) in try AccessGroup.Name(name).description }
       self.item = try Item.Name(item).description
-      if let field {
-        guard (1...1_024).contains(field.utf8.count), !field.unicodeScalars.contains(where: Item.Name.isControl) else {
-          throw .invalid("a field's name has 1 to 1,024 bytes without control characters")
-        }
+      if let field, !isText(field, 1_024) {
+        throw .invalid("a field's name has 1 to 1,024 bytes without control characters")
       }
       self.field = field
     }
   }
 
-  /// The maximum number of alternatives.
+  /// The prefix of the items `bind/APP` of `vault.service`.
+  static let prefix = "bind/"
   static let alternativeLimit = 64
 
   /// - Throws: ``VaultError/invalid(_:)`` without alternatives, or if two have the same conditions.
@@ -157,5 +154,3 @@ public struct ServiceBinding: Sendable, Equatable {
     self.alternatives = alternatives
   }
 }
-
-// MARK: - Bytes: JSON (format article, "The service")

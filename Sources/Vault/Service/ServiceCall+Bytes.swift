@@ -9,7 +9,6 @@ extension ServiceCall {
     case group, name, version, expected, kind, typeName, label, attributes, expires, listsRemoved, request
   }
 
-  /// The fields of the message.
   package func encoded() throws(VaultError) -> [UInt8] {
     var fields = FieldWriter()
     fields.write(Tag.operation.rawValue, [operation.rawValue])
@@ -53,67 +52,63 @@ extension ServiceCall {
     return writer.bytes
   }
 
-  /// Reads the fields of a message.
-  ///
   /// - Throws: ``VaultError/invalid(_:)`` for fields that ``encoded()`` does not produce.
   package init(decoding fields: [UInt8]) throws(VaultError) {
     do { try self.init(parsing: fields) } catch { throw .invalid("a call that does not follow the protocol") }
   }
 
   private init(parsing fields: [UInt8]) throws {
+    self.init(.hello)
     var reader = FieldReader(fields, in: fields.indices, limit: 1 << 18)
     var operation: Operation?
-    var parsed = ServiceCall(.hello)
     while let (number, field) = try reader.next() {
       switch Tag(rawValue: number) {
       case .operation: operation = field.count == 1 ? field.first.flatMap(Operation.init(rawValue:)) : nil
-      case .group: parsed.group = try ServiceText.text(field)
-      case .name: parsed.name = try ServiceText.text(field)
-      case .version: parsed.version = try FieldReader.number(field)
-      case .expected: parsed.expected = try FieldReader.number(field)
+      case .group: group = try FieldReader.text(field)
+      case .name: name = try FieldReader.text(field)
+      case .version: version = try FieldReader.number(field)
+      case .expected: expected = try FieldReader.number(field)
       case .kind:
-        guard field.count == 1, let kind = field.first else { throw ServiceText.Malformed() }
-        parsed.kind = SecretKind(rawValue: kind)
-      case .typeName: parsed.typeName = try ServiceText.text(field)
-      case .label: parsed.details.label = try ServiceText.change(field) { try ServiceText.text($0) }
-      case .attributes: parsed.details.attributes = try ServiceCall.attributes(field)
+        guard field.count == 1, let kind = field.first else { throw FieldReader.Malformed() }
+        self.kind = SecretKind(rawValue: kind)
+      case .typeName: typeName = try FieldReader.text(field)
+      case .label: details.label = try FieldReader.change(field) { try FieldReader.text($0) }
+      case .attributes: details.attributes = try ServiceCall.attributes(field)
       case .expires:
-        parsed.details.expires = try ServiceText.change(field) { bytes in
+        details.expires = try FieldReader.change(field) { bytes in
           var reader = ByteReader(Array(bytes))
           let time = Timestamp(milliseconds: try reader.read(UInt64.self))
           try reader.finish()
           return time
         }
-      case .listsRemoved: parsed.listsRemoved = true
+      case .listsRemoved: listsRemoved = true
       case .request:
-        guard let request = ChangeID(try ServiceText.text(field)) else { throw ServiceText.Malformed() }
-        parsed.request = request
-      case nil: throw ServiceText.Malformed()
+        request = ChangeID(try FieldReader.text(field))
+        guard request != nil else { throw FieldReader.Malformed() }
+      case nil: throw FieldReader.Malformed()
       }
     }
-    guard let operation else { throw ServiceText.Malformed() }
-    self.init(operation, parsed.group, parsed.name)
-    (version, expected, kind, typeName) = (parsed.version, parsed.expected, parsed.kind, parsed.typeName)
-    (details, listsRemoved, request) = (parsed.details, parsed.listsRemoved, parsed.request)
+    guard let operation else { throw FieldReader.Malformed() }
+    self.operation = operation
   }
 
   private static func attributes(_ field: ArraySlice<UInt8>) throws -> [String: String?] {
     var reader = ByteReader(Array(field))
     var attributes: [String: String?] = [:]
     while reader.remaining > 0 {
-      let key = try ServiceText.text(reader.readCounted16()[...])
+      let key = try FieldReader.text(reader.readCounted16()[...])
       let isSet = try reader.read(UInt8.self) == 1
-      let value = try ServiceText.text(reader.readCounted16()[...])
+      let value = try FieldReader.text(reader.readCounted16()[...])
       guard attributes.updateValue(isSet ? value : nil, forKey: key) == nil, attributes.count <= 256 else {
-        throw ServiceText.Malformed()
+        throw FieldReader.Malformed()
       }
     }
     return attributes
   }
 }
 
-/// The encoding of parts that calls and answers share.
-enum ServiceText {
+extension FieldReader {
+  /// A field does not follow its format.
   struct Malformed: Error {}
 
   static func text(_ field: ArraySlice<UInt8>) throws -> String {

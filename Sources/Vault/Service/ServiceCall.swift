@@ -17,7 +17,7 @@ package struct ServiceCall: Sendable, Equatable {
     package var isReading: Bool { rawValue <= Operation.list.rawValue }
   }
 
-  package private(set) var operation: Operation
+  package internal(set) var operation: Operation
   /// The group's name; empty for `hello`.
   package var group = ""
   /// The item's name; for a list, the prefix of the names.
@@ -41,11 +41,7 @@ package struct ServiceCall: Sendable, Equatable {
   package static let byteLimit = 1 << 20 | 1 << 18
   /// The size limit of an answer, in bytes: a value with its details, or a list of items.
   package var answerLimit: Int { operation == .list || operation == .history ? 1 << 26 : Self.byteLimit + 1 << 10 }
-}
 
-// MARK: - Performing a call
-
-extension ServiceCall {
   /// Performs the call in `store`. The caller must have decided that it is allowed.
   ///
   /// - Parameter value: the value to set.
@@ -96,7 +92,6 @@ package struct ServiceAnswer: Sendable {
 
   /// What `vaultd` knows about a caller.
   package struct Caller: Sendable, Equatable {
-    /// The application's id.
     package var application: String
     /// The 32 bytes of the key that identifies the store's owner.
     package var ownerKey: [UInt8]

@@ -63,15 +63,9 @@ extension SecretStore {
     if let path = location.variable("VAULT_SOCKET") {
       return try ServiceConnection(StoreLocation.absolute(path)).seal()
     }
-    var isSealed = false
-    for path in location.serviceSockets {
-      if (try? ServiceConnection(path).seal()) == true { isSealed = true }
-    }
-    return isSealed
+    return location.serviceSockets.map { (try? ServiceConnection($0).seal()) == true }.contains(true)
   }
-}
 
-extension SecretStore {
   /// Asks `vaultd` to use the credentials that were joined at its store, and to fetch their groups, if this process
   /// may.
   ///
@@ -123,7 +117,7 @@ extension StoreLocation {
   /// - Returns: `nil` if nobody does.
   func service() throws(VaultError) -> ServiceClient? {
     for path in serviceSockets {
-      do { return try ServiceClient(path) } catch ServiceClient.nobodyListens { continue }
+      do { return try ServiceClient(path) } catch ServiceClient.nobodyListens {}
     }
     return nil
   }

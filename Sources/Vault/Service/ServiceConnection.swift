@@ -40,8 +40,9 @@ final class ServiceConnection: Sendable {
 
   deinit { close(descriptor) }
 
-  /// Whether `user` is trusted to listen on the socket at `path`: root, this process's own user, or a user whom root let
-  /// make a socket there. The last means that only root can change the parent folder, and only root or `user` the folder.
+  /// Whether `user` is trusted to listen on the socket at `path`: root, this process's own user, or a user whom root
+  /// let make a socket there. The last means that only root can change the parent folder, and only root or `user` the
+  /// folder.
   private static func isTrusted(_ user: uid_t, at path: String) -> Bool {
     if user == 0 || user == geteuid() { return true }
     let folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? ""
@@ -75,13 +76,7 @@ final class ServiceConnection: Sendable {
     to path: String, _ body: [UInt8], _ value: OpenedSecret? = nil, limit: Int = 1 << 16,
     or broken: VaultError = brokenChange
   ) throws(VaultError) -> ServiceAnswer {
-    let count = body.count + (value?.count ?? 0)
-    let request = Array("POST \(path) HTTP/1.1\r\nHost: vaultd\r\nContent-Length: \(count)\r\n\r\n".utf8)
-    try unsafe (request + body).span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken)
-    }
-    if let value {
-      try unsafe value.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken) }
-    }
+    try send("POST \(path)", body, value, or: broken)
     let head = try receiveHead(or: broken)
     switch head.status {
     case 200: break
@@ -89,9 +84,7 @@ final class ServiceConnection: Sendable {
     case 503: throw .locked(.service("it is sealed, or cannot write its record"))
     default: throw .locked(.service("it does not answer calls of this version"))
     }
-    guard head.bodySize <= limit else {
-      throw .service(.overLimit, "vaultd sent an answer that is too large")
-    }
+    guard head.bodySize <= limit else { throw .service(.overLimit, "vaultd sent an answer that is too large") }
     let body = try receive(count: head.bodySize, or: broken)
     return try unsafe body.withUnsafeBytes { (body) throws(VaultError) in try unsafe ServiceConnection.parse(body) }
   }
@@ -100,13 +93,13 @@ final class ServiceConnection: Sendable {
   ///
   /// - Returns: whether it did; it obeys only root and its own user.
   func seal() throws(VaultError) -> Bool {
-    try sendEmpty("PUT /v1/sys/seal")
+    try send("PUT /v1/sys/seal")
     return try receiveHead(or: ServiceConnection.brokenChange).status == 204
   }
 
   /// Asks `vaultd` to use newly joined credentials.
   func join() throws(VaultError) -> [JoinedGroup] {
-    try sendEmpty("POST /vault/1/join")
+    try send("POST /vault/1/join")
     let head = try receiveHead(or: ServiceConnection.brokenChange)
     guard head.bodySize <= JoinedGroup.answerByteLimit else { throw ServiceClient.misunderstood }
     let body = try receive(count: head.bodySize, or: ServiceConnection.brokenChange)
@@ -116,11 +109,13 @@ final class ServiceConnection: Sendable {
     return groups
   }
 
-  private func sendEmpty(_ request: String) throws(VaultError) {
-    let request = Array("\(request) HTTP/1.1\r\nHost: vaultd\r\nContent-Length: 0\r\n\r\n".utf8)
-    try unsafe request.span.withUnsafeBytes { (bytes) throws(VaultError) in
-      try unsafe send(bytes, or: ServiceConnection.brokenChange)
-    }
+  private func send(
+    _ request: String, _ body: [UInt8] = [], _ value: OpenedSecret? = nil, or broken: VaultError = brokenChange
+  ) throws(VaultError) {
+    let count = body.count + (value?.count ?? 0)
+    let head = Array("\(request) HTTP/1.1\r\nHost: vaultd\r\nContent-Length: \(count)\r\n\r\n".utf8)
+    try unsafe (head + body).span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken) }
+    try unsafe value?.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken) }
   }
 
   private static func parse(_ body: UnsafeRawBufferPointer) throws(VaultError) -> ServiceAnswer {
@@ -147,7 +142,6 @@ final class ServiceConnection: Sendable {
     }
   }
 
-  /// The contents of an answer's head.
   private struct Head {
     let status: Int
     let bodySize: Int
@@ -202,9 +196,7 @@ final class ServiceConnection: Sendable {
       var rest = unsafe memory
       while unsafe !rest.isEmpty {
         let got = unsafe recv(descriptor, rest.baseAddress, rest.count, 0)
-        guard SystemClock.monotonic() - start < .seconds(2 * patience) else {
-          throw broken
-        }
+        guard SystemClock.monotonic() - start < .seconds(2 * patience) else { throw broken }
         guard got > 0 else {
           if got < 0, errno == EINTR { continue }
           throw broken

@@ -25,10 +25,7 @@ package struct ServiceTokens: Sendable {
 
   package init(of store: SecretStore) { group = store.group(.tokens) }
 
-  /// Makes a token.
-  ///
-  /// - Parameters:
-  ///   - seconds: how long it is valid; it can be renewed until `limit` seconds have passed.
+  /// - Parameter seconds: how long it is valid; it can be renewed until `limit` seconds have passed.
   /// - Returns: the only copy of its text.
   /// - Throws: ``VaultError/notFound(_:)`` if the service was enrolled before there were tokens.
   package func issue(
@@ -68,21 +65,21 @@ package struct ServiceTokens: Sendable {
   }
 
   /// Ends a token. If there is none, nothing changes.
-  package func revoke(_ text: String) throws(VaultError) {
-    do { try group.destroy(Self.name(of: text)) } catch .notFound {}
-  }
+  package func revoke(_ text: String) throws(VaultError) { try destroy(Self.name(of: text)) }
 
-  /// Ends all tokens of an application.
   func revokeAll(of application: String) throws(VaultError) {
     for item in try group.items() where item.attributes["application"] == application {
-      do { try group.destroy(item.name.description) } catch .notFound {}
+      try destroy(item.name.description)
     }
   }
 
   /// Removes tokens that have expired.
   package func sweep(at now: Timestamp = .now) throws(VaultError) {
-    let names = try group.items().filter { ($0.expires ?? now) <= now }.map(\.name.description)
-    for name in names { do { try group.destroy(name) } catch .notFound {} }
+    for item in try group.items() where (item.expires ?? now) <= now { try destroy(item.name.description) }
+  }
+
+  private func destroy(_ name: String) throws(VaultError) {
+    do { try group.destroy(name) } catch .notFound {}
   }
 
   private static func name(of text: String) -> String {

@@ -34,15 +34,12 @@ struct BackupFolder: ~Copyable {
       self.folder = folder
       self.draft = draft
     } catch {
-      if isMade { BackupFolder.abandon(path) }
+      if isMade {
+        if let folder = try? Folder(path, .visible()) { try? folder.removeTree(BackupFolder.draftName) }
+        unsafe rmdir(path)
+      }
       throw BackupFolder.error(error)
     }
-  }
-
-  /// Removes a folder in which the draft could not be created.
-  private static func abandon(_ path: String) {
-    if let folder = try? Folder(path, .visible()) { try? folder.removeTree(draftName) }
-    unsafe rmdir(path)
   }
 
   /// Removes the files of an interrupted backup; all other files are not ours to remove.
@@ -87,9 +84,9 @@ struct BackupFolder: ~Copyable {
       try draft.folder(IdentityFolder.groupsName, .secret()).file.synchronize()
       try draft.file.synchronize()
       for name in [IdentityFolder.groupsName, IdentityFolder.folderName] {
-        guard
-          unsafe renameat(draft.file.descriptor, name, folder.file.descriptor, name) == 0
-        else { throw FileFault(errno: errno) }
+        guard unsafe renameat(draft.file.descriptor, name, folder.file.descriptor, name) == 0 else {
+          throw FileFault(errno: errno)
+        }
         try folder.file.synchronize()
       }
       try folder.removeTree(BackupFolder.draftName)
@@ -120,14 +117,13 @@ struct BackupFolder: ~Copyable {
 }
 
 extension Folder {
-  /// Whether nothing at all is in the folder.
   fileprivate func isEmpty() throws(FileFault) -> Bool { try names(limit: 1, hidden: true).isEmpty }
 
   /// Removes the file or folder `name` with all that can be removed in it, without following links.
   ///
   /// Files come first, whatever others have put beside them.
   ///
-  /// - Throws: the first fault, after everything else was removed. After a hundred of them no further folder is removed.
+  /// - Throws: the first fault, after everything else was removed. After a hundred faults no further folder is removed.
   func removeTree(_ name: String) throws(FileFault) {
     if unsafe unlinkat(file.descriptor, name, 0) == 0 || errno == ENOENT { return }
     guard errno == EISDIR else { throw FileFault(errno: errno) }

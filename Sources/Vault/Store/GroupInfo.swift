@@ -42,10 +42,8 @@ extension AccessGroup {
       name: name.description, id: state.roster.groupID.hexadecimal, epoch: state.manifest.epoch,
       generation: state.manifest.generation, rosterRevision: state.roster.revision,
       itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount, keep: Int(state.roster.keep),
-      lifetime: GroupLifetime(state.roster.flags),
-      isThisDeviceOnly: state.roster.flags.contains(.thisDeviceOnly), isPublished: state.isPublished,
-      unixGroup: shape.unixGroup,
-      members: state.roster.members,
+      lifetime: GroupLifetime(state.roster.flags), isThisDeviceOnly: state.roster.flags.contains(.thisDeviceOnly),
+      isPublished: state.isPublished, unixGroup: shape.unixGroup, members: state.roster.members,
       changed: Timestamp(milliseconds: state.manifest.time))
   }
 }

@@ -36,13 +36,15 @@ struct Restoration {
     let folder = "\(backup)/\(IdentityFolder.groupsName)/\(name)"
     do throws(VaultError) {
       let source = try RestingGroup(in: folder, file.context)
-      let live = Live(file, progress)
-      if live.isThere {
-        if live.state?.isOrFollows(source.state) == true {
+      let isThere = AccessGroupFile.exists(in: file.folder)
+      // `nil` also if it fails verification.
+      let live = isThere ? (try? file.provedState { progress(.proved($0)) })?.state : nil
+      if isThere {
+        if live?.isOrFollows(source.state) == true {
           outcome = .unchanged
           return
         }
-        if name == .registry, live.state != nil {
+        if name == .registry, live != nil {
           outcome = .kept
           return
         }
@@ -52,26 +54,14 @@ struct Restoration {
         }
       }
       prepared = try Restoration.prepare(
-        source, GroupDraft(in: drafts.path(of: name), for: file.folder), file, live.state, store.witness(name).read(),
-        owner, progress)
+        source, GroupDraft(in: drafts.path(of: name), for: file.folder), file, live, store.witness(name).read(), owner,
+        progress)
       outcome = .unchanged
     } catch {
       if case .storage(let failure) = error, failure != .inputOutput, failure != .replaced {
         throw error.named(name.description)
       }
       outcome = .failed(error.named(name.description))
-    }
-  }
-
-  /// The group that exists in this place, whatever was seen of it before.
-  private struct Live {
-    let isThere: Bool
-    /// `nil` if it fails verification.
-    let state: VerifiedState?
-
-    init(_ file: AccessGroupFile, _ progress: (MaintenanceProgress) -> Void) {
-      isThere = AccessGroupFile.exists(in: file.folder)
-      state = isThere ? (try? file.provedState { progress(.proved($0)) })?.state : nil
     }
   }
 
@@ -82,18 +72,14 @@ struct Restoration {
     try draft.fill(from: source) { progress($0) }
     let drafted = AccessGroupFile(
       folder: draft.folder, context: file.context, witness: NoWitness(), now: { SystemClock.milliseconds() })
-    let isRenewed: Bool
-    switch witness {
-    case .unavailable: throw .storage(.stateFolder)
-    case .absent where source.state.isPublished: isRenewed = false
-    case .absent:
-      isRenewed = true
+    if case .unavailable = witness { throw .storage(.stateFolder) }
+    let isRenewed = witness == .absent && !source.state.isPublished
+    if isRenewed {
       // No group's name contains a plus sign.
       let places = DraftPlaces(draft: draft.folder + "+new", kept: draft.folder + "+old")
       try drafted.changeRoster(
         RosterChange(rotates: true, above: .init(source.state, live)), at: places, by: owner
       ) { progress($0) }
-    case .valid, .invalid: isRenewed = false
     }
     let (state, items) = try drafted.provedState { progress(.proved($0)) }
     return Prepared(draft: draft, file: drafted, isRenewed: isRenewed, state: state, items: items)
@@ -110,13 +96,12 @@ struct Restoration {
 
   /// Has `vaultd` bring a published group up to date with its log. If that fails, it does so later.
   mutating func followLog(in store: SecretStore) {
-    guard isPublished, case .restored(let restored) = outcome,
-      let epoch = try? store.synchronize(name.description)
+    guard isPublished, case .restored(var restored) = outcome, let epoch = try? store.synchronize(name.description)
     else { return }
-    outcome = .restored(restored.followed(to: epoch))
+    restored.epoch = epoch
+    outcome = .restored(restored)
   }
 
-  /// Replaces the outcome by `error`.
   mutating func fail(_ error: VaultError) {
     if case .failed = outcome { return }
     outcome = .failed(error)

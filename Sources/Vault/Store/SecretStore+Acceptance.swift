@@ -52,9 +52,9 @@ extension SecretStore {
   ///     one that is; for an application, its witness and credential do.
   ///   - isDroppingUnproved: whether signed items that can no longer be proved may be dropped.
   ///   - confirm: receives what accepting would bring back, before anything is changed; `false` changes nothing.
-  /// - Throws: ``VaultError/unproved(group:items:versions:)``; ``VaultError/rolledBack(group:found:known:reason:)`` for a state with an older roster or key, unless the
-  ///   owner accepts it; ``VaultError/damaged(group:level:detail:)`` of level `witness` for another group, unless it is
-  ///   accepted.
+  /// - Throws: ``VaultError/unproved(group:items:versions:)``; ``VaultError/rolledBack(group:found:known:reason:)`` for
+  ///   a state with an older roster or key, unless the owner accepts it; ``VaultError/damaged(group:level:detail:)`` of
+  ///   level `witness` for another group, unless it is accepted.
   @discardableResult
   public func acceptGroup(
     _ name: String, another takesAnother: Bool = false, droppingUnproved isDroppingUnproved: Bool = false,
@@ -87,7 +87,7 @@ extension SecretStore {
     }
     guard owner != nil, name != .registry else { return accepted }
     switch accepted {
-    case .accepted: try notePresence(of: name)
+    case .accepted: try registry().recordPresence(of: name, groupID(of: group(name)))
     case .removal: try noteRemoval(of: name)
     default: break
     }
@@ -107,7 +107,7 @@ extension SecretStore {
     }
   }
 
-  /// Accepts the state of a group whose file is too damaged to be changed in place, or that another process keeps locked.
+  /// Accepts the state of a group whose file is too damaged to be changed in place, or kept locked by another process.
   ///
   /// - Parameter error: thrown if the file holds no state that needs to be accepted.
   private func acceptRebuilt(
@@ -120,7 +120,7 @@ extension SecretStore {
       if takesAnother { acceptance.registeredID = nil }
       let change = RosterChange(dropsUnproved: isDroppingUnproved)
       let state = try rebuild(name, file, change, accepting: acceptance) { _ in }
-      if name != .registry { try notePresence(of: name) }
+      if name != .registry { try registry().recordPresence(of: name, groupID(of: group(name))) }
       return .accepted(epoch: state.manifest.epoch)
     } catch .declined {
       return .declined
@@ -166,15 +166,15 @@ extension SecretStore {
     entry.presence = .absent
     try registry.record(entry, of: name)
   }
+}
 
-  /// Records in the registry that the accepted group is the one with this name.
-  private func notePresence(of name: AccessGroup.Name) throws(VaultError) {
-    let registry = try registry()
-    let known = try registry.entry(of: name)
-    let id = try groupID(of: group(name))
+extension Registry {
+  /// Records that the group with this id has this name and is present.
+  func recordPresence(of name: AccessGroup.Name, _ id: GroupID) throws(VaultError) {
+    let known = try entry(of: name)
     if known?.groupID == id, known?.presence == .present { return }
     let created = known?.created ?? SystemClock.milliseconds()
-    try registry.record(Registry.Entry(groupID: id, presence: .present, created: created), of: name)
+    try record(Entry(groupID: id, presence: .present, created: created), of: name)
   }
 }
 

@@ -34,8 +34,9 @@ extension SecretStore {
   /// Copies the store into a new folder: the identity file, and one consistent, completely proved state of each group.
   ///
   /// Others may write meanwhile. Groups that are bound to a device are left out. A group that fails verification, or
-  /// whose files are gone, is reported in the result, and the other groups are copied. If the store is only unlocked, the identity file and the
-  /// registry are copied without proof. A backup that fails or is killed leaves nothing that looks like a backup.
+  /// whose files are gone, is reported in the result, and the other groups are copied. If the store is only unlocked,
+  /// the identity file and the registry are copied without proof. A backup that fails or is killed leaves nothing that
+  /// looks like a backup.
   ///
   /// - Parameters:
   ///   - path: the folder, outside the store; it is created, or must be empty.
@@ -81,8 +82,7 @@ extension SecretStore {
       groups.append(StoreBackup.Group(name: name.description, outcome: outcome))
     }
     if isWhole {
-      // If the list of groups is unreadable, its own outcome says so.
-      for (name, problem) in (try? vanishedGroups()) ?? [] {
+      for (name, problem) in vanishedGroups() where name != AccessGroup.Name.registry.description {
         groups.append(StoreBackup.Group(name: name, outcome: .failed(problem)))
       }
     } else {

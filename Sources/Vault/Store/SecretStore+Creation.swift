@@ -105,18 +105,3 @@ public struct NewGroup: Sendable {
     self.unixGroup = unixGroup
   }
 }
-
-extension SecretStore {
-  /// Makes `passphrase` the one that opens the store: replaces the old one's slot, or adds a first one.
-  ///
-  /// The cost of each guess is raised to today's default, and never lowered. Nothing else is written: data and other
-  /// slots are unchanged. Old copies of the identity file still open with the old passphrase.
-  ///
-  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner, ``VaultError/invalid(_:)`` for an empty passphrase,
-  ///   ``VaultError/busy(group:)``, ``VaultError/storage(_:)``.
-  public func changePassphrase(to passphrase: borrowing Secret) throws(VaultError) {
-    let bytes = try passphrase.guardedNewPassphrase()
-    try changeIdentity { (file, identity) throws(VaultError) in try file.setPassphrase(bytes, of: identity) }
-    record(.changeSlot, detail: Slot.Kind.passphrase.name)
-  }
-}

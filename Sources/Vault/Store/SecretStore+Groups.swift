@@ -108,9 +108,7 @@ extension SecretStore {
   }
 
   private func deviceKey() throws(VaultError) -> DeviceKey {
-    guard let state = location.stateFolder(of: access.ownerKey) else {
-      throw .locked(.noStateFolder)
-    }
+    guard let state = location.stateFolder(of: access.ownerKey) else { throw .locked(.noStateFolder) }
     try location.makeStateFolder(of: access.ownerKey)
     return try DeviceKeyFile.readOrMake(in: state)
   }
@@ -191,9 +189,7 @@ extension SecretStore {
 
   /// Refuses a name whose group exists, or whose group is known but has lost its file.
   private func refuseKnown(_ name: AccessGroup.Name) throws(VaultError) {
-    guard !AccessGroupFile.exists(in: location.groupFolder(name.description)) else {
-      throw .exists(.group)
-    }
+    guard !AccessGroupFile.exists(in: location.groupFolder(name.description)) else { throw .exists(.group) }
     switch witness(name).read() {
     case .valid(let record) where !record.flags.contains(.removed):
       throw .rolledBack(group: name.description, found: 0, known: record.epoch, reason: .vanished)
@@ -240,14 +236,12 @@ extension StoreLocation {
     } catch {
       switch error {
       case .missing: throw noGroups
-      case .denied: throw mayNotList
+      case .denied:
+        throw .denied(
+          .permissions("listing the groups in '\(home)/\(IdentityFolder.groupsName)', which only its owner may do"))
       default: throw VaultError(error, at: .store)
       }
     }
-  }
-
-  private var mayNotList: VaultError {
-    .denied(.permissions("listing the groups in '\(home)/\(IdentityFolder.groupsName)', which only its owner may do"))
   }
 }
 
@@ -292,9 +286,7 @@ extension SecretStore {
   ///
   /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/busy(group:)``, ``VaultError/denied(_:)``, and what `body`
   ///   throws.
-  func lockingGroups<Result>(
-    _ body: (borrowing Folder) throws(VaultError) -> Result
-  ) throws(VaultError) -> Result {
+  func lockingGroups<Result>(_ body: (borrowing Folder) throws(VaultError) -> Result) throws(VaultError) -> Result {
     let thread = UInt(pthread_self())
     let isHeld = keepers.withLock { $0.contains(thread) }
     let groups = try location.groupsFolder(isLocked: !isHeld)

@@ -23,15 +23,13 @@ extension SecretStore {
     let identity = try owner()
     let name = try AccessGroup.Name(name)
     let file = try name == .registry ? registry().group.file : group(name).file
-    var wanted: [String] = []
-    for name in names { wanted.append(try Item.Name(name).description) }
+    let wanted = try names.map { (name) throws(VaultError) in try Item.Name(name).description }
     guard AccessGroupFile.exists(in: file.folder) else { throw try missing(file, name) }
     let drafts = try DraftFolder.make(in: location.home)
     let kept = drafts.keepingPath(of: name)
     do throws(VaultError) {
       var repair = try file.repair(
-        at: drafts.path(of: name), keeping: kept, unproved: wanted, by: identity,
-        members: memberSeeds(identity)
+        at: drafts.path(of: name), keeping: kept, unproved: wanted, by: identity, members: memberSeeds(identity)
       ) { progress($0) }
       if repair != nil {
         repair?.keptAside = kept

@@ -14,8 +14,8 @@ extension SecretStore {
   /// its revision, generation and epoch rise by 1,024, because the lost machine may have used the next numbers already.
   /// Members must then accept it.
   ///
-  /// A published group gets no new key: its log has the states that follow the backup, and `vaultd` fetches them, at once
-  /// if it is running.
+  /// A published group gets no new key: its log has the states that follow the backup, and `vaultd` fetches them, at
+  /// once if it is running.
   ///
   /// Each group is restored completely or not at all. Repeating an interrupted call finishes it.
   ///
@@ -55,7 +55,7 @@ extension SecretStore {
     for index in steps.indices { steps[index].followLog(in: self) }
     if isWhole {
       let restored = Set(names.map(\.description))
-      for (name, _) in (try? vanishedGroups()) ?? [] where !restored.contains(name) { missing.append(name) }
+      missing += vanishedGroups().map(\.name).filter { !restored.contains($0) }
     }
     record(.restoreBackup, detail: names.map(\.description).joined(separator: " "))
     return StoreRestoration(
@@ -67,27 +67,18 @@ extension SecretStore {
   private func groups(_ wanted: [String], inBackup path: String) throws(VaultError) -> [AccessGroup.Name] {
     _ = try owner()
     let backup = try StoreLocation(home: path, state: path)
-    let identity: IdentityFile
-    do {
-      identity = try backup.identityFolder.read()
-    } catch .noStore {
-      throw .damaged(group: nil, level: .backup, detail: "this folder has no complete backup")
-    }
-    guard identity.ownerKey == access.ownerKey else {
+    guard try IdentityFile(inBackup: path).ownerKey == access.ownerKey else {
       throw .contradiction(.anotherStoresBackup)
     }
-    var names: [AccessGroup.Name] = []
-    for name in try backup.groupNames() { names.append(try AccessGroup.Name(name)) }
+    var names = try backup.groupNames().map { (name) throws(VaultError) in try AccessGroup.Name(name) }
     if AccessGroupFile.exists(in: backup.groupFolder(AccessGroup.Name.registry.description)) {
       names.append(.registry)
     }
-    guard !names.isEmpty else { throw .damaged(group: nil, level: .backup, detail: "it contains no group") }
+    guard !names.isEmpty else { throw .damaged(.backup, "it contains no group") }
     guard wanted.allSatisfy({ name in names.contains { $0.description == name } }) else { throw .notFound(.group) }
     return wanted.isEmpty ? names : names.filter { wanted.contains($0.description) }
   }
-}
 
-extension SecretStore {
   /// Completes the draft of a registry that this machine knows nothing about. Groups that are not restored are recorded
   /// as gone, and the issue numbers of applications rise, because the lost machine may have used the next ones.
   ///
@@ -123,12 +114,7 @@ extension SecretStore {
     do throws(VaultError) {
       let registry = try registry()
       for step in steps where step.name != .registry {
-        guard let id = step.restoredID else { continue }
-        let known = try registry.entry(of: step.name)
-        if known?.groupID == id, known?.presence == .present { continue }
-        try registry.record(
-          Registry.Entry(
-            groupID: id, presence: .present, created: known?.created ?? SystemClock.milliseconds()), of: step.name)
+        if let id = step.restoredID { try registry.recordPresence(of: step.name, id) }
       }
     } catch {
       guard let index = steps.firstIndex(where: { $0.name == .registry }) else { return }
@@ -170,18 +156,12 @@ public struct StoreRestoration: Sendable {
     /// The number of current items.
     public let items: UInt64
     /// The number of the state that is in place now.
-    public private(set) var epoch: UInt64
+    public internal(set) var epoch: UInt64
     /// The folder that now holds the replaced files; `nil` if there were none.
     public let keptAside: String?
     /// Whether it got a new roster and a new key, because this machine knew nothing about the group.
     public let isRenewed: Bool
     /// The members that can open it, the owner included.
     public let members: [Member]
-
-    func followed(to epoch: UInt64) -> Restored {
-      var restored = self
-      restored.epoch = epoch
-      return restored
-    }
   }
 }

@@ -20,6 +20,19 @@ extension SecretStore {
     }
   }
 
+  /// Makes `passphrase` the one that opens the store: replaces the old one's slot, or adds a first one.
+  ///
+  /// The cost of each guess is raised to today's default, and never lowered. Nothing else is written: data and other
+  /// slots are unchanged. Old copies of the identity file still open with the old passphrase.
+  ///
+  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner, ``VaultError/invalid(_:)`` for an empty passphrase,
+  ///   ``VaultError/busy(group:)``, ``VaultError/storage(_:)``.
+  public func changePassphrase(to passphrase: borrowing Secret) throws(VaultError) {
+    let bytes = try passphrase.guardedNewPassphrase()
+    try changeIdentity { (file, identity) throws(VaultError) in try file.setPassphrase(bytes, of: identity) }
+    record(.changeSlot, detail: Slot.Kind.passphrase.name)
+  }
+
   /// Adds the key file at `path`, outside the store: exactly 32 random bytes. The file is created if it does not exist.
   ///
   /// The store does not remember it as the key file to open with. If a slot for a created file cannot be added, the
@@ -68,15 +81,9 @@ extension SecretStore {
   /// - Returns: the code, which is stored nowhere.
   /// - Throws: as ``removeSlot(_:)``.
   public func createRecoveryCode() throws(VaultError) -> RecoveryCodeSlot {
-    let key: SystemdCredential.SlotKey
-    let text: GuardedBytes
-    do {
-      let code = try RecoveryCode.random()
-      key = SystemdCredential.SlotKey(try code.key())
-      text = try code.text()
-    } catch {
-      throw VaultError(error)
-    }
+    let code = try sealing(RecoveryCode.random())
+    let key = SystemdCredential.SlotKey(try sealing(code.key()))
+    let text = try sealing(code.text())
     let secret = try unsafe text.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }
     var others: [Int] = []
     let slot = try addSlot { (file, identity) throws(VaultError) in
@@ -104,9 +111,7 @@ extension SecretStore {
   // MARK: - Steps
 
   /// Adds the slot that `make` returns, and records that.
-  private func addSlot(
-    _ make: (IdentityFile, Identity) throws(VaultError) -> Slot
-  ) throws(VaultError) -> Slot {
+  private func addSlot(_ make: (IdentityFile, Identity) throws(VaultError) -> Slot) throws(VaultError) -> Slot {
     let slot = try changeIdentity { (file, identity) throws(VaultError) in
       let slot = try make(file, identity)
       try file.add(slot)

@@ -9,7 +9,6 @@ public final class SecretStore: Sendable {
   /// The place of the store.
   public let location: StoreLocation
   let access: StoreAccess
-  /// Where the groups are opened.
   private let source: Source
   /// The only user besides root who may own the store's folders: for the owner, the user of this process; for an
   /// application, the user who owns the store.
@@ -37,22 +36,18 @@ public final class SecretStore: Sendable {
   init(_ location: StoreLocation, _ access: StoreAccess) throws(VaultError) {
     self.location = location
     self.access = access
+    var folderOwner: UInt32?
     switch access {
     case .application(let credential):
       folderOwner = try location.trustedOwner()
       // The credential's floors reveal some rollbacks even without a witness. A notice says if there can be no witness.
       try? location.makeStateFolder(of: credential.ownerKey)
       source = .files(credential.member)
-    case .unlocked(let unlocked):
-      folderOwner = nil
-      source = .files(unlocked.member)
-    case .service(let service):
-      folderOwner = nil
-      source = .service(service)
-    case .owner(let identity):
-      folderOwner = nil
-      source = .files(try sealing(identity.personalMember()))
+    case .unlocked(let unlocked): source = .files(unlocked.member)
+    case .service(let service): source = .service(service)
+    case .owner(let identity): source = .files(try sealing(identity.personalMember()))
     }
+    self.folderOwner = folderOwner
   }
 
   /// Opens a store.
@@ -111,12 +106,7 @@ public final class SecretStore: Sendable {
   public func takeNotices() -> [Notice] { notices.take() }
 
   func group(_ name: AccessGroup.Name) -> AccessGroup {
-    // The groups that are kept here do not keep the store, so others are handed out, which do.
-    AccessGroup(keptGroup(name), of: self)
-  }
-
-  private func keptGroup(_ name: AccessGroup.Name) -> AccessGroup {
-    groups.withLock { groups in
+    let kept = groups.withLock { groups -> AccessGroup in
       if let group = groups[name] { return group }
       while groups.count >= SecretStore.groupLimit,
         let idle = Array(groups.keys).first(where: { isKnownUniquelyReferenced(&groups[$0]!) })
@@ -134,6 +124,8 @@ public final class SecretStore: Sendable {
       groups[name] = group
       return group
     }
+    // The groups that are kept here do not keep the store, so others are handed out, which do.
+    return AccessGroup(kept, of: self)
   }
 
   /// The member that this process is in the files.
@@ -207,9 +199,7 @@ public final class SecretStore: Sendable {
   /// The registry of groups.
   ///
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
-  func registry() throws(VaultError) -> Registry {
-    try Registry(of: owner(), at: location, notices)
-  }
+  func registry() throws(VaultError) -> Registry { try Registry(of: owner(), at: location, notices) }
 }
 
 /// Collects notices from all threads until they are shown, and knows who wants to hear of each call.
@@ -223,9 +213,7 @@ final class NoticeBoard: Sendable {
 
   /// Posts what a change of the roster dropped.
   func post(_ left: LeftBehind, of group: String, keptAside: String?) {
-    if left.unsigned > 0 {
-      post(.unsignedLeftBehind(group: group, rows: left.unsigned, names: left.unproved))
-    }
+    if left.unsigned > 0 { post(.unsignedLeftBehind(group: group, rows: left.unsigned, names: left.unproved)) }
     if left.lost > 0 || left.lostVersions > 0 {
       post(.unprovedDropped(group: group, items: left.lost, versions: left.lostVersions, names: left.lostNames))
     }
@@ -311,8 +299,8 @@ extension SecretStore {
     guard age <= limit else { throw .unordered(.tooOld(seconds: age, limit: limit)) }
   }
 
-  /// In seconds; `nil` for no limit. An application knows it from its credential, if that names a remote. The owner and the
-  /// service read it from their group, at most every half minute.
+  /// In seconds; `nil` for no limit. An application knows it from its credential, if that names a remote. The owner and
+  /// the service read it from their group, at most every half minute.
   private func maxAge(of group: String) throws(VaultError) -> UInt64? {
     if case .application(let credential) = access, credential.application != Applications.service {
       return credential.remote?.maxAge.map(UInt64.init)

@@ -34,7 +34,6 @@ enum StoreAccess: Sendable {
     if case .unlocked(let unlocked) = self { !unlocked.isOpen } else { false }
   }
 
-  /// The credential's floor for a group.
   func floor(of group: AccessGroup.Name) -> Floor? {
     guard case .application(let credential) = self else { return nil }
     return credential.floors.first { $0.group == group.description }?.state
@@ -184,26 +183,19 @@ extension IdentityFile {
   }
 
   /// Opens the root seed with the key file at `path`.
-  ///
-  /// - Throws: as ``KeyFile/read(_:outside:user:)`` and ``unlock(key:use:)``.
-  func unlock(
-    keyFile path: String, at location: StoreLocation
-  ) throws(VaultError) -> (identity: Identity, slot: Slot) {
+  func unlock(keyFile path: String, at location: StoreLocation) throws(VaultError) -> (identity: Identity, slot: Slot) {
     try unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile)
   }
 }
 
 extension Secret {
-  /// The bytes in guarded memory.
   func guarded() throws(VaultError) -> GuardedBytes {
     try unsafe withUnsafeBytes { (bytes) throws(VaultError) in
       try sealing(unsafe GuardedBytes(copying: bytes))
     }
   }
 
-  /// The bytes of a new passphrase in guarded memory.
-  ///
-  /// - Throws: `invalid` if it is empty; `storage`.
+  /// The bytes of a new passphrase, which must not be empty.
   func guardedNewPassphrase() throws(VaultError) -> GuardedBytes {
     guard count > 0 else { throw .invalid("a passphrase must not be empty") }
     return try guarded()
@@ -213,7 +205,8 @@ extension Secret {
 /// How a store is opened. If a named source fails, nothing else is tried.
 public enum Unlocking: ~Copyable, Sendable {
   /// Tries the source that the environment names, else the key that ``SecretStore/unlock(at:unlocking:for:)`` left in
-  /// the kernel's keyring, else the key file that opened the store on this machine before, else `prompt`, else `vaultd`.
+  /// the kernel's keyring, else the key file that opened the store on this machine before, else `prompt`, else
+  /// `vaultd`.
   ///
   /// - Parameter prompt: asks for the passphrase; `nil` if nobody can be asked.
   case automatic(prompt: (@Sendable () throws(VaultError) -> Secret)? = nil)

@@ -42,17 +42,10 @@ public struct StoreRecovery: Sendable {
     // A backup inside the new store would be part of what it restores.
     let backup = try location.outside(backup)
     self.backup = backup
-    let file: IdentityFile
-    do {
-      try location.identityFolder.refuseStore()
-      file = try IdentityFolder(store: backup).read()
-    } catch .noStore {
-      throw .damaged(group: nil, level: .backup, detail: "this folder has no complete backup")
-    }
+    try location.identityFolder.refuseStore()
+    let file = try IdentityFile(inBackup: backup)
     let registry = try StoreLocation(home: backup, state: backup).groupFolder(AccessGroup.Name.registry.description)
-    guard AccessGroupFile.exists(in: registry) else {
-      throw .damaged(group: nil, level: .backup, detail: "it lacks the list of groups")
-    }
+    guard AccessGroupFile.exists(in: registry) else { throw StoreRecovery.incomplete }
     let key = try key(Set(file.slots.map { $0.kind }))
     switch consume key {
     case .recoveryCode(let code):
@@ -66,6 +59,8 @@ public struct StoreRecovery: Sendable {
       keyFile = path
     }
   }
+
+  private static let incomplete = VaultError.damaged(.backup, "it lacks the list of groups")
 
   /// Whether the passphrase opened the backup.
   public var hasPassphrase: Bool { slot.kind == .passphrase }
@@ -104,7 +99,7 @@ public struct StoreRecovery: Sendable {
       for group in restoration.groups where group.name == registry {
         if case .failed(let error) = group.outcome { throw error }
       }
-      throw .damaged(group: nil, level: .backup, detail: "it lacks the list of groups")
+      throw StoreRecovery.incomplete
     }
     location.forgetKeyFile(unless: file)
     if let keyFile, let notice = location.remember(keyFile: keyFile, of: identity.ownerKey) {
@@ -113,5 +108,14 @@ public struct StoreRecovery: Sendable {
     // The last step: if an earlier one failed, the next call finishes the recovery.
     try folder.finishRecovery()
     return (store, restoration)
+  }
+}
+
+extension IdentityFile {
+  /// The identity file of the backup in the folder at `path`.
+  init(inBackup path: String) throws(VaultError) {
+    do { self = try IdentityFolder(store: path).read() } catch .noStore {
+      throw .damaged(.backup, "this folder has no complete backup")
+    }
   }
 }

@@ -60,19 +60,17 @@ extension SecretStore {
   /// of, or was when its credential was written.
   public func status() throws(VaultError) -> StoreStatus {
     var groups = try expectedGroupNames().compactMap(groupStatus)
-    do throws(VaultError) {
-      groups += try vanishedGroups().map { GroupStatus($0.name, $0.problem) }
-    } catch {
-      groups.append(GroupStatus(AccessGroup.Name.registry.description, error))
-    }
+    groups += vanishedGroups().map { GroupStatus($0.name, $0.problem) }
     groups.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     return StoreStatus(
-      home: location.home, state: location.stateFolder(of: access.ownerKey),
-      ownerKey: access.ownerKey.hexadecimal,
+      home: location.home, state: location.stateFolder(of: access.ownerKey), ownerKey: access.ownerKey.hexadecimal,
       slots: (try? location.identityFolder.read())?.slots ?? [],
-      lastBackup: location.lastBackup(of: access.ownerKey), groups: groups, lock: nil,
-      unlockedUntil: Timestamp(unlocking: access.ownerKey), notices: takeNotices())
+      lastBackup: lastBackup, groups: groups, lock: nil, unlockedUntil: Timestamp(unlocking: access.ownerKey),
+      notices: takeNotices())
   }
+
+  /// The time of the last backup that was made with this process's state folder; `nil` if none is known.
+  package var lastBackup: Timestamp? { location.lastBackup(of: access.ownerKey) }
 
   /// - Returns: `nil` for a group that does not concern this application, or was removed meanwhile.
   private func groupStatus(_ name: String) -> GroupStatus? {
@@ -139,19 +137,6 @@ extension GroupStatus {
   }
 }
 
-extension StoreLocation {
-  /// The time of the last backup from the settings; `nil` if they cannot be read.
-  fileprivate func lastBackup(of ownerKey: PublicKey) -> Timestamp? {
-    guard let folder = stateFolder(of: ownerKey) else { return nil }
-    return (try? Settings.read(in: folder, of: ownerKey))?.lastBackup.map(Timestamp.init(milliseconds:))
-  }
-}
-
-extension SecretStore {
-  /// The time of the last backup that was made with this process's state folder; `nil` if none is known.
-  package var lastBackup: Timestamp? { location.lastBackup(of: access.ownerKey) }
-}
-
 extension Timestamp {
   /// The time when the kernel's keyring will forget the owner's key.
   fileprivate init?(unlocking ownerKey: PublicKey) {
@@ -173,6 +158,12 @@ public struct IdentityInfo: Sendable {
 }
 
 extension StoreLocation {
+  /// The time of the last backup from the settings; `nil` if they cannot be read.
+  fileprivate func lastBackup(of ownerKey: PublicKey) -> Timestamp? {
+    guard let folder = stateFolder(of: ownerKey) else { return nil }
+    return (try? Settings.read(in: folder, of: ownerKey))?.lastBackup.map(Timestamp.init(milliseconds:))
+  }
+
   /// The content of the identity file; nothing is opened, and nobody is prompted.
   ///
   /// - Throws: ``VaultError/noStore(path:)``, ``VaultError/damaged(group:level:detail:)``,
@@ -180,7 +171,6 @@ extension StoreLocation {
   public func identity() throws(VaultError) -> IdentityInfo {
     let file = try identityFolder.read()
     return IdentityInfo(
-      ownerKey: file.ownerKey.hexadecimal, shortName: file.ownerKey.shortName, slots: file.slots,
-      places: try all())
+      ownerKey: file.ownerKey.hexadecimal, shortName: file.ownerKey.shortName, slots: file.slots, places: try all())
   }
 }

@@ -41,12 +41,10 @@ extension SecretStore {
     groups names: [String] = [], progress: (String, UInt64) -> Void = { _, _ in }
   ) throws(VaultError) -> [GroupVerification] {
     guard names.isEmpty else {
-      var results: [GroupVerification] = []
-      for name in names {
+      return try names.map { (name) throws(VaultError) in
         let gone = GroupVerification(name: name, result: .failure(.notFound(.group)))
-        results.append(verify(try group(name), progress) ?? gone)
+        return verify(try group(name), progress) ?? gone
       }
-      return results
     }
     var results: [GroupVerification] = []
     for name in try expectedGroupNames() {
@@ -111,9 +109,15 @@ extension SecretStore {
 
   /// The groups that the owner's registry names and that do not exist, sorted by name. None for anyone who cannot open
   /// the registry: an application, or a store that is only unlocked.
-  package func vanishedGroups() throws(VaultError) -> [(name: String, problem: VaultError)] {
+  ///
+  /// - Returns: the registry alone, with its error, if it cannot be read.
+  package func vanishedGroups() -> [(name: String, problem: VaultError)] {
     guard access.isOwners, !access.lacksIdentity else { return [] }
-    return try atOdds(registry()) { (entries) throws(VaultError) in vanished(of: entries) }
+    do throws(VaultError) {
+      return try atOdds(registry()) { (entries) throws(VaultError) in vanished(of: entries) }
+    } catch {
+      return [(AccessGroup.Name.registry.description, error)]
+    }
   }
 
   /// Compares the registry with the folders. Differences are checked again while no process creates or removes a group.

@@ -36,7 +36,6 @@ extension UnixGroup {
   }
 }
 
-/// A user of the system.
 package enum UnixUser {
   /// The number of a user by name or number; `nil` if no user has the name.
   package static func number(of user: String) -> UInt32? {

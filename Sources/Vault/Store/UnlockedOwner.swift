@@ -13,16 +13,13 @@ final class UnlockedOwner: Sendable {
   /// The owner with this key, if the keyring holds their record.
   ///
   /// - Parameter open: opens the identity by other means; it may prompt.
-  init?(
-    _ ownerKey: PublicKey, _ open: @escaping @Sendable () throws(VaultError) -> Identity
-  ) throws(VaultError) {
+  init?(_ ownerKey: PublicKey, _ open: @escaping @Sendable () throws(VaultError) -> Identity) throws(VaultError) {
     guard let record = UnlockedRecord.find(ownerKey) else { return nil }
     self.ownerKey = ownerKey
     self.open = open
     member = try sealing(record.member())
   }
 
-  /// Whether the identity is open.
   var isOpen: Bool { opened.withLock { $0 != nil } }
 
   /// The identity; the first call opens it.

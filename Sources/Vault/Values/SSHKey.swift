@@ -85,8 +85,8 @@ package struct SSHKey: ~Copyable, Sendable {
 
   /// Checks the fields of a private key as far as that takes no arithmetic of RSA or curves, and makes the public key.
   ///
-  /// - Parameter fields: in OpenSSH's order: of ed25519 the public key and the seed with the public key after it; of RSA
-  ///   n, e, d, the inverse of q modulo p, p and q; of ECDSA the curve, the point and the number.
+  /// - Parameter fields: in OpenSSH's order: of ed25519 the public key, and the seed with the public key after it; of
+  ///   RSA n, e, d, the inverse of q modulo p, p and q; of ECDSA the curve, the point and the number.
   private static func publicBlob(_ algorithm: Algorithm, _ fields: [[UInt8]]) throws(VaultError) -> [UInt8] {
     let shown: [[UInt8]]
     switch algorithm {

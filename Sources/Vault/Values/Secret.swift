@@ -58,7 +58,6 @@ public protocol SecretValue {
 }
 
 extension OpenedSecret {
-  /// Copies `value`.
   init(_ value: some SecretValue) throws(VaultError) {
     do {
       self = try unsafe value.withSecretBytes { unsafe try OpenedSecret(copying: $0) }
@@ -186,10 +185,9 @@ public func hardenProcess() {
   }
 }
 
-/// The system's clocks.
 package enum SystemClock {
-  /// Milliseconds since 1970-01-01 UTC; 0 before that. This clock may be set back, so its times are only informative and
-  /// decide nothing.
+  /// Milliseconds since 1970-01-01 UTC; 0 before that. This clock may be set back, so its times are only informative
+  /// and decide nothing.
   static func milliseconds() -> UInt64 {
     var time = timespec()
     guard unsafe clock_gettime(CLOCK_REALTIME, &time) == 0, time.tv_sec >= 0 else { return 0 }

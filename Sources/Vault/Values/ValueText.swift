@@ -72,10 +72,10 @@ public enum ValueText {
     }
     return text.uppercased()
   }
-
-  private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-  private static func isHexadecimal(_ byte: UInt8) -> Bool { isDigit(byte) || (0x61...0x66).contains(byte | 0x20) }
 }
+
+private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+private func isHexadecimal(_ byte: UInt8) -> Bool { isDigit(byte) || (0x61...0x66).contains(byte | 0x20) }
 
 /// Checks for a URL with a scheme (RFC 3986) without Foundation; accepts only text that Foundation would not change.
 enum URLText {
@@ -129,6 +129,4 @@ enum URLText {
   }
 
   private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
-  private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-  private static func isHexadecimal(_ byte: UInt8) -> Bool { isDigit(byte) || (0x61...0x66).contains(byte | 0x20) }
 }

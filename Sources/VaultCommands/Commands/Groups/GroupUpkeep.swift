@@ -57,14 +57,17 @@ struct AcceptGroup: Command {
 extension AcceptGroup {
   /// Whether the group has no files, although it was never removed.
   private func isGone(_ store: SecretStore) throws -> Bool {
-    if try store.vanishedGroups().contains(where: { $0.name == name }) { return true }
-    do throws(VaultError) { _ = try store.group(name).info() } catch .rolledBack(_, _, _, .vanished) {
-      return true
-    } catch {
-      // Accepting it finds the same error, or mends it.
+    if store.vanishedGroups().contains(where: { $0.name == name && $0.problem.isVanished }) { return true }
+    do throws(VaultError) { _ = try store.group(name).info() } catch {
+      // Another error is one that accepting the group finds, too, or mends.
+      return error.isVanished
     }
     return false
   }
+}
+
+extension VaultError {
+  fileprivate var isVanished: Bool { if case .rolledBack(_, _, _, .vanished) = self { true } else { false } }
 }
 
 extension Session {

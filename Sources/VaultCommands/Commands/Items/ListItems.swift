@@ -204,16 +204,9 @@ struct ListRequest: Equatable {
         problem = problem ?? error
       }
     }
-    if all {
-      do throws(VaultError) {
-        for (name, vanished) in try store.vanishedGroups() {
-          session.warn("'\(name)' was skipped: \(vanished.message)")
-          problem = problem ?? vanished
-        }
-      } catch {
-        session.warn("whether a group is missing is unknown: \(error.message)")
-        problem = problem ?? error
-      }
+    for (name, vanished) in all ? store.vanishedGroups() : [] {
+      session.warn("'\(name)' was skipped: \(vanished.message)")
+      problem = problem ?? vanished
     }
     session.endProgress()
     if !all, sections.allSatisfy({ $0.count == 0 }) { try sayWhatWasMeant(store, in: session) }
