@@ -5,18 +5,14 @@ package final class AccessGroupFile: Sendable {
   /// The folder that holds `group.vault`, its log and its lock.
   package let folder: String
   package let context: GroupContext
-  /// The only user besides root who may own the folder.
   private let folderOwner: UInt32?
   let witness: any Witnessing
-  /// Compares the id of a group that has neither witness nor floor with the owner's registry.
   let confirm: (@Sendable (VerifiedState) throws(VaultError) -> Void)?
   let known = KnownState()
   let cache = ProvedCache()
   // Resolving a folder takes several system calls, which every transaction would otherwise repeat.
   private let place = Locked<ContainerPlace?>(nil)
-  /// Finds what orders the group's states among its hosts, if it is published.
   let publisher: @Sendable () -> (any CommitPublishing)?
-  /// Runs its argument while nobody else makes or removes a group.
   private let keepingGroups: (@Sendable (() -> Void) throws(VaultError) -> Void)?
   /// The clock, in milliseconds since 1970-01-01 UTC.
   let now: @Sendable () -> UInt64
@@ -69,7 +65,11 @@ package final class AccessGroupFile: Sendable {
     do {
       return try look()
     } catch {
-      guard let keepingGroups, error == .anotherGroup("") || error.isOfReturn else { throw error }
+      guard let keepingGroups else { throw error }
+      switch error {
+      case .anotherGroup(""), .rolledBack(_, _, _, .broughtBack): break
+      default: throw error
+      }
       var again = Swift.Result<Result, VaultError>.failure(error)
       do {
         try keepingGroups { again = Swift.Result { () throws(VaultError) in try look() } }
@@ -84,7 +84,8 @@ package final class AccessGroupFile: Sendable {
   func look(_ beginning: Connection.Beginning) throws(VaultError) -> ReadTransaction {
     // The witness first: read after the snapshot began, another process's newer witness would look like a rollback.
     let reading = witness.read()
-    let lease = try takeReader()
+    let lease: ConnectionLease
+    do { lease = try ConnectionPool.reader(at: resolvedPlace()) } catch { throw meaning(of: error, toWrite: false) }
     let connection = lease.connection
     let view: Snapshot
     do {
@@ -97,29 +98,19 @@ package final class AccessGroupFile: Sendable {
     return ReadTransaction(view, lease)
   }
 
-  private func takeReader() throws(VaultError) -> ConnectionLease {
-    do {
-      return try ConnectionPool.reader(at: resolvedPlace())
-    } catch {
-      throw meaning(of: error, toWrite: false)
-    }
-  }
-
   /// Begins a change: waits for the lock, then repeats all checks of a read while holding it.
   ///
   /// - Throws: as `beginReading`; `busy` after ten seconds; `denied(.readOnly)`.
   package func beginWriting() throws(VaultError) -> WriteTransaction {
-    try settled { () throws(VaultError) in try beginWritingOnce() }
-  }
-
-  private func beginWritingOnce() throws(VaultError) -> WriteTransaction {
-    let session = try beginSession()
-    let view = try snapshot(session.connection, witness.readToWrite(), strict: true)
-    try view.state.confirmRoster(session.connection)
-    try view.state.requireWriter()
-    try view.state.requirePermitted(epoch: view.state.manifest.epoch + 1)
-    try prepare(session, after: view.state)
-    return WriteTransaction(session, view, context: context, witness: witness, time: now())
+    try settled { () throws(VaultError) in
+      let session = try beginSession()
+      let view = try snapshot(session.connection, witness.readToWrite(), strict: true)
+      try view.state.confirmRoster(session.connection)
+      try view.state.requireWriter()
+      try view.state.requirePermitted(epoch: view.state.manifest.epoch + 1)
+      try prepare(session, after: view.state)
+      return WriteTransaction(session, view, context: context, witness: witness, time: now())
+    }
   }
 
   /// Has the session's changes published if `state`, or the state that is to follow it, is.
@@ -134,11 +125,7 @@ package final class AccessGroupFile: Sendable {
   }
 
   func beginSession() throws(VaultError) -> WriteSession {
-    do {
-      return try WriteSession(at: resolvedPlace(), known: known)
-    } catch {
-      throw meaning(of: error, toWrite: true)
-    }
+    do { return try WriteSession(at: resolvedPlace(), known: known) } catch { throw meaning(of: error, toWrite: true) }
   }
 
   func resolvedPlace() throws(VaultError) -> ContainerPlace {
@@ -214,13 +201,6 @@ package final class AccessGroupFile: Sendable {
     view.notices = outcome.notice.map { [$0] } ?? []
     if outcome.isAhead, state.hasOwnersVersion { view.raise(witness, to: state, gapSeen: outcome.gapSeen) }
     return view
-  }
-}
-
-extension VaultError {
-  /// Whether it says that a removed group is back.
-  fileprivate var isOfReturn: Bool {
-    if case .rolledBack(_, _, _, .broughtBack) = self { true } else { false }
   }
 }
 

@@ -3,16 +3,13 @@ package struct ByteReader: Sendable {
   private let bytes: [UInt8]
   private let end: Int
 
-  /// The current position in the bytes.
   package private(set) var offset: Int
 
-  package init(_ bytes: [UInt8]) { self.init(bytes, in: bytes.indices) }
-
-  /// Reads `bytes[range]`.
-  package init(_ bytes: [UInt8], in range: Range<Int>) {
+  /// Reads `bytes[range]`, or all of `bytes`.
+  package init(_ bytes: [UInt8], in range: Range<Int>? = nil) {
     self.bytes = bytes
-    offset = range.lowerBound
-    end = range.upperBound
+    offset = range?.lowerBound ?? 0
+    end = range?.upperBound ?? bytes.count
   }
 
   /// The bytes do not follow their layout.
@@ -25,32 +22,19 @@ package struct ByteReader: Sendable {
     case unexpected(offset: Int)
   }
 
-  /// The number of bytes left.
   package var remaining: Int { end - offset }
 
-  /// Reads `count` bytes.
   package mutating func read(count: Int) throws(Failure) -> ArraySlice<UInt8> {
     guard count >= 0, count <= remaining else { throw .truncated(offset: offset, needed: count) }
     defer { offset += count }
     return bytes[offset..<offset + count]
   }
 
-  // Overloads for each width instead of one generic method, which other modules would call unspecialized.
-
-  /// Reads one byte.
+  // Integers are big-endian. Overloads for each width instead of one generic method, which other modules would call
+  // unspecialized.
   package mutating func read(_: UInt8.Type) throws(Failure) -> UInt8 { UInt8(truncatingIfNeeded: try readInteger(1)) }
-
-  /// Reads two bytes, big-endian.
-  package mutating func read(_: UInt16.Type) throws(Failure) -> UInt16 {
-    UInt16(truncatingIfNeeded: try readInteger(2))
-  }
-
-  /// Reads four bytes, big-endian.
-  package mutating func read(_: UInt32.Type) throws(Failure) -> UInt32 {
-    UInt32(truncatingIfNeeded: try readInteger(4))
-  }
-
-  /// Reads eight bytes, big-endian.
+  package mutating func read(_: UInt16.Type) throws(Failure) -> UInt16 { .init(truncatingIfNeeded: try readInteger(2)) }
+  package mutating func read(_: UInt32.Type) throws(Failure) -> UInt32 { .init(truncatingIfNeeded: try readInteger(4)) }
   package mutating func read(_: UInt64.Type) throws(Failure) -> UInt64 { try readInteger(8) }
 
   private mutating func readInteger(_ count: Int) throws(Failure) -> UInt64 {
@@ -69,7 +53,6 @@ package struct ByteReader: Sendable {
     return value
   }
 
-  /// Reads 32 bytes.
   package mutating func readBytes32() throws(Failure) -> Bytes32 { Bytes32(try read(count: 32))! }
 
   /// Reads 16 bytes that must be `label`.
@@ -99,7 +82,7 @@ package struct ByteReader: Sendable {
     return Array(try read(count: Int(count)))
   }
 
-  /// Finishes reading. Throws if any bytes are left.
+  /// Throws if any bytes are left.
   package func finish() throws(Failure) {
     guard remaining == 0 else { throw .leftover(count: remaining) }
   }
@@ -111,7 +94,6 @@ package struct ByteReader: Sendable {
 // Not one property of all sequences: a process that reads one item would search the conformances of their types.
 
 extension [UInt8] {
-  /// Two lower-case hexadecimal digits for each byte.
   package var hexadecimal: String { self[...].hexadecimal }
 }
 
@@ -134,48 +116,36 @@ extension ArraySlice<UInt8> {
 
 /// Builds the format's layouts: big-endian integers, fixed bytes, counted bytes.
 package struct ByteWriter: Sendable {
-  /// The bytes written so far.
   package private(set) var bytes: [UInt8] = []
 
   package init(reservingCapacity capacity: Int = 0) { bytes.reserveCapacity(capacity) }
 
   // Overloads for each type instead of generic methods, which other modules would call unspecialized.
 
-  /// Appends one byte.
   package mutating func write(_ value: UInt8) { bytes.append(value) }
 
-  /// Appends two bytes, big-endian.
   package mutating func write(_ value: UInt16) {
     bytes.append(UInt8(truncatingIfNeeded: value >> 8))
     bytes.append(UInt8(truncatingIfNeeded: value))
   }
 
-  /// Appends four bytes, big-endian.
   package mutating func write(_ value: UInt32) {
     unsafe withUnsafeBytes(of: value.bigEndian) { unsafe bytes.append(contentsOf: $0) }
   }
 
-  /// Appends eight bytes, big-endian.
   package mutating func write(_ value: UInt64) {
     unsafe withUnsafeBytes(of: value.bigEndian) { unsafe bytes.append(contentsOf: $0) }
   }
 
-  /// Appends `raw` as it is.
   package mutating func write(_ raw: [UInt8]) { bytes.append(contentsOf: raw) }
 
-  /// Appends `raw` as it is.
   package mutating func write(_ raw: UnsafeRawBufferPointer) { unsafe bytes.append(contentsOf: raw) }
 
-  /// Appends `count` zeros.
   package mutating func writeZeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
 
-  /// Appends the 32 bytes of `value`.
   package mutating func write(_ value: Bytes32) { unsafe value.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) } }
 
-  /// Appends the 16 bytes of `label`.
-  package mutating func write(_ label: Label) {
-    unsafe label.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
-  }
+  package mutating func write(_ label: Label) { unsafe label.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) } }
 
   /// Appends a two-byte count and then `text`, at most 65,535 bytes.
   package mutating func writeCounted16(_ text: [UInt8]) {

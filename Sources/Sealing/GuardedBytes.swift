@@ -9,7 +9,6 @@ internal import Glibc
 /// It is `Sendable` on one condition, which the owner must keep: bytes are written before the value is shared, never
 /// after.
 @safe package final class GuardedBytes: @unchecked Sendable {
-  /// The number of bytes.
   package let count: Int
 
   @usableFromInline let memory: UnsafeMutableRawPointer
@@ -32,8 +31,9 @@ internal import Glibc
   }
 
   deinit {
-    guard let pool else { return unsafe GuardedMemory.release(memory) }
-    unsafe GuardedMemory.wipe(memory, count: count)
+    guard let pool else { return unsafe sodium_free(memory) }
+    // The compiler cannot optimize this away.
+    unsafe sodium_memzero(memory, count)
     unsafe pool.giveBack(memory)
   }
 
@@ -45,7 +45,6 @@ internal import Glibc
     unsafe UnsafeMutableRawBufferPointer(start: memory, count: count).copyMemory(from: bytes)
   }
 
-  /// Lends the bytes for reading.
   @inlinable
   package func withUnsafeBytes<Result: ~Copyable, Failure>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -71,7 +70,6 @@ internal import Glibc
 /// a slot. A slot in the pool is all zeros. Slabs stay until the process ends: their number depends on the largest
 /// number of slots in use at once.
 final class SlotPool: Sendable {
-  /// The number of bytes in a slot.
   let slotSize: Int
   private let slotsPerSlab: Int
   private let free = Locked(FreeSlots())
@@ -96,17 +94,8 @@ final class SlotPool: Sendable {
   ]
 
   /// The pool with the smallest slots that hold `count` bytes; `nil` if they need an allocation of their own.
-  static func fitting(_ count: Int) -> SlotPool? {
-    switch count {
-    case ...64: shared[0]
-    case ...256: shared[1]
-    case ...1024: shared[2]
-    case ...4096: shared[3]
-    default: nil
-    }
-  }
+  static func fitting(_ count: Int) -> SlotPool? { shared.first { count <= $0.slotSize } }
 
-  /// The number of slabs allocated so far.
   var slabCount: Int { free.withLock { $0.slabCount } }
 
   /// Takes a slot, all zeros; `nil` if the system has no more memory.
@@ -117,7 +106,7 @@ final class SlotPool: Sendable {
     }
   }
 
-  /// Gives back a slot that the caller has wiped.
+  /// - Parameter slot: all zeros.
   func giveBack(_ slot: UnsafeMutableRawPointer) {
     free.withLock { free in unsafe free.addresses.append(slot) }
   }
@@ -130,9 +119,8 @@ final class SlotPool: Sendable {
   }
 }
 
-/// `sodium_malloc`, zero-filled.
 enum GuardedMemory {
-  /// Allocates `count` zero bytes between guard pages; `nil` if the system has no more memory.
+  /// Allocates `count` zero bytes between guard pages, for `sodium_free`; `nil` if the system has no more memory.
   ///
   /// Memory that the system refuses to lock (`RLIMIT_MEMLOCK`) is used anyway. It may reach swap space, as SECURITY.md
   /// says.
@@ -142,12 +130,6 @@ enum GuardedMemory {
     unsafe sodium_memzero(memory, count)
     return unsafe memory
   }
-
-  /// Wipes and releases memory from `allocate`.
-  static func release(_ memory: UnsafeMutableRawPointer) { unsafe sodium_free(memory) }
-
-  /// Sets `count` bytes to zero. The compiler cannot optimize this away.
-  static func wipe(_ memory: UnsafeMutableRawPointer, count: Int) { unsafe sodium_memzero(memory, count) }
 }
 
 /// The one place that initializes libsodium.
@@ -171,7 +153,6 @@ package enum LibraryVersions {
 ///
 /// Secret random bytes are created in guarded memory: ``Key/random()``.
 package enum Randomness {
-  /// Makes `count` random bytes.
   package static func bytes(_ count: Int) -> [UInt8] {
     Sodium.ready
     return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in

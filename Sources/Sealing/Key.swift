@@ -4,11 +4,10 @@ internal import CSodium
 ///
 /// It cannot be copied by accident, printed, encoded or compared. ``copy()`` makes a second holder explicit.
 package struct Key: ~Copyable, Sendable {
-  /// The number of bytes: 32.
   package static let byteCount = 32
 
   // Never written after the initializer, so copies may share it.
-  private let bytes: GuardedBytes
+  @usableFromInline let bytes: GuardedBytes
 
   private init(sharing bytes: GuardedBytes) { self.bytes = bytes }
 
@@ -25,8 +24,7 @@ package struct Key: ~Copyable, Sendable {
   ///
   /// - Throws: ``SealingError/wrongCount(_:expected:)`` or ``SealingError/outOfMemory``.
   package init(copying bytes: UnsafeRawBufferPointer) throws(SealingError) {
-    guard bytes.count == Key.byteCount else { throw .wrongCount(bytes.count, expected: Key.byteCount) }
-    self.bytes = try unsafe GuardedBytes(copying: bytes)
+    try unsafe self.init(GuardedBytes(copying: bytes))
   }
 
   /// Makes a key of 32 random bytes.
@@ -48,7 +46,7 @@ package struct Key: ~Copyable, Sendable {
   package static func hash(_ label: Label, _ message: GuardedBytes) throws(SealingError) -> Key {
     try unsafe made { output in
       unsafe message.withUnsafeBytes {
-        unsafe Blake2b.digest(label, $0, key: UnsafeRawBufferPointer(start: nil, count: 0), to: output)
+        unsafe Hash.write(label, $0, key: UnsafeRawBufferPointer(start: nil, count: 0), to: output)
       }
     }
   }
@@ -56,15 +54,12 @@ package struct Key: ~Copyable, Sendable {
   /// Another holder of the same key. The bytes are shared, not copied.
   package borrowing func copy() -> Key { Key(sharing: bytes) }
 
-  /// Lends the 32 bytes.
   @inlinable
   package func withUnsafeBytes<Result: ~Copyable, Failure>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try unsafe guardedBytes.withUnsafeBytes(body)
+    try unsafe bytes.withUnsafeBytes(body)
   }
-
-  @usableFromInline var guardedBytes: GuardedBytes { bytes }
 }
 
 // MARK: - MAC: keyed BLAKE2b-256 with the label as personal value, salt zero (format article, "Primitives")
@@ -75,7 +70,6 @@ extension Key {
     unsafe message.withUnsafeBytes { unsafe mac(label, $0) }
   }
 
-  /// `MAC(key, label, message)` for a result that is not secret.
   package borrowing func mac(_ label: Label, _ message: UnsafeRawBufferPointer) -> Bytes32 {
     unsafe Bytes32 { unsafe writeMAC(label, message, to: $0) }
   }
@@ -104,9 +98,7 @@ extension Key {
   private borrowing func writeMAC(
     _ label: Label, _ message: UnsafeRawBufferPointer, to output: UnsafeMutablePointer<UInt8>
   ) {
-    unsafe withUnsafeBytes { key in
-      unsafe Blake2b.digest(label, message, key: key, to: output)
-    }
+    unsafe withUnsafeBytes { unsafe Hash.write(label, message, key: $0, to: output) }
   }
 }
 
@@ -118,7 +110,6 @@ extension Key {
   // Allocated separately because libsodium requires a 64-byte boundary.
   private let state: OpaquePointer
 
-  /// Begins a hash for one use.
   package init(_ label: Label) {
     Sodium.ready
     unsafe state = OpaquePointer(
@@ -132,15 +123,12 @@ extension Key {
 
   deinit { unsafe UnsafeMutableRawPointer(state).deallocate() }
 
-  /// Adds `bytes` to the message.
   package mutating func update(_ bytes: UnsafeRawBufferPointer) {
     _ = unsafe crypto_generichash_blake2b_update(state, bytes.octets, UInt64(bytes.count))
   }
 
-  /// Adds `bytes` to the message.
   package mutating func update(_ bytes: [UInt8]) { unsafe bytes.withUnsafeBytes { unsafe update($0) } }
 
-  /// Ends the message and returns its digest.
   package consuming func finish() -> Digest {
     unsafe Digest { _ = unsafe crypto_generichash_blake2b_final(state, $0, Digest.byteCount) }
   }
@@ -150,16 +138,12 @@ extension Key {
     unsafe message.withUnsafeBytes { unsafe digest(label, $0) }
   }
 
-  /// The digest of `message` for one use.
   package static func digest(_ label: Label, _ message: UnsafeRawBufferPointer) -> Digest {
-    unsafe Digest { unsafe Blake2b.digest(label, message, key: UnsafeRawBufferPointer(start: nil, count: 0), to: $0) }
+    unsafe Digest { unsafe write(label, message, key: UnsafeRawBufferPointer(start: nil, count: 0), to: $0) }
   }
-}
 
-/// libsodium's one-call BLAKE2b-256 with a personal value.
-private enum Blake2b {
-  /// Writes 32 bytes to `output`; an empty key means no key.
-  static func digest(
+  /// Writes the 32 bytes of a hash or MAC to `output`; an empty key means no key.
+  fileprivate static func write(
     _ label: Label, _ message: UnsafeRawBufferPointer, key: UnsafeRawBufferPointer,
     to output: UnsafeMutablePointer<UInt8>
   ) {
@@ -183,7 +167,6 @@ package struct Label: Sendable, Hashable {
   private var first: UInt64 = 0
   private var last: UInt64 = 0
 
-  /// The number of bytes: 16.
   static let byteCount = 16
 
   /// Makes the label of `name`: 1 to 16 ASCII bytes.
@@ -194,7 +177,6 @@ package struct Label: Sendable, Hashable {
     }
   }
 
-  /// Lends the 16 bytes.
   func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
     unsafe Swift.withUnsafeBytes(of: self) { unsafe body($0) }
   }

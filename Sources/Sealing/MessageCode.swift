@@ -62,7 +62,6 @@ extension [UInt8] {
 /// SHA-1 (RFC 3174), only for the one-time codes of services that use it. Its collisions are known, but HMAC does not
 /// depend on collision resistance.
 enum SHA1 {
-  static let byteCount = 20
   static let blockByteCount = 64
 
   static func digest(_ message: [UInt8]) -> [UInt8] {

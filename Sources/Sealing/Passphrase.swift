@@ -24,7 +24,6 @@ package enum Passphrase {
     }
   }
 
-  /// The number of bytes of a salt: 16.
   package static let saltByteCount = 16
 
   /// Derives the key of a passphrase.

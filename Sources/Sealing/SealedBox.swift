@@ -2,7 +2,6 @@ internal import CSodium
 
 /// The nonce of a sealed box: 24 bytes, long enough that random nonces do not repeat.
 package struct Nonce: Sendable, Hashable {
-  /// The number of bytes: 24.
   package static let byteCount = 24
 
   // Inline instead of an array, because one is read with every row.
@@ -32,11 +31,14 @@ package struct Nonce: Sendable, Hashable {
   /// The first 8 bytes.
   package var mark: UInt64 { UInt64(bigEndian: words.0) }
 
-  /// Makes a nonce from 24 bytes; `nil` for any other count.
-  package init?(_ bytes: [UInt8]) { unsafe self.init(bytes.span.withUnsafeBytes { unsafe Nonce($0) }) }
+  // Overloads for each kind of bytes instead of one generic initializer, which other modules would call unspecialized.
 
-  /// Makes a nonce from 24 bytes; `nil` for any other count.
-  package init?(_ bytes: ArraySlice<UInt8>) { unsafe self.init(bytes.span.withUnsafeBytes { unsafe Nonce($0) }) }
+  package init?(_ bytes: [UInt8]) { self.init(bytes[...]) }
+
+  package init?(_ bytes: ArraySlice<UInt8>) {
+    guard let nonce = unsafe bytes.span.withUnsafeBytes({ unsafe Nonce($0) }) else { return nil }
+    self = nonce
+  }
 
   /// Makes a nonce from 24 bytes; `nil` for any other count.
   package init?(_ bytes: UnsafeRawBufferPointer) {
@@ -44,12 +46,6 @@ package struct Nonce: Sendable, Hashable {
     unsafe Swift.withUnsafeMutableBytes(of: &words) { unsafe $0.copyMemory(from: bytes) }
   }
 
-  private init?(_ value: Nonce?) {
-    guard let value else { return nil }
-    self = value
-  }
-
-  /// Lends the 24 bytes.
   @inlinable
   package func withUnsafeBytes<Result, Failure>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
@@ -57,7 +53,6 @@ package struct Nonce: Sendable, Hashable {
     try unsafe Swift.withUnsafeBytes(of: words) { (bytes) throws(Failure) in try unsafe body(bytes) }
   }
 
-  /// The 24 bytes as an array.
   package var bytes: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
 
   package static func == (left: Nonce, right: Nonce) -> Bool { left.words == right.words }
@@ -72,17 +67,6 @@ package struct Nonce: Sendable, Hashable {
 package enum SealedBox {
   /// The number of bytes that a box adds to its message: 16.
   package static let overhead = 16
-
-  /// Seals `message`.
-  package static func seal(
-    _ message: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer
-  ) -> [UInt8] {
-    let count = message.count + overhead
-    return unsafe [UInt8](unsafeUninitializedCapacity: count) { box, initialized in
-      unsafe seal(message, key: key, nonce: nonce, binding: binding, into: box.baseAddress!)
-      initialized = count
-    }
-  }
 
   /// Seals `message` into `box`, which has room for ``overhead`` bytes more, and may be where the message is.
   package static func seal(
@@ -99,11 +83,16 @@ package enum SealedBox {
     }
   }
 
-  /// Seals `message`.
   package static func seal(
     _ message: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: [UInt8]
   ) -> [UInt8] {
-    unsafe binding.span.withUnsafeBytes { unsafe seal(message, key: key, nonce: nonce, binding: $0) }
+    let count = message.count + overhead
+    return unsafe [UInt8](unsafeUninitializedCapacity: count) { box, initialized in
+      unsafe binding.span.withUnsafeBytes {
+        unsafe seal(message, key: key, nonce: nonce, binding: $0, into: box.baseAddress!)
+      }
+      initialized = count
+    }
   }
 
   /// Seals `message`, which need not be in guarded memory.
@@ -125,9 +114,7 @@ package enum SealedBox {
     return message
   }
 
-  /// Opens a box into guarded memory.
-  ///
-  /// - Throws: as ``open(_:key:nonce:binding:)-swift.type.method``.
+  /// As above, for arrays.
   package static func open(
     _ box: [UInt8], key: borrowing Key, nonce: Nonce, binding: [UInt8]
   ) throws(SealingError) -> GuardedBytes {
@@ -156,9 +143,7 @@ package enum SealedBox {
     return message
   }
 
-  /// Opens a box into ordinary memory, which is not wiped.
-  ///
-  /// - Throws: ``SealingError/doesNotOpen``.
+  /// As above, for arrays.
   package static func openUnguarded(
     _ box: [UInt8], key: borrowing Key, nonce: Nonce, binding: [UInt8]
   ) throws(SealingError) -> [UInt8] {
@@ -195,7 +180,6 @@ extension UnsafeRawBufferPointer {
 /// Sizes are at least 32, multiples of 16 up to 64, of 32 up to 512, then Padmé (Nikitin et al., PURBs, 2019): at most
 /// 12 % more, and the size reveals O(log log n) bits.
 package enum Padding {
-  /// The number of bytes of the length field: 4.
   package static let lengthByteCount = 4
 
   /// The padded size of a text of `count` bytes, including the length field.

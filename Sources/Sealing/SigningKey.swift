@@ -4,7 +4,6 @@ internal import CSodium
 ///
 /// Signed messages begin with a ``Label``, so a signature for one use is invalid in any other.
 package struct SigningKey: ~Copyable, Sendable {
-  /// The number of bytes of a signature: 64.
   package static let signatureByteCount = 64
 
   /// The key that verifies this key's signatures.
@@ -56,17 +55,13 @@ extension PublicKey {
   /// Whether `signature` is this key's signature of `message`; also `false` for bytes that are not a valid key or
   /// signature.
   package func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
-    unsafe message.withUnsafeBytes { unsafe verifies(signature, of: $0) }
-  }
-
-  /// Whether `signature` is this key's signature of `message`; also `false` for bytes that are not a valid key or
-  /// signature.
-  package func verifies(_ signature: [UInt8], of message: UnsafeRawBufferPointer) -> Bool {
     guard signature.count == SigningKey.signatureByteCount else { return false }
     Sodium.ready
     return unsafe withUnsafeBytes { key in
       unsafe signature.withUnsafeBytes { signature in
-        unsafe crypto_sign_verify_detached(signature.octets!, message.octets, UInt64(message.count), key.octets!) == 0
+        unsafe message.withUnsafeBytes { message in
+          unsafe crypto_sign_verify_detached(signature.octets!, message.octets, UInt64(message.count), key.octets!) == 0
+        }
       }
     }
   }
@@ -79,21 +74,20 @@ package struct Bytes32: Hashable, Sendable, Comparable {
   // Big-endian words, so that comparing the words compares the bytes.
   @usableFromInline var words: (UInt64, UInt64, UInt64, UInt64)
 
-  /// Thirty-two zero bytes.
   package static let zero = Bytes32(words: (0, 0, 0, 0))
 
-  /// The number of bytes: 32.
   package static let byteCount = 32
 
   private init(words: (UInt64, UInt64, UInt64, UInt64)) { self.words = words }
 
   // Overloads for each kind of bytes instead of one generic initializer, which other modules would call unspecialized.
 
-  /// Makes a value from exactly 32 bytes; `nil` for any other count.
-  package init?(_ bytes: [UInt8]) { unsafe self.init(bytes.span.withUnsafeBytes { unsafe Bytes32($0) }) }
+  package init?(_ bytes: [UInt8]) { self.init(bytes[...]) }
 
-  /// Makes a value from exactly 32 bytes; `nil` for any other count.
-  package init?(_ bytes: ArraySlice<UInt8>) { unsafe self.init(bytes.span.withUnsafeBytes { unsafe Bytes32($0) }) }
+  package init?(_ bytes: ArraySlice<UInt8>) {
+    guard let value = unsafe bytes.span.withUnsafeBytes({ unsafe Bytes32($0) }) else { return nil }
+    self = value
+  }
 
   /// Makes a value from exactly 32 bytes; `nil` for any other count.
   package init?(_ bytes: UnsafeRawBufferPointer) {
@@ -114,11 +108,6 @@ package struct Bytes32: Hashable, Sendable, Comparable {
     self.init(words: (words[0], words[1], words[2], words[3]))
   }
 
-  private init?(_ value: Bytes32?) {
-    guard let value else { return nil }
-    self = value
-  }
-
   /// Makes a value by letting `fill` write 32 bytes.
   package init(filledBy fill: (UnsafeMutablePointer<UInt8>) -> Void) {
     var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
@@ -128,17 +117,14 @@ package struct Bytes32: Hashable, Sendable, Comparable {
     self.init(words: (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian))
   }
 
-  /// The bytes in hexadecimal digits.
   package var hexadecimal: String { bytes.hexadecimal }
 
-  /// Lends the 32 bytes in order.
   @inlinable
   package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
     let inOrder = (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian)
     return unsafe Swift.withUnsafeBytes(of: inOrder) { unsafe body($0) }
   }
 
-  /// The 32 bytes as an array.
   package var bytes: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
 
   package static func == (left: Bytes32, right: Bytes32) -> Bool { left.words == right.words }

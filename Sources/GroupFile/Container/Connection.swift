@@ -3,7 +3,6 @@ internal import Glibc
 
 /// One SQLite connection to a group's file, used by one thread at a time. An attacker may have written the file.
 @safe package final class Connection {
-  /// What a connection is for.
   package enum Access: Sendable { case reading, writing }
   /// How a transaction begins.
   package enum Beginning: Sendable {
@@ -39,20 +38,16 @@ internal import Glibc
   private var statements: [(key: UInt, statement: Statement)] = []
   var verified = SnapshotCheck()
 
-  /// Opens the group's file in `folder` and checks that it is a container of this format.
-  ///
-  /// - Throws: `damaged`; `newerFormat`, for `writing` also if only the write version is newer; `notFound`; `denied`;
-  ///   `busy`; `storage`, with `replaced` if the file was replaced meanwhile; `networkFileSystem`. Nothing is changed.
-  package convenience init(
-    folder: String, file: String = ContainerPlace.groupFileName, access: Access
-  ) throws(VaultError) {
-    try self.init(at: ContainerPlace(folder: folder, name: file), access: access)
+  package convenience init(folder: String, access: Access) throws(VaultError) {
+    try self.init(at: ContainerPlace(folder: folder), access: access)
   }
 
-  /// Opens the group's file at `place`, like `init(folder:file:access:)`.
+  /// Opens the group's file at `place` and checks that it is a container of this format.
   ///
   /// - Parameter isResting: whether nobody writes to the file, as in a backup: if its log is empty, the file is read as
   ///   it is, and no log or index is created.
+  /// - Throws: `damaged`; `newerFormat`, for `writing` also if only the write version is newer; `notFound`; `denied`;
+  ///   `busy`; `storage`, with `replaced` if the file was replaced meanwhile; `networkFileSystem`. Nothing is changed.
   package init(at place: ContainerPlace, access: Access, isResting: Bool = false) throws(VaultError) {
     let shape = try place.shape()
     if access == .writing { try ContainerPlace.checkWritable(place.path) }
@@ -164,7 +159,7 @@ internal import Glibc
 
   /// Limits each statement to `steps` instructions of SQLite's virtual machine, about 25 for each row of a scan;
   /// exceeding the limit is `damaged`.
-  package func bound(steps: Int = Handle.defaultStepLimit) { handle.stepLimit = steps }
+  package func bound(steps: Int) { handle.stepLimit = steps }
 
   // MARK: Transactions
 
@@ -201,6 +196,7 @@ internal import Glibc
     do throws(VaultError) {
       endStatements()
       try requireIntact()
+      let isWriting = unsafe sqlite3_txn_state(handle.database, "main") == SQLITE_TXN_WRITE
       if isWriting, try hasMoved() { throw .storage(.replaced) }
       if isChanging { try statement("COMMIT").run() }
       hasBegunChange = false
@@ -218,18 +214,15 @@ internal import Glibc
     if isChanging { try? statement("ROLLBACK").run() }
   }
 
-  /// Whether a transaction is open.
   package var isInTransaction: Bool { unsafe sqlite3_txn_state(handle.database, "main") != SQLITE_TXN_NONE }
 
   private var isChanging: Bool { unsafe sqlite3_get_autocommit(handle.database) == 0 }
 
-  /// Throws if SQLite has ended the open change by itself, as it does when the disk fails, even for a read. Each statement
-  /// that followed would be a change of its own.
+  /// Throws if SQLite has ended the open change by itself, as it does when the disk fails, even for a read. Each
+  /// statement that followed would be a change of its own.
   func requireIntact() throws(VaultError) {
     guard !hasBegunChange || isChanging else { throw .storage(.inputOutput) }
   }
-
-  private var isWriting: Bool { unsafe sqlite3_txn_state(handle.database, "main") == SQLITE_TXN_WRITE }
 
   // A running statement holds the snapshot, so a transaction that only reads ends when all statements are reset.
   private func endStatements() {

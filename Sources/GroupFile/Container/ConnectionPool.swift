@@ -99,7 +99,6 @@ package struct ConnectionLease: ~Copyable {
   private var inherited: [FileIdentity] = []
   private var turns: [(path: String, turn: WriterTurn)] = []
 
-  /// The table of this process.
   static let shared = ConnectionTable()
 
   /// How many idle connections are kept open; each holds four or five descriptors.
@@ -172,12 +171,11 @@ package struct ConnectionLease: ~Copyable {
   func forgetTurns(inside folder: String) {
     // Threads that hold such a turn or wait for it keep it: only the path's next user gets a new one. The lock on the
     // file itself excludes one from the other.
-    let forgotten = locked {
+    _ = locked {
       let forgotten = turns.filter { CanonicalPath.isInside($0.path, folder) }
       turns.removeAll { CanonicalPath.isInside($0.path, folder) }
       return forgotten
     }
-    _ = forgotten
   }
 
   // MARK: Open files
@@ -192,7 +190,6 @@ package struct ConnectionLease: ~Copyable {
     }
   }
 
-  /// Records that a connection to the file was closed.
   func didClose(_ identity: FileIdentity) {
     locked {
       if let index = open.lastIndex(of: identity) { open.remove(at: index) }

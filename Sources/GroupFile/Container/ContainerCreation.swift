@@ -154,7 +154,7 @@ extension Connection {
     }
     var code = SQLITE_OK
     while code == SQLITE_OK {
-      code = unsafe sqlite3_backup_step(backup, Connection.pagesPerStep)
+      code = unsafe sqlite3_backup_step(backup, 1_024)
       let all = unsafe UInt64(max(0, sqlite3_backup_pagecount(backup)))
       let left = unsafe UInt64(max(0, sqlite3_backup_remaining(backup)))
       let page = UInt64(ContainerHeader.pageSize)
@@ -163,6 +163,4 @@ extension Connection {
     let end = unsafe sqlite3_backup_finish(backup)
     guard code == SQLITE_DONE, end == SQLITE_OK else { throw copy.error(code == SQLITE_DONE ? end : code) }
   }
-
-  private static let pagesPerStep: Int32 = 1_024
 }

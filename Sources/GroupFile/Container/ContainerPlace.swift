@@ -4,21 +4,16 @@ internal import Sealing
 
 /// Identifies a file by device and inode, so that two paths of one file are recognized as the same.
 package struct FileIdentity: Hashable, Sendable {
-  package let device: UInt64
-  package let inode: UInt64
+  package let device, inode: UInt64
+}
 
-  init(device: UInt64, inode: UInt64) {
-    self.device = device
-    self.inode = inode
-  }
-
+extension FileIdentity {
   package init(_ status: stat) { self.init(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)) }
 }
 
 /// The time of the last change of a file or folder (its ctime), which no program can set.
 package struct ChangeTime: Equatable, Sendable {
-  private let seconds: Int
-  private let nanoseconds: Int
+  private let seconds, nanoseconds: Int
 
   package init(_ status: stat) {
     seconds = status.st_ctim.tv_sec
@@ -47,10 +42,7 @@ package final class ContainerPlace: Equatable, Sendable {
   /// The path of the group's file.
   let path: String
   // Stored, because every read needs them.
-  let logPath: String
-  let indexPath: String
-  let journalPath: String
-  let lockPath: String
+  let logPath, indexPath, journalPath, lockPath: String
   /// The only user besides root who may own the folder.
   let owner: UInt32
   private let seen = Locked(Sighting())
@@ -93,9 +85,7 @@ package final class ContainerPlace: Equatable, Sendable {
   }
 
   /// The place of another file in the same folder.
-  func sibling(_ name: String) -> ContainerPlace {
-    ContainerPlace(resolved: folder, name: name, owner: owner)
-  }
+  func sibling(_ name: String) -> ContainerPlace { ContainerPlace(resolved: folder, name: name, owner: owner) }
 
   package static let groupFileName = "group.vault"
 
@@ -173,7 +163,7 @@ package final class ContainerPlace: Equatable, Sendable {
     }
   }
 
-  /// The result of `lstat` for a path, or for a name in an open folder.
+  /// The result of `lstat`.
   struct Status: Equatable {
     let identity: FileIdentity
     let isRegular: Bool
@@ -186,11 +176,9 @@ package final class ContainerPlace: Equatable, Sendable {
   }
 
   /// The status of `path`, without following a link; `nil` if nothing exists there.
-  ///
-  /// - Parameter folder: the open folder that a relative path starts from.
-  static func status(_ path: String, in folder: CInt = AT_FDCWD) throws(VaultError) -> Status? {
+  static func status(_ path: String) throws(VaultError) -> Status? {
     var found = stat()
-    guard unsafe fstatat(folder, path, &found, AT_SYMLINK_NOFOLLOW) == 0 else {
+    guard unsafe lstat(path, &found) == 0 else {
       if errno == ENOENT { return nil }
       throw ResultCode.error(errno: errno)
     }
@@ -229,7 +217,7 @@ extension ContainerPlace {
   ///
   /// - Parameter isResting: whether nobody will write to the file, wherever it is.
   /// - Throws: `storage` or `denied` if a log with content has no index.
-  func isFrozen(_ shape: Shape, isResting: Bool = false) throws(VaultError) -> Bool {
+  func isFrozen(_ shape: Shape, isResting: Bool) throws(VaultError) -> Bool {
     if isResting, shape.log?.byteCount ?? 0 == 0 { return true }
     guard shape.log == nil || shape.index == nil else { return false }
     do throws(VaultError) {
@@ -260,13 +248,9 @@ enum ContainerTrust {
     guard folder.owner == owner || folder.owner == 0 else {
       throw .denied(.permissions("the group's folder belongs to another user"))
     }
-    try check(file, shape)
-    if let log { try check(log, shape) }
-    if let index { try check(index, shape) }
-  }
-
-  private static func check(_ file: ContainerPlace.Status, _ shape: ContainerShape) throws(VaultError) {
-    if file.mode & permissions & ~shape.fileMode != 0 { throw refused("file", file.mode) }
+    for case let file? in [file, log, index] where file.mode & permissions & ~shape.fileMode != 0 {
+      throw refused("file", file.mode)
+    }
   }
 
   static func refused(_ what: String, _ mode: mode_t) -> VaultError {

@@ -131,7 +131,6 @@ extension Connection {
 
   func checkHeader() throws(VaultError) { try ContainerHeader.check(header()) }
 
-  /// The first bytes of the main file.
   func header() throws(VaultError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: ContainerHeader.byteCount)
     try handle.check(unsafe csqlite_read(handle.database, &bytes, Int32(bytes.count), 0))
@@ -191,13 +190,16 @@ enum ContainerHeader {
 enum Schema {
   /// A line of `sqlite_schema`, without its root page.
   struct Entry {
-    let type: StaticString
-    let name: StaticString
-    let table: StaticString
+    let type, name, table: StaticString
     let sql: StaticString?
 
     fileprivate static func table(_ name: StaticString, _ sql: StaticString) -> Entry {
       Entry(type: "table", name: name, table: name, sql: sql)
+    }
+
+    /// Whether it is the current row of `rows`.
+    fileprivate func isRow(of rows: Statement) -> Bool {
+      rows.holds(type, 0) && rows.holds(name, 1) && rows.holds(table, 2) && rows.holds(sql, 3)
     }
   }
 
@@ -228,27 +230,11 @@ enum Schema {
       PRIMARY KEY(token,version))STRICT
       """),
     Entry(type: "index", name: "sqlite_autoindex_blob_1", table: "blob", sql: nil),
-    .table(
-      "node",
-      """
-      CREATE TABLE node(prefix BLOB NOT NULL PRIMARY KEY,body BLOB NOT NULL)STRICT
-      """),
+    .table("node", "CREATE TABLE node(prefix BLOB NOT NULL PRIMARY KEY,body BLOB NOT NULL)STRICT"),
     Entry(type: "index", name: "sqlite_autoindex_node_1", table: "node", sql: nil),
-    .table(
-      "state",
-      """
-      CREATE TABLE state(part INTEGER NOT NULL PRIMARY KEY,bytes BLOB NOT NULL)STRICT
-      """),
-    .table(
-      "wrap",
-      """
-      CREATE TABLE wrap(slot BLOB NOT NULL PRIMARY KEY,sealed BLOB NOT NULL)STRICT,WITHOUT ROWID
-      """),
-    .table(
-      "chain",
-      """
-      CREATE TABLE chain(epoch INTEGER NOT NULL PRIMARY KEY,rest BLOB NOT NULL)STRICT
-      """),
+    .table("state", "CREATE TABLE state(part INTEGER NOT NULL PRIMARY KEY,bytes BLOB NOT NULL)STRICT"),
+    .table("wrap", "CREATE TABLE wrap(slot BLOB NOT NULL PRIMARY KEY,sealed BLOB NOT NULL)STRICT,WITHOUT ROWID"),
+    .table("chain", "CREATE TABLE chain(epoch INTEGER NOT NULL PRIMARY KEY,rest BLOB NOT NULL)STRICT"),
   ]
 
   /// Compares rows of `sqlite_schema` with the expected tables.
@@ -261,9 +247,7 @@ enum Schema {
     if let names { return try find(names, in: rows) }
     var roots: [Int64] = [1]
     for entry in entries {
-      guard try rows.step(), rows.holds(entry.type, 0), rows.holds(entry.name, 1), rows.holds(entry.table, 2),
-        rows.holds(entry.sql, 3)
-      else { throw Schema.foreign }
+      guard try rows.step(), entry.isRow(of: rows) else { throw Schema.foreign }
       let root = try rows.integer(4, in: 2...Int64(UInt32.max))
       guard !roots.contains(root) else { throw Schema.foreign }
       roots.append(root)
@@ -274,9 +258,7 @@ enum Schema {
   private static func find(_ names: [String], in rows: Statement) throws(VaultError) {
     var missing = entries.filter { names.contains($0.name.description) }
     while try rows.step() {
-      missing.removeAll {
-        rows.holds($0.type, 0) && rows.holds($0.name, 1) && rows.holds($0.table, 2) && rows.holds($0.sql, 3)
-      }
+      missing.removeAll { $0.isRow(of: rows) }
     }
     guard missing.isEmpty else { throw Schema.foreign }
   }

@@ -28,9 +28,8 @@ package import Sealing
 
   // MARK: Parameters
 
-  // Binding ends a run: the next step begins a new one.
+  // Binding ends a run: the next step begins a new one. Bytes are copied unless they are lent.
 
-  /// Binds a copy of `bytes` to the parameter `index`.
   @discardableResult
   package func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) throws(VaultError) -> Statement {
     reset()
@@ -38,15 +37,9 @@ package import Sealing
     return self
   }
 
-  /// Binds a copy of `bytes` to the parameter `index`.
   @discardableResult
   package func bind(_ index: Int32, _ bytes: [UInt8]) throws(VaultError) -> Statement {
-    reset()
-    let code = unsafe bytes.withUnsafeBytes {
-      unsafe csqlite_bind_blob(statement, index, $0.baseAddress, Int32($0.count))
-    }
-    try handle.check(code)
-    return self
+    try unsafe bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe bind(index, bytes) }
   }
 
   /// Binds `bytes`, which must stay where they are until ``clearBindings()``, to the parameter `index`.
@@ -62,7 +55,6 @@ package import Sealing
     unsafe sqlite3_clear_bindings(statement)
   }
 
-  /// Binds the 32 bytes of `value` to the parameter `index`.
   @discardableResult
   package func bind(_ index: Int32, _ value: Bytes32) throws(VaultError) -> Statement {
     reset()
@@ -70,13 +62,11 @@ package import Sealing
     return self
   }
 
-  /// Binds the 16 bytes of `token` to the parameter `index`.
   @discardableResult
   func bind(_ index: Int32, _ token: Token) throws(VaultError) -> Statement {
     try unsafe token.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe bind(index, bytes) }
   }
 
-  /// Binds `integer` to the parameter `index`.
   @discardableResult
   package func bind(_ index: Int32, _ integer: Int64) throws(VaultError) -> Statement {
     reset()
@@ -214,8 +204,8 @@ package import Sealing
   /// Opens the file at `place` for reading or writing.
   ///
   /// SQLite opens the log and index later than the file. If the folder is exchanged in between, it must not find those
-  /// of another group: it would take the locks of this process on them for nobody's, and cut that index short. So it
-  /// opens all three through one descriptor of the folder, where the system shows descriptors as files.
+  /// of another group: it would assume that nobody has locked them, and truncate that index. So it opens all three
+  /// through one descriptor of the folder, where the system shows descriptors as files.
   ///
   /// - Parameter isFrozen: whether nobody can write the file and it has no log, so that SQLite takes no locks.
   init(at place: ContainerPlace, writable: Bool, isFrozen: Bool) throws(VaultError) {

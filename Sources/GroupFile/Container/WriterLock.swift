@@ -42,8 +42,7 @@ package struct WriterLock: ~Copyable {
     _ place: ContainerPlace, _ turn: WriterTurn, until deadline: Deadline, _ toChangeModes: Bool
   ) throws(VaultError) -> LockFile {
     while true {
-      let opened: LockFile
-      if let kept = turn.file { opened = kept } else { opened = try LockFile(place, toChangeModes) }
+      let opened = if let kept = turn.file { kept } else { try LockFile(place, toChangeModes) }
       turn.file = nil
       let isFree = flock(opened.descriptor, LOCK_EX | LOCK_NB) == 0
       guard let file = isFree ? opened : try wait(opened, turn, until: deadline) else { throw .busy(group: nil) }
@@ -56,16 +55,16 @@ package struct WriterLock: ~Copyable {
   private static func wait(
     _ opened: LockFile, _ turn: WriterTurn, until deadline: Deadline
   ) throws(VaultError) -> LockFile? {
-    let wait: LockWait
-    let isOver = deadline.hasPassed
-    if !isOver, let begun = turn.wait, begun.resume(for: opened.identity) {
-      Glibc.close(opened.descriptor)
-      wait = begun
-    } else if !isOver {
-      wait = try LockWait(opened)
-    } else {
+    guard !deadline.hasPassed else {
       Glibc.close(opened.descriptor)
       return nil
+    }
+    let wait: LockWait
+    if let begun = turn.wait, begun.resume(for: opened.identity) {
+      Glibc.close(opened.descriptor)
+      wait = begun
+    } else {
+      wait = try LockWait(opened)
     }
     turn.wait = nil
     let file = try wait.finish(until: deadline)
@@ -128,7 +127,7 @@ struct LockFile {
       }
     }
     if found == nil, status.st_mode & 0o777 != mode { fchmod(descriptor, mode) }
-    identity = FileIdentity(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+    identity = FileIdentity(status)
   }
 
   private static let foreign = VaultError.damaged(.container, "the lock file is not a regular file")

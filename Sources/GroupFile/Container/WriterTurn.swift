@@ -69,7 +69,6 @@ internal import Sealing
     return true
   }
 
-  /// The number of waiting threads.
   var waiterCount: Int {
     unsafe pthread_mutex_lock(mutex)
     defer { unsafe pthread_mutex_unlock(mutex) }

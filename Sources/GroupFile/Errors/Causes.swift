@@ -159,10 +159,8 @@ extension VaultError {
   package init(_ fault: FileFault, at level: Level) {
     self =
       switch fault {
-      case .missing: .damaged(level, "it does not exist")
+      case .missing, .link, .wrongKind: .damaged(level, "it \(fault.reason)")
       case .taken: .damaged(level, "something else has its name")
-      case .link: .damaged(level, "it is a symbolic link")
-      case .wrongKind: .damaged(level, "it is not the kind of file or folder that belongs here")
       case .wrongSize: .damaged(level, "it is longer than it can be")
       case .foreignOwner, .openToOthers, .denied: .denied(.file(level, fault))
       case .busy: .busy(group: nil)

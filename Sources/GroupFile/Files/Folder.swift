@@ -15,7 +15,6 @@ package struct Folder: ~Copyable {
     self.file = file
   }
 
-  /// Opens the folder `name` in this one.
   package func folder(_ name: String, _ trust: FileTrust) throws(FileFault) -> Folder {
     let file = try OpenFile(name, in: file.descriptor, O_RDONLY | O_DIRECTORY)
     try trust.check(try file.status())
@@ -24,7 +23,6 @@ package struct Folder: ~Copyable {
 
   private init(file: consuming OpenFile) { self.file = file }
 
-  /// Opens the file `name`.
   package func open(_ name: String, _ flags: CInt, mode: UInt32 = 0) throws(FileFault) -> OpenFile {
     try OpenFile(name, in: file.descriptor, flags, mode: mode)
   }
@@ -46,10 +44,8 @@ package struct Folder: ~Copyable {
     return file
   }
 
-  /// Takes the folder's own lock, as ``OpenFile/lock(waiting:)``.
   package func lock(waiting milliseconds: Int) throws(FileFault) { try file.lock(waiting: milliseconds) }
 
-  /// Ends the folder's lock.
   package func unlock() { file.unlock() }
 
   /// Reads the file `name`, whose size is at most `limit`.

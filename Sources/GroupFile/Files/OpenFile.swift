@@ -20,7 +20,6 @@ package struct OpenFile: ~Copyable {
 
   deinit { _ = close(descriptor) }
 
-  /// The file's status.
   package func status() throws(FileFault) -> stat {
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw FileFault(errno: errno) }
@@ -74,7 +73,6 @@ package struct OpenFile: ~Copyable {
     }
   }
 
-  /// Writes all of `bytes` at `offset`.
   package func write(_ bytes: [UInt8], at offset: Int = 0) throws(FileFault) {
     try unsafe bytes.span.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe write(bytes, at: offset) }
   }
@@ -137,12 +135,13 @@ package enum SecretFile {
     /// - Throws: `taken` if something exists at `path`; `missing` if `path` is empty or its folder does not exist.
     package init(_ path: String) throws(FileFault) {
       guard !path.isEmpty, !path.hasSuffix("/") else { throw .missing }
-      let parent = try SecretFile.folder(of: path)
+      let folder = CanonicalPath.split(path).folder
+      let parent = try OpenFile(folder + "/", O_RDONLY | O_DIRECTORY)
       var status = stat()
       guard unsafe lstat(path, &status) != 0 else { throw .taken }
       guard errno == ENOENT else { throw FileFault(errno: errno) }
       let number = String(UInt64.random(in: .min ... .max), radix: 16)
-      let draft = "\(CanonicalPath.split(path).folder)/.vault-\(number).new"
+      let draft = "\(folder)/.vault-\(number).new"
       file = try OpenFile(draft, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
       self.path = path
       self.draft = draft
@@ -168,11 +167,6 @@ package enum SecretFile {
     package func place(_ key: borrowing Key) throws(FileFault) {
       try unsafe key.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe place(bytes) }
     }
-  }
-
-  /// Opens the folder in which the file at `path` is to be created.
-  package static func folder(of path: String) throws(FileFault) -> OpenFile {
-    try OpenFile(CanonicalPath.split(path).folder + "/", O_RDONLY | O_DIRECTORY)
   }
 }
 
@@ -256,7 +250,6 @@ package struct FileTrust: Equatable {
   /// For the state folder and its contents: owned by us, and writable by nobody else.
   package static func state(user: uid_t = geteuid()) -> FileTrust { FileTrust(owners: [user], forbiddenMode: 0o022) }
 
-  /// Checks a file's status.
   package func check(_ status: stat) throws(FileFault) {
     guard owners.contains(status.st_uid) else { throw .foreignOwner }
     let mode = status.st_mode & 0o7777

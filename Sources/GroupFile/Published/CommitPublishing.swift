@@ -13,7 +13,7 @@ package protocol CommitPublishing: Sendable {
   /// - Throws: `unordered`: `overtaken` if another state follows the commit's predecessor, `unreachable`, `outcomeUnknown`.
   func publish(_ commit: GroupCommit, isRepeated: Bool) throws(VaultError)
 
-  /// Makes the state of the complete file at `path` the group's next one; what the log has of earlier ones may go.
+  /// Makes the state of the complete file at `path` the group's next one; the log may drop earlier ones.
   ///
   /// - Parameter previous: the state that it follows. A log that knows nothing of the group begins with the file.
   /// - Throws: as `publish(_:)`.

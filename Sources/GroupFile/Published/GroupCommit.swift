@@ -77,7 +77,6 @@ extension GroupCommit {
     roster = RosterPart(header: new.header, roster: new.sealedRoster, wraps: wraps)
   }
 
-  /// The commit as bytes.
   package func serialized() -> [UInt8] {
     var writer = ByteWriter(reservingCapacity: 512 + rows.reduce(0) { $0 + $1.row.count + ($1.blob?.count ?? 0) + 16 })
     writer.write(Label.commit)
@@ -102,7 +101,7 @@ extension GroupCommit {
     return writer.bytes
   }
 
-  /// Finds damage, and stops nobody who forges: the signatures do that.
+  /// Detects damage, but not forgery: the signatures do that.
   static func checksum(of bytes: ArraySlice<UInt8>) -> [UInt8] { Hash.digest(.commitHash, Array(bytes)).bytes }
 
   /// Reads a commit. Nothing in it is proved yet.
@@ -110,40 +109,36 @@ extension GroupCommit {
   /// - Throws: `damaged(.commit, …)`.
   package init(parsing bytes: [UInt8]) throws(VaultError) {
     do {
+      guard bytes.count <= GroupCommit.byteLimit else { throw ByteReader.Failure.unexpected(offset: 0) }
       var reader = ByteReader(bytes)
-      try self.init(reading: &reader, bytes)
+      try reader.expect(.commit)
+      groupID = try reader.readBytes32()
+      epoch = try reader.readCounter()
+      previousLink = try reader.readBytes32()
+      link = try reader.readBytes32()
+      manifest = try reader.readCounted32(limit: SignedManifest.byteCount)
+      let start = reader.offset
+      switch try reader.read(UInt8.self) {
+      case 0: roster = nil
+      case 1: roster = try RosterPart(reading: &reader)
+      default: throw ByteReader.Failure.unexpected(offset: start)
+      }
+      var rows: [SealedRow] = []
+      for _ in 0..<(try reader.read(UInt32.self)) {
+        // A row takes at least eight bytes of what is left, so a large count ends soon.
+        let row = try reader.readCounted32(limit: bytes.count)
+        let blob = try reader.readCounted32(limit: Row.blobByteCount.upperBound)
+        rows.append(SealedRow(row: row, blob: blob.isEmpty ? nil : blob))
+      }
+      self.rows = rows
+      let end = reader.offset
+      guard try reader.read(count: Digest.byteCount).elementsEqual(GroupCommit.checksum(of: bytes[..<end])) else {
+        throw ByteReader.Failure.unexpected(offset: end)
+      }
+      try reader.finish()
     } catch {
       throw .damaged(.commit, "layout")
     }
-  }
-
-  private init(reading reader: inout ByteReader, _ bytes: [UInt8]) throws {
-    guard bytes.count <= GroupCommit.byteLimit else { throw ByteReader.Failure.unexpected(offset: 0) }
-    try reader.expect(.commit)
-    groupID = try reader.readBytes32()
-    epoch = try reader.readCounter()
-    previousLink = try reader.readBytes32()
-    link = try reader.readBytes32()
-    manifest = try reader.readCounted32(limit: SignedManifest.byteCount)
-    let start = reader.offset
-    switch try reader.read(UInt8.self) {
-    case 0: roster = nil
-    case 1: roster = try RosterPart(reading: &reader)
-    default: throw ByteReader.Failure.unexpected(offset: start)
-    }
-    var rows: [SealedRow] = []
-    for _ in 0..<(try reader.read(UInt32.self)) {
-      // A row takes at least as many bytes as are left, so a large count ends soon.
-      let row = try reader.readCounted32(limit: bytes.count)
-      let blob = try reader.readCounted32(limit: Row.blobByteCount.upperBound)
-      rows.append(SealedRow(row: row, blob: blob.isEmpty ? nil : blob))
-    }
-    self.rows = rows
-    let end = reader.offset
-    guard try reader.read(count: Digest.byteCount).elementsEqual(GroupCommit.checksum(of: bytes[..<end])) else {
-      throw ByteReader.Failure.unexpected(offset: end)
-    }
-    try reader.finish()
   }
 }
 

@@ -2,7 +2,7 @@ internal import Glibc
 internal import Sealing
 
 extension Snapshot {
-  /// Whether this state is a later one than that with this epoch and link, and the chain shows that it descends from it.
+  /// Whether this state is later than the one with this epoch and link, and the chain shows that it descends from it.
   package func descends(from epoch: UInt64, _ link: [UInt8]) throws(VaultError) -> Bool {
     guard epoch < state.manifest.epoch, let link = Digest(link) else { return false }
     return try state.descends(from: epoch, link, connection)
@@ -17,7 +17,8 @@ extension WriteTransaction {
     let state = try commit.state(after: view.state, as: context)
     var own: [Token: Set<UInt64>] = [:]
     for sealed in commit.rows {
-      let row = try sealed.parsedRow()
+      let row: Row
+      do { row = try Row(parsing: sealed.row) } catch { throw .damaged(.commit, "a row's layout") }
       // One commit may have several versions that were written for one request. As its writer did, this asks for the
       // versions that are kept now: the rows before this one may have dropped those of a request.
       let marks = try keptMarks(at: row.token).subtracting(own[row.token] ?? [])
@@ -65,13 +66,6 @@ extension WriteTransaction {
   }
 }
 
-extension GroupCommit {
-  /// Whether the manifest opens with the key of `state`.
-  package func isSealed(as state: VerifiedState) -> Bool {
-    groupID == state.manifest.groupID && SignedManifest.isSealed(manifest, with: state.keys)
-  }
-}
-
 extension RestingGroup {
   /// Whether the file's chain leads from `previous` to its state.
   package func descends(from previous: PublishedState) throws(VaultError) -> Bool {
@@ -80,19 +74,18 @@ extension RestingGroup {
   }
 }
 
-extension GroupCommit.SealedRow {
-  fileprivate func parsedRow() throws(VaultError) -> Row {
-    do throws(VaultError) { return try Row(parsing: row) } catch { throw .damaged(.commit, "a row's layout") }
-  }
-}
-
 extension GroupCommit {
+  /// Whether the manifest opens with the key of `state`.
+  package func isSealed(as state: VerifiedState) -> Bool {
+    groupID == state.manifest.groupID && SignedManifest.isSealed(manifest, with: state.keys)
+  }
+
   /// The state that this commit signs, which must follow `old`.
   ///
   /// - Throws: `damaged(.commit, …)`; the errors of opening a roster and a manifest.
   func state(after old: VerifiedState, as context: GroupContext) throws(VaultError) -> VerifiedState {
     do throws(VaultError) { return try signedState(after: old, as: context) } catch .damaged(_, _, let detail) {
-      // Not the file is damaged, but the commit.
+      // The commit is damaged, not the file.
       throw .damaged(.commit, detail)
     }
   }

@@ -89,15 +89,12 @@ extension Attributes {
     return writer.bytes
   }
 
-  /// Reads an encoding that was opened from a row.
+  /// Reads an encoding that was opened from a row: `bytes[range]`, or all of `bytes`.
   ///
   /// - Throws: `damaged` at the first violation of the format.
-  package init(decoding bytes: [UInt8]) throws(VaultError) { try self.init(decoding: bytes, in: bytes.indices) }
-
-  /// Reads the encoding `bytes[range]`.
-  package init(decoding bytes: [UInt8], in range: Range<Int>) throws(VaultError) {
+  package init(decoding bytes: [UInt8], in range: Range<Int>? = nil) throws(VaultError) {
     do {
-      try self.init(parsing: bytes, range)
+      try self.init(parsing: bytes, range ?? bytes.indices)
     } catch {
       throw error as? VaultError ?? .damaged(.row, "attributes")
     }
@@ -195,7 +192,6 @@ package struct FieldWriter {
 
   package var bytes: [UInt8] { writer.bytes }
 
-  /// Appends `field` under `tag`.
   package mutating func write(_ tag: UInt8, _ field: [UInt8]) {
     unsafe field.span.withUnsafeBytes { unsafe write(tag, $0) }
   }

@@ -117,7 +117,9 @@ package struct Row: Sendable {
       }
     }
   }
+}
 
+extension Row {
   init(_ parts: Parts) {
     unsafe self.init(parts.head, previous: parts.previous, nonce: parts.nonce) { attributes, secret in
       unsafe attributes.copyMemory(from: parts.attributes)
@@ -130,7 +132,7 @@ package struct Row: Sendable {
     _ head: Head, previous: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer,
     filledBy fill: (UnsafeMutableRawBufferPointer, UnsafeMutableRawBufferPointer) -> Void
   ) {
-    encoded = unsafe [UInt8](unsafeUninitializedCapacity: head.byteCount) { buffer, initializedCount in
+    let encoded = unsafe [UInt8](unsafeUninitializedCapacity: head.byteCount) { buffer, initializedCount in
       initializedCount = head.byteCount
       let bytes = unsafe UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: initializedCount)
       unsafe head.write(to: bytes, previous: previous, nonce: nonce)
@@ -138,20 +140,11 @@ package struct Row: Sendable {
         UnsafeMutableRawBufferPointer(rebasing: bytes[Row.attributesOffset..<head.attributesEnd]),
         UnsafeMutableRawBufferPointer(rebasing: bytes[(head.attributesEnd + 5)...]))
     }
-    (token, version, state, oldest, place) = (head.token, head.version, head.state, head.oldest, head.place)
-    attributesByteCount = head.attributesByteCount
+    self.init(
+      encoded: encoded, token: head.token, version: head.version, state: head.state, oldest: head.oldest,
+      place: head.place, attributesByteCount: head.attributesByteCount)
   }
 
-  private init(
-    encoded: [UInt8], token: Token, version: UInt64, state: State, oldest: UInt64, place: Place,
-    attributesByteCount: Int
-  ) {
-    (self.encoded, self.token, self.version, self.state) = (encoded, token, version, state)
-    (self.oldest, self.place, self.attributesByteCount) = (oldest, place, attributesByteCount)
-  }
-}
-
-extension Row {
   /// Reads a row encoding.
   ///
   /// - Throws: `damaged(.row, …)`.
@@ -178,9 +171,7 @@ extension Row {
       throw error as? VaultError ?? .damaged(.row, "layout")
     }
   }
-}
 
-extension Row {
   /// The same version, with `oldest` as the oldest kept version.
   func keeping(from oldest: UInt64) -> Row {
     var encoded = encoded
@@ -209,7 +200,6 @@ extension Label {
 ///
 /// A half copied to another token, version or group does not open there (format article, "Rows").
 struct RowBinding: Sendable {
-  /// Which half of a row is sealed.
   enum Half: UInt32 {
     case attributes = 1
     case secret = 2

@@ -173,12 +173,10 @@ extension Connection {
     return try unsafe body(statement.blob(0, count: 34...TreeNode.leafCapacity * 48))
   }
 
-  /// The stored body at `place`, unproved.
   func nodeBody(at place: TreePlace) throws(VaultError) -> [UInt8]? {
     unsafe try withNodeBody(at: place) { (body) throws(VaultError) in unsafe Array(body) }
   }
 
-  /// Writes the body at `place`.
   func storeNode(_ body: [UInt8], at place: TreePlace) throws(VaultError) {
     let statement = try statement(
       "INSERT INTO node(prefix, body) VALUES(?, ?) ON CONFLICT(prefix) DO UPDATE SET body = excluded.body")

@@ -18,7 +18,6 @@ package final class RowWalk {
 
   deinit { rows.reset() }
 
-  /// The next row; `nil` after the last.
   package func next() throws(VaultError) -> Row? {
     guard let next = try nextUnproved() else { return nil }
     try next.prove()

@@ -34,14 +34,8 @@ package struct Token: Hashable, Sendable, Comparable {
     return try unsafe Swift.withUnsafeBytes(of: inOrder) { (bytes) throws(Failure) in try unsafe body(bytes) }
   }
 
-  /// The 16 bytes in order.
-  package var bytes: [UInt8] {
-    var writer = ByteWriter(reservingCapacity: Token.byteCount)
-    writer.write(self)
-    return writer.bytes
-  }
+  package var bytes: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
 
-  /// The 16 bytes as 32 hexadecimal digits.
   package var hexadecimal: String { bytes.hexadecimal }
 
   /// Reads 32 hexadecimal digits; `nil` for anything else.
@@ -76,16 +70,7 @@ package struct Token: Hashable, Sendable, Comparable {
   }
 }
 
-extension ByteWriter {
-  /// Appends the 16 bytes of `token`.
-  mutating func write(_ token: Token) {
-    write(token.high)
-    write(token.low)
-  }
-}
-
 extension ByteReader {
-  /// Reads 16 bytes as a token.
   mutating func readToken() throws(Failure) -> Token {
     Token(high: try read(UInt64.self), low: try read(UInt64.self))
   }

@@ -3,8 +3,8 @@ import Sealing
 /// Proved nodes, sealed rows and sealed values.
 ///
 /// A digest never names another content, so cached content stays valid whatever other processes commit. Whether it
-/// belongs to the current state is decided by the signed root: each search begins there, or takes what a search from the
-/// same root has found.
+/// belongs to the current state is decided by the signed root: each search begins there, or takes what a search from
+/// the same root has found.
 final class ProvedCache: Sendable {
   private struct Contents {
     var nodes: Halves<TreeNode>
@@ -180,11 +180,9 @@ private struct SealedValues {
   private struct Place: Equatable {
     let chunk, offset: Int
 
-    init(chunk: Int, offset: Int) { (self.chunk, self.offset) = (chunk, offset) }
-
-    init(slot: UInt64) {
+    static func named(by slot: UInt64) -> Place {
       let number = Int(slot & 0xFFFF_FFFF) - 1
-      (chunk, offset) = (number >> 13, (number & 0x1FFF) << 3)
+      return Place(chunk: number >> 13, offset: (number & 0x1FFF) << 3)
     }
 
     /// Not zero, and less than 2^32.
@@ -207,7 +205,7 @@ private struct SealedValues {
 
   mutating func value(_ token: Token, _ digest: Digest?, under root: Digest) -> SealedValue? {
     guard digest != nil || root == self.root, case let slot = slots[slot(of: token)], slot != 0 else { return nil }
-    let place = Place(slot: slot)
+    let place = Place.named(by: slot)
     var header = header(at: place)
     if let digest {
       guard header.digest == digest else { return nil }
@@ -248,7 +246,7 @@ private struct SealedValues {
 
   private mutating func beginChunk(limit: Int) {
     if chunks.count * SealedValues.chunkByteCount > limit {
-      // Nodes and rows have grown since. Roots keep their numbers, which the next entry has one of.
+      // Nodes and rows have grown since. Roots keep their numbers, because the entry to be added has one of them.
       let (root, rootNumber) = (root, rootNumber)
       self = SealedValues()
       (self.root, self.rootNumber) = (root, rootNumber)
@@ -265,7 +263,7 @@ private struct SealedValues {
       let header = header(at: place)
       let slot = slot(of: header.token)
       // A later entry may have taken the place of this one.
-      if slots[slot] != 0, Place(slot: slots[slot]) == place { free(slot) }
+      if slots[slot] != 0, Place.named(by: slots[slot]) == place { free(slot) }
       place = Place(chunk: current, offset: place.offset + header.entryByteCount)
     }
     chunks[current].removeAll(keepingCapacity: true)
@@ -284,7 +282,7 @@ private struct SealedValues {
     let (mask, hash) = (slots.count - 1, hash(of: token))
     var index = Int(hash) & mask
     while slots[index] != 0 {
-      if slots[index] >> 32 == hash, header(at: Place(slot: slots[index])).token == token { break }
+      if slots[index] >> 32 == hash, header(at: .named(by: slots[index])).token == token { break }
       index = (index + 1) & mask
     }
     return index

@@ -44,26 +44,30 @@ struct TreeBuilder {
   /// The digest of the root; `visit` receives the nodes that were not taken, with their places and stored bodies.
   func finish<Failure: Error>(visit: (TreePlace, [UInt8]) throws(Failure) -> Void) throws(Failure) -> Digest {
     var copy = self
-    let root = copy.close()
+    let root = copy.leave(for: nil)
     for node in copy.nodes { try visit(node.place, node.body) }
     return root
   }
 
-  /// Completes the nodes that do not contain `token`, and begins the one that does.
-  private mutating func leave(for token: Token) {
+  /// Completes the nodes that do not contain `token`, and begins the one that does; completes all nodes for `nil`.
+  ///
+  /// - Returns: the digest of the last completed node.
+  @discardableResult
+  private mutating func leave(for token: Token?) -> Digest {
     var (digest, closed) = (add(.leaf(entries), at: place), place)
     entries.removeAll(keepingCapacity: true)
     while var branch = branches.popLast() {
       branch.append(digest, at: closed)
-      if branch.place.contains(token) {
+      if let token, branch.place.contains(token) {
         place = branch.place.child(token.nibble(at: branch.place.depth))
         branches.append(branch)
-        return
+        break
       }
       (digest, closed) = (
         add(.branch(bitmap: branch.bitmap, children: branch.children), at: branch.place), branch.place
       )
     }
+    return digest
   }
 
   /// Makes the place of the entries a branch: all but the last of its children are complete.
@@ -80,17 +84,6 @@ struct TreeBuilder {
     branches.append(branch)
     place = place.child(nibble)
     entries = Array(rest)
-  }
-
-  private mutating func close() -> Digest {
-    var (digest, closed) = (add(.leaf(entries), at: place), place)
-    while var branch = branches.popLast() {
-      branch.append(digest, at: closed)
-      (digest, closed) = (
-        add(.branch(bitmap: branch.bitmap, children: branch.children), at: branch.place), branch.place
-      )
-    }
-    return digest
   }
 
   /// Records a complete node, and returns its digest. The empty tree has no stored node.

@@ -53,7 +53,7 @@ struct TreeEditor {
   // The node that the last entry was put into. In a bulk load, the next one mostly belongs there, too.
   private var last: Node?
 
-  /// Starts from the proved `root`.
+  /// - Parameter root: proved.
   init(root: Digest) { self.root = root }
 
   /// The digest of the row at `token`, changes of this transaction included; `nil` is a proof of absence.

@@ -9,10 +9,7 @@ struct TreePlace: Hashable, Sendable {
 
   static let root = TreePlace(depth: 0, prefix: Token(high: 0, low: 0))
 
-  /// The place of the child under `nibble`.
-  func child(_ nibble: Int) -> TreePlace {
-    TreePlace(depth: depth + 1, prefix: prefix.appending(nibble, at: depth))
-  }
+  func child(_ nibble: Int) -> TreePlace { TreePlace(depth: depth + 1, prefix: prefix.appending(nibble, at: depth)) }
 
   /// Whether `token` belongs below this place.
   func contains(_ token: Token) -> Bool { token.prefix(depth) == prefix }
@@ -35,7 +32,6 @@ struct TreePlace: Hashable, Sendable {
   fileprivate static let keyByteCount = 17
 }
 
-/// An item in the tree.
 struct TreeEntry: Sendable, Equatable {
   var token: Token
   var digest: Digest
@@ -81,7 +77,6 @@ enum TreeNode: Sendable, Equatable {
     }
   }
 
-  /// The node's digest at `place`.
   func digest(at place: TreePlace) -> Digest { TreeNode.digest(ofBody: body(), at: place) }
 
   /// The digest of a stored body. Entries take 48 bytes and digests 32, so the count distinguishes a leaf from a
@@ -90,7 +85,6 @@ enum TreeNode: Sendable, Equatable {
     unsafe body.span.withUnsafeBytes { unsafe digest(ofBody: $0, at: place) }
   }
 
-  /// As above, for a borrowed buffer.
   static func digest(ofBody body: UnsafeRawBufferPointer, at place: TreePlace) -> Digest {
     let isBranch = isBranch(body.count)
     let start = TreePlace.keyByteCount + (isBranch ? 0 : 1)
@@ -115,7 +109,6 @@ enum TreeNode: Sendable, Equatable {
     }
   }
 
-  /// As above, for a borrowed buffer.
   init(parsing body: UnsafeRawBufferPointer, at place: TreePlace) throws(VaultError) {
     if TreeNode.isBranch(body.count) {
       let bitmap = UInt16(bigEndian: unsafe body.loadUnaligned(as: UInt16.self))
