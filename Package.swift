@@ -71,17 +71,19 @@ let package = Package(
     // Only with the trait Daemon, so without pkg-config, whose absence every other build would report.
     .systemLibrary(name: "CSystemd"),
 
-    .target(name: "Sealing", dependencies: ["CSodium"], swiftSettings: settings),
-    .target(name: "KeyedArchives", swiftSettings: settings),
+    // Files, bytes and texts, without any knowledge of a store.
+    .target(name: "Ground", dependencies: ["CVaultSystem"], swiftSettings: settings),
+    .target(name: "Sealing", dependencies: ["Ground", "CSodium"], swiftSettings: settings),
+    .target(name: "KeyedArchives", dependencies: ["Ground"], swiftSettings: settings),
     .target(name: "SecureCoding", dependencies: ["KeyedArchives"], swiftSettings: settings),
-    .target(name: "Exchange", dependencies: ["KeyedArchives"], swiftSettings: settings),
+    .target(name: "Exchange", dependencies: ["Ground", "KeyedArchives"], swiftSettings: settings),
     .target(
-      name: "GroupFile", dependencies: ["Sealing", "KeyedArchives", "CVaultSQLite", "CVaultSystem"],
+      name: "GroupFile", dependencies: ["Ground", "Sealing", "KeyedArchives", "CVaultSQLite", "CVaultSystem"],
       swiftSettings: settings),
     .target(
-      name: "Vault", dependencies: ["GroupFile", "Sealing", "KeyedArchives", "CVaultSystem"], swiftSettings: settings),
+      name: "Vault", dependencies: ["Ground", "GroupFile", "Sealing", "CVaultSystem"], swiftSettings: settings),
     .target(
-      name: "VaultFoundation", dependencies: ["Vault", "SecureCoding", "KeyedArchives"], swiftSettings: settings),
+      name: "VaultFoundation", dependencies: ["Ground", "Vault", "SecureCoding", "KeyedArchives"], swiftSettings: settings),
     .target(name: "KeychainItems", dependencies: ["VaultFoundation", "Vault"], swiftSettings: settings),
     .target(
       name: "VaultServices",
@@ -96,14 +98,14 @@ let package = Package(
       ],
       swiftSettings: settings),
     .target(
-      name: "VaultCommands", dependencies: ["Vault", "Exchange", "KeyedArchives", "CVaultSystem"],
+      name: "VaultCommands", dependencies: ["Ground", "Vault", "Exchange", "KeyedArchives", "CVaultSystem"],
       swiftSettings: settings),
     .executableTarget(
       name: "VaultCLI", dependencies: ["VaultCommands", "CVaultSystem", "CVaultStart"], swiftSettings: settings),
 
     // What vault import starts to read other programs' stores, so that vault is not linked with what they need.
     .target(
-      name: "ForeignStores", dependencies: ["Exchange", "KeyedArchives", "CGcrypt", "CZlib"], swiftSettings: settings),
+      name: "ForeignStores", dependencies: ["Ground", "Exchange", "KeyedArchives", "CGcrypt", "CZlib"], swiftSettings: settings),
     .executableTarget(
       name: "VaultExchange", dependencies: ["ForeignStores", "Exchange", "CVaultSystem", "CVaultStart"],
       swiftSettings: settings),
@@ -112,7 +114,7 @@ let package = Package(
     .target(
       name: "VaultDaemon",
       dependencies: [
-        "VaultFoundation", "Vault", "Exchange", "Sealing", "CVaultSystem", "CGcrypt",
+        "Ground", "VaultFoundation", "Vault", "Exchange", "Sealing", "CVaultSystem", "CGcrypt",
         .target(name: "CSystemd", condition: .when(traits: ["Daemon"])),
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["Daemon"])),
         .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Daemon"])),
@@ -132,19 +134,20 @@ let package = Package(
     .executableTarget(name: "VaultDaemonCLI", dependencies: ["VaultDaemon"], swiftSettings: settings),
 
     // What several test targets need.
-    .target(name: "TestSupport", dependencies: ["Sealing"], path: "Tests/TestSupport", swiftSettings: settings),
+    .target(name: "TestSupport", dependencies: ["Ground", "Sealing"], path: "Tests/TestSupport", swiftSettings: settings),
+    .testTarget(name: "GroundTests", dependencies: ["Ground", "TestSupport"], swiftSettings: settings),
     .testTarget(name: "KeyedArchivesTests", dependencies: ["KeyedArchives", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "SecureCodingTests", dependencies: ["SecureCoding", "KeyedArchives", "TestSupport"], exclude: ["Vectors"],
       swiftSettings: settings),
     .testTarget(
-      name: "ExchangeTests", dependencies: ["Exchange", "KeyedArchives", "TestSupport"], swiftSettings: settings),
+      name: "ExchangeTests", dependencies: ["Ground", "Exchange", "KeyedArchives", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "ForeignStoresTests", dependencies: ["ForeignStores", "Exchange"], exclude: ["Vectors"],
       swiftSettings: settings),
-    .testTarget(name: "SealingTests", dependencies: ["Sealing", "TestSupport"], swiftSettings: settings),
+    .testTarget(name: "SealingTests", dependencies: ["Ground", "Sealing", "TestSupport"], swiftSettings: settings),
     .testTarget(
-      name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CVaultSQLite", "TestSupport"],
+      name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CVaultSQLite", "CVaultSystem", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "VaultTests", dependencies: ["Vault", "GroupFile", "Sealing", "TestSupport"],

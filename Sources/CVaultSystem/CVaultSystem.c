@@ -1,18 +1,22 @@
 // _GNU_SOURCE is defined only here, not in the header, because Swift imports glibc without it.
 #define _GNU_SOURCE
 #include "CVaultSystem.h"
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/keyctl.h>
 #include <linux/magic.h>
 #include <nss.h>
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -135,4 +139,47 @@ void csystem_leave_processor(int processor) {
   CPU_CLR(processor, &others);
   // Fails if there is no other.
   if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof all, &all);
+}
+
+int csystem_rename_new(const char *from, const char *to) {
+  if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return -1;
+  // File systems that do not support that flag have hard links, and link() fails if the name is taken.
+  if (link(from, to) == 0) return unlink(from);
+  // Folders have no hard links. rename() replaces nothing by a folder but an empty folder.
+  struct stat status;
+  if (errno != EPERM || lstat(from, &status) != 0 || !S_ISDIR(status.st_mode)) return -1;
+  if (lstat(to, &status) != 0) return rename(from, to);
+  errno = EEXIST;
+  return -1;
+}
+
+int csystem_exchange(const char *left, const char *right) {
+  return renameat2(AT_FDCWD, left, AT_FDCWD, right, RENAME_EXCHANGE);
+}
+
+uint32_t csystem_file_system(const char *path) {
+  struct statfs answer;
+  return statfs(path, &answer) == 0 ? (uint32_t)answer.f_type : 0;
+}
+
+int csystem_identity(int folder, const char *path, uint64_t *device, uint64_t *inode) {
+  struct statx found;
+  struct stat status;
+  if (statx(folder, path, AT_SYMLINK_NOFOLLOW, STATX_INO, &found) == 0 && found.stx_mask & STATX_INO) {
+    *device = makedev(found.stx_dev_major, found.stx_dev_minor);
+    *inode = found.stx_ino;
+    return 0;
+  }
+  // An older kernel or a sandbox may lack statx.
+  if (fstatat(folder, path, &status, AT_SYMLINK_NOFOLLOW) != 0) return -1;
+  *device = status.st_dev;
+  *inode = status.st_ino;
+  return 0;
+}
+
+int csystem_name(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
+
+int csystem_give_to_group(int descriptor, gid_t group) {
+  return fchownat(descriptor, "", (uid_t)-1, group, AT_EMPTY_PATH);
 }

@@ -1,4 +1,4 @@
-import KeyedArchives
+internal import Ground
 
 /// Reads items from a table of names and values, or from the logins that a browser or password manager exported.
 package enum CSVItems {

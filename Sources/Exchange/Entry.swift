@@ -1,4 +1,4 @@
-internal import KeyedArchives
+internal import Ground
 
 /// A record of another store with all of its content, before it becomes items.
 package struct Entry: Sendable, Equatable {

@@ -1,4 +1,4 @@
-internal import KeyedArchives
+internal import Ground
 
 /// Writes entries in formats that other password managers import.
 package struct EntryExport {

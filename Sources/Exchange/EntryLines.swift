@@ -1,4 +1,4 @@
-internal import KeyedArchives
+internal import Ground
 
 /// The format in which `vault-exchange` passes entries: a JSON object on each line, and a last one with the outcome.
 ///

@@ -1,3 +1,5 @@
+package import Ground
+
 /// One item from another program's file, before it is checked against a store.
 package struct ImportedItem: Sendable, Equatable {
   /// The kind of value, by its name in the store.
@@ -66,6 +68,14 @@ package struct ImportFault: Error, Sendable, Equatable {
 
   package init(_ words: String, at place: String? = nil, isOverLimit: Bool) {
     self.init(words, at: place, isOverLimit ? .overLimit : .unclear)
+  }
+
+  package init(_ fault: JSONValue.Fault) {
+    switch fault {
+    case .malformed(let line): self.init("this is not JSON", at: "line \(line)")
+    case .tooManyValues(let line):
+      self.init("it holds more than \(JSONValue.mostValues) values", at: "line \(line)", .overLimit)
+    }
   }
 
   /// Whether the only fault is that the file exceeds a limit.

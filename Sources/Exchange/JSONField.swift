@@ -1,4 +1,4 @@
-internal import KeyedArchives
+internal import Ground
 
 /// Finds one member of a JSON object (RFC 8259) without parsing the rest into values.
 public enum JSONField {
@@ -43,7 +43,7 @@ public enum JSONField {
     var scanner = JSONScanner(text)
     guard scanner.take(UInt8(ascii: "{")), let end = text.lastIndex(of: UInt8(ascii: "}")) else { return nil }
     var added: [UInt8] = scanner.peek() == UInt8(ascii: "}") ? [] : [UInt8(ascii: ",")]
-    JSONObject.quote(key.utf8, to: &added)
+    JSONText.append(quoting: key.utf8, to: &added)
     added.append(UInt8(ascii: ":"))
     return text[..<end] + added + value + text[end...]
   }
@@ -51,7 +51,7 @@ public enum JSONField {
   /// The JSON string for `text`, which is UTF-8.
   public static func quoted(_ text: [UInt8]) -> [UInt8] {
     var json: [UInt8] = []
-    JSONObject.quote(text, to: &json)
+    JSONText.append(quoting: text, to: &json)
     return json
   }
 
@@ -59,7 +59,7 @@ public enum JSONField {
     var scanner = JSONScanner(text)
     guard scanner.take(UInt8(ascii: "{")) else { return nil }
     var found: ArraySlice<UInt8>?
-    do throws(ArchiveError) {
+    do throws(JSONFault) {
       while scanner.peek() == UInt8(ascii: "\"") {
         let name = try scanner.string().text
         guard scanner.take(UInt8(ascii: ":")) else { return nil }

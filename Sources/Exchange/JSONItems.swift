@@ -1,11 +1,12 @@
-internal import KeyedArchives
+internal import Ground
 
 /// Reads the items that `vault export --to json` wrote: an object with `items`. Each item is an object with `name`,
 /// `kind`, `value` or `valueBase64`, and optionally `type`, `label`, `attributes` and `expires`.
 package enum JSONItems {
   /// - Throws: the first fault, with its line or the number of its item.
   package static func items(of text: String) throws(ImportFault) -> ImportedItems {
-    let value = try JSONValue(parsing: text)
+    let value: JSONValue
+    do { value = try JSONValue(parsing: text) } catch { throw ImportFault(error) }
     guard case .array(let elements)? = value["items"] else {
       guard case .object(let members) = value else { throw ImportFault("it is neither an export nor an object") }
       return flat(members)

@@ -1,3 +1,5 @@
+internal import Ground
+
 /// The meaning of the columns of a password table, by their names in its first row.
 ///
 /// One table of names covers Chrome and browsers based on it (name, url, username, password, note), Firefox (url,

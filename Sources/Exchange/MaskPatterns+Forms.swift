@@ -1,4 +1,4 @@
-internal import KeyedArchives
+internal import Ground
 
 extension MaskPatterns {
   /// The size in bytes of the largest value that is also searched for in other forms.

@@ -1,3 +1,5 @@
+internal import Ground
+
 /// The patterns that a ``Masker`` searches for: values, and other forms in which programs write the same values.
 ///
 /// All are in one automaton (Aho and Corasick, 1975), so the search time does not depend on the number of values.

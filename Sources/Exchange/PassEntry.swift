@@ -1,4 +1,4 @@
-import KeyedArchives
+internal import Ground
 
 /// An entry of pass, the standard Unix password manager: the password on the first line, followed by other data.
 package enum PassEntry {

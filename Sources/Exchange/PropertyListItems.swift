@@ -1,3 +1,4 @@
+internal import Ground
 package import KeyedArchives
 
 /// Reads items from an app's preferences: a property list, binary or XML, with a dictionary at its top.
@@ -198,7 +199,7 @@ package struct PropertyListItems {
       }
       json.append(UInt8(ascii: "}"))
       return try spend(2 + 2 * node.size)
-    default: JSONObject.quote((list.text(node) ?? "").utf8, to: &json)
+    default: JSONText.append(quoting: (list.text(node) ?? "").utf8, to: &json)
     }
     try spend(json.count - start)
   }

@@ -1,4 +1,5 @@
 internal import Exchange
+internal import Ground
 
 /// Reads numbers and bytes from the front of a binary file. All numbers are little-endian.
 struct ByteCursor {

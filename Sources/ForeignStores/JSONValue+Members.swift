@@ -1,12 +1,7 @@
 internal import Exchange
+internal import Ground
 
 extension JSONValue {
-  /// The elements of an array; empty for anything else.
-  var elements: [JSONValue] {
-    guard case .array(let elements) = self else { return [] }
-    return elements
-  }
-
   /// The members of an object; empty for anything else.
   var members: [Member] {
     guard case .object(let members) = self else { return [] }
@@ -36,8 +31,9 @@ extension JSONValue {
   /// - Throws: `damaged`, which contains no part of the text.
   static func read(_ bytes: [UInt8]) throws(ImportFault) -> JSONValue {
     guard let text = String(validating: bytes, as: UTF8.self) else { throw ImportFault("it is not UTF-8", .damaged) }
-    do throws(ImportFault) { return try JSONValue(parsing: text) } catch {
-      throw ImportFault(error.words, at: error.place, error.isOverLimit ? .overLimit : .damaged)
+    do { return try JSONValue(parsing: text) } catch {
+      let fault = ImportFault(error)
+      throw ImportFault(fault.words, at: fault.place, fault.isOverLimit ? .overLimit : .damaged)
     }
   }
 }

@@ -1,5 +1,5 @@
 internal import Exchange
-internal import KeyedArchives
+internal import Ground
 
 /// Reads what `security dump-keychain -d` prints on a Mac: generic and internet passwords with their attributes.
 struct KeychainDump {

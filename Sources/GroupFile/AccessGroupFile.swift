@@ -1,3 +1,4 @@
+internal import Ground
 package import Sealing
 
 /// One access group's file, opened as one member: begins verified reads and writes, from any thread.

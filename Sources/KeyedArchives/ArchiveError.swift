@@ -1,3 +1,5 @@
+internal import Ground
+
 /// Why an archive was refused. Cases may be added: switch over it with a `default`.
 ///
 /// No case holds a value of the archive: payloads are names of classes and keys, positions and counts, so an error may

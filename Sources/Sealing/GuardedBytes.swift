@@ -1,5 +1,6 @@
 internal import CSodium
 internal import Glibc
+internal import Ground
 
 /// A fixed number of bytes in guarded memory: locked if the system allows it, left out of core dumps, wiped on release.
 ///
@@ -183,50 +184,4 @@ package enum SealingError: Error, Equatable {
   case wrongPadding
   /// A key or a salt has the wrong number of bytes.
   case wrongCount(Int, expected: Int)
-}
-
-/// A value that one thread at a time can use.
-///
-/// Like `Synchronization.Mutex`, but with a lock that Thread Sanitizer can see. On Linux, the sanitizer reports a race
-/// for everything that the standard library's mutex protects.
-@safe package final class Locked<Value: ~Copyable>: @unchecked Sendable {
-  @usableFromInline let mutex = Mutex()
-  // The mutex already keeps two accesses apart; every get would pay a dozen times for checking that again.
-  @exclusivity(unchecked) @usableFromInline var value: Value
-
-  @inlinable
-  package init(_ value: consuming sending Value) { unsafe self.value = value }
-
-  deinit { mutex.destroy() }
-
-  /// Lends the value while other threads wait. `body` must not call this method again.
-  // Inlinable, so that each use is specialized for its types: every get calls it a dozen times.
-  @inlinable
-  package func withLock<Result: ~Copyable, Failure>(
-    _ body: (inout Value) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    mutex.lock()
-    defer { mutex.unlock() }
-    return try unsafe body(&value)
-  }
-}
-
-/// A pthread mutex at a fixed address.
-@safe @usableFromInline struct Mutex {
-  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-
-  @usableFromInline init() {
-    unsafe mutex = .allocate(capacity: 1)
-    unsafe mutex.initialize(to: pthread_mutex_t())
-    unsafe pthread_mutex_init(mutex, nil)
-  }
-
-  @usableFromInline func destroy() {
-    unsafe pthread_mutex_destroy(mutex)
-    unsafe mutex.deallocate()
-  }
-
-  @usableFromInline func lock() { unsafe pthread_mutex_lock(mutex) }
-
-  @usableFromInline func unlock() { unsafe pthread_mutex_unlock(mutex) }
 }

@@ -1,4 +1,5 @@
 internal import CSodium
+package import Ground
 
 /// A 32-byte key in guarded memory: for MACs, for derivation and for sealing.
 ///
@@ -183,4 +184,23 @@ package struct Label: Sendable, Hashable {
 
   /// The ASCII name, zero-padded to 16 bytes.
   package var padded: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
+}
+
+// MARK: - Labels and values of 32 bytes in the format's layouts
+
+extension ByteReader {
+  package mutating func readBytes32() throws(Failure) -> Bytes32 { Bytes32(try read(count: 32))! }
+
+  /// Reads 16 bytes that must be `label`.
+  package mutating func expect(_ label: Label) throws(Failure) {
+    let start = offset
+    let found = try read(count: Label.byteCount)
+    guard unsafe label.withUnsafeBytes({ unsafe $0.elementsEqual(found) }) else { throw .unexpected(offset: start) }
+  }
+}
+
+extension ByteWriter {
+  package mutating func write(_ value: Bytes32) { unsafe value.withUnsafeBytes { unsafe write($0) } }
+
+  package mutating func write(_ label: Label) { unsafe label.withUnsafeBytes { unsafe write($0) } }
 }

@@ -1,4 +1,5 @@
 internal import CSodium
+internal import Ground
 
 /// An Ed25519 signing key (RFC 8032) in guarded memory.
 ///

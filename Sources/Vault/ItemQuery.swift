@@ -1,5 +1,4 @@
 public import GroupFile
-import KeyedArchives
 
 /// Which items of a group a list returns; by default all of them.
 public struct ItemQuery: Sendable, Equatable {

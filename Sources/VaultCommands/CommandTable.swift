@@ -1,4 +1,4 @@
-import KeyedArchives
+internal import Ground
 
 /// Every command, in the order of the first page of the help. Parsing, help, manual, reference and completion all use
 /// this table and the commands' own descriptions.

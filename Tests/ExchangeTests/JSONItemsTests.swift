@@ -1,3 +1,4 @@
+import Ground
 import Testing
 
 @testable import Exchange
@@ -22,7 +23,8 @@ import Testing
     "\"\\ud83d\\n\"", "{\"\\udc00\":1}",
     "\"a\\\"", String(repeating: "[", count: 100) + String(repeating: "]", count: 100),
   ]) func `text that is not JSON is refused`(text: String) {
-    #expect(throws: ImportFault.self) { try value(text) }
+    #expect(throws: JSONValue.Fault.self) { try value(text) }
+    #expect(throws: ImportFault.self) { try JSONItems.items(of: text) }
   }
 
   @Test(

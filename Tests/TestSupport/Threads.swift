@@ -1,4 +1,5 @@
 import Glibc
+import Ground
 import Synchronization
 
 /// Waits until other threads or processes make a condition true.

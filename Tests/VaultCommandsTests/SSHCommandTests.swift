@@ -1,4 +1,5 @@
 import Foundation
+import Ground
 import Sealing
 import Testing
 

@@ -66,26 +66,3 @@ int csqlite_lend_blob(sqlite3_stmt *statement, int index, const void *bytes, int
 
 /// The number of forks that led to this process. It is constant for the life of the process.
 int csqlite_fork_generation(void);
-
-/// Renames the file or folder `from` to `to` atomically. Fails with EEXIST if that name is taken.
-int csqlite_rename_new(const char *from, const char *to);
-
-/// Exchanges the names of two files or folders atomically. Fails with EINVAL if the file system cannot.
-int csqlite_exchange(const char *left, const char *right);
-
-/// The type of the file system that contains `path`, as in linux/magic.h; 0 if it is unknown.
-uint32_t csqlite_file_system(const char *path);
-
-/// Changes the Unix group of the file that the descriptor refers to. On failure it returns -1 and sets errno.
-int csqlite_give_to_group(int descriptor, gid_t group);
-
-/// The device and the number of what is at `path`, without following a link. `folder` is an open folder or AT_FDCWD. On
-/// failure it returns -1 and sets errno.
-///
-/// Unlike `lstat` it does not ask for the times. Once they have been asked for, Linux 6.13 and later notes a precise time
-/// in the file's inode at the next write, and then each sync of the file also writes the inode.
-int csqlite_identity(int folder, const char *path, uint64_t *device, uint64_t *inode);
-
-/// A descriptor that only identifies the file at `path`, without following a link. Closing it ends no lock. If it is
-/// -1, errno is set.
-int csqlite_name(const char *path);

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /// The arguments that this process was started with. Swift's own list is read from /proc, and empty without it.
 char **csystem_arguments(int *count);
@@ -66,3 +67,26 @@ int csystem_forbid_new_privileges(void);
 int csystem_processor(void);
 /// Moves this thread to another processor if it runs on that one and may use others, all of which it may use afterwards.
 void csystem_leave_processor(int processor);
+
+/// Renames the file or folder `from` to `to` atomically. Fails with EEXIST if that name is taken.
+int csystem_rename_new(const char *from, const char *to);
+
+/// Exchanges the names of two files or folders atomically. Fails with EINVAL if the file system cannot.
+int csystem_exchange(const char *left, const char *right);
+
+/// The type of the file system that contains `path`, as in linux/magic.h; 0 if it is unknown.
+uint32_t csystem_file_system(const char *path);
+
+/// Changes the Unix group of the file that the descriptor refers to. On failure it returns -1 and sets errno.
+int csystem_give_to_group(int descriptor, gid_t group);
+
+/// The device and the number of what is at `path`, without following a link. `folder` is an open folder or AT_FDCWD. On
+/// failure it returns -1 and sets errno.
+///
+/// Unlike `lstat` it does not ask for the times. Once they have been asked for, Linux 6.13 and later notes a precise time
+/// in the file's inode at the next write, and then each sync of the file also writes the inode.
+int csystem_identity(int folder, const char *path, uint64_t *device, uint64_t *inode);
+
+/// A descriptor that only identifies the file at `path`, without following a link. Closing it ends no lock. If it is
+/// -1, errno is set.
+int csystem_name(const char *path);

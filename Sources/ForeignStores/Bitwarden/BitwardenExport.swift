@@ -1,5 +1,5 @@
 internal import Exchange
-internal import KeyedArchives
+internal import Ground
 
 /// Reads JSON exports of Bitwarden and Vaultwarden, unencrypted or encrypted with their own passphrase.
 struct BitwardenExport {

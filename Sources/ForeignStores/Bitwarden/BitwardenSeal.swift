@@ -1,5 +1,5 @@
 internal import Exchange
-internal import KeyedArchives
+internal import Ground
 
 /// The encryption of an export with its own passphrase: a key from PBKDF2 or Argon2id, AES-256-CBC and HMAC-SHA-256.
 struct BitwardenSeal {

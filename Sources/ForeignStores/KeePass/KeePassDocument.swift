@@ -1,5 +1,5 @@
 package import Exchange
-internal import KeyedArchives
+internal import Ground
 
 /// Reads the entries of a KeePass document: the XML inside a database, or an XML export of KeePass.
 package struct KeePassDocument {

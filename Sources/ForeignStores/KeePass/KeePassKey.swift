@@ -1,5 +1,5 @@
 internal import Exchange
-internal import KeyedArchives
+internal import Ground
 
 /// The key of a KeePass database: a passphrase, a key file, or both.
 package struct KeePassKey {

@@ -1,5 +1,5 @@
 package import Exchange
-internal import KeyedArchives
+internal import Ground
 
 /// Writes a KeePass database: KDBX 4 with AES-256 and a key from Argon2id over 64 MiB.
 package struct KeePassWriter {

@@ -1,5 +1,5 @@
 internal import Exchange
-internal import KeyedArchives
+internal import Ground
 
 /// An entry of KeePass while it is read.
 struct OpenEntry {

@@ -1,5 +1,5 @@
 internal import Exchange
-internal import KeyedArchives
+internal import Ground
 
 /// Reads an export of 1Password 8: a `.1pux` file, which is a zip archive with `export.data` (JSON) and attached files.
 struct OnePasswordExport {

@@ -1,5 +1,5 @@
 internal import Exchange
-internal import KeyedArchives
+internal import Ground
 
 /// Reads a YAML or JSON file, with or without encryption by sops for age.
 ///

@@ -1,5 +1,5 @@
 internal import Exchange
-import KeyedArchives
+internal import Ground
 
 /// Reads the YAML of typical settings and secrets: block mappings and sequences; texts that are plain, in quotes on one
 /// line, or in blocks after `|` and `>`; and JSON within a line. Anchors, tags, several documents, and plain texts of
@@ -179,7 +179,7 @@ struct YAMLReader {
       return .string(content)
     }
     if let first = text.first, first == "[" || first == "{" {
-      do throws(ImportFault) { return try JSONValue(parsing: String(text)) } catch {
+      do { return try JSONValue(parsing: String(text)) } catch {
         throw fault(line, "a collection on one line has to be JSON")
       }
     }

@@ -1,5 +1,6 @@
 internal import CVaultSQLite
 internal import Glibc
+internal import Ground
 
 /// The connections of this process: for each file, identified by device and inode, its idle readers and one writer.
 ///

@@ -1,5 +1,7 @@
 internal import CVaultSQLite
+internal import CVaultSystem
 internal import Glibc
+internal import Ground
 
 extension Connection {
   /// Creates an empty group file under a temporary name in `folder`, with `fileMode`, open for its first transaction.
@@ -99,7 +101,7 @@ extension ContainerPlace {
   func removeFolder(_ entry: String, to path: String) throws(VaultError) {
     ConnectionPool.forget(inside: folder)
     if try ContainerPlace.status(entry)?.isFolder == true {
-      if unsafe csqlite_rename_new(entry, path) == 0 {
+      if unsafe csystem_rename_new(entry, path) == 0 {
         for moved in [entry, path] { try Connection.synchronise(CanonicalPath.split(moved).folder) }
         return
       }

@@ -1,34 +1,7 @@
 internal import CVaultSQLite
-package import Glibc
+internal import Glibc
+internal import Ground
 internal import Sealing
-
-/// Identifies a file by device and inode, so that two paths of one file are recognized as the same.
-package struct FileIdentity: Hashable, Sendable {
-  package let device, inode: UInt64
-}
-
-extension FileIdentity {
-  package init(_ status: stat) { self.init(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)) }
-}
-
-/// The time of the last change of a file or folder (its ctime), which no program can set.
-package struct ChangeTime: Equatable, Sendable {
-  private let seconds, nanoseconds: Int
-
-  package init(_ status: stat) {
-    seconds = status.st_ctim.tv_sec
-    nanoseconds = status.st_ctim.tv_nsec
-  }
-
-  /// Whether a later change is sure to have another time, and this one is very probably complete. The clock of these
-  /// times advances in steps of milliseconds, and a file's time is set before its new bytes, for which a writer may wait
-  /// on a busy disk.
-  package var isSettled: Bool {
-    var now = timespec()
-    unsafe clock_gettime(CLOCK_REALTIME_COARSE, &now)
-    return (now.tv_sec - seconds) * 1_000_000_000 + now.tv_nsec - nanoseconds > 1_000_000_000
-  }
-}
 
 /// The folder of a group and the files in it, examined only with `lstat`.
 ///
@@ -193,12 +166,9 @@ package final class ContainerPlace: Equatable, Sendable {
   ///
   /// - Parameter folder: the open folder that a relative path starts from.
   package static func identity(of path: String, in folder: CInt = AT_FDCWD) throws(VaultError) -> FileIdentity? {
-    var (device, inode): (UInt64, UInt64) = (0, 0)
-    guard unsafe csqlite_identity(folder, path, &device, &inode) == 0 else {
-      if errno == ENOENT { return nil }
-      throw ResultCode.error(errno: errno)
-    }
-    return FileIdentity(device: device, inode: inode)
+    if let identity = FileIdentity(path, in: folder) { return identity }
+    guard errno == ENOENT else { throw ResultCode.error(errno: errno) }
+    return nil
   }
 
   /// Throws the reason why this process may not write to the file or folder at `path`: `denied`, or `storage`
@@ -255,42 +225,6 @@ enum ContainerTrust {
 
   static func refused(_ what: String, _ mode: mode_t) -> VaultError {
     .denied(.openToOthers("the group's \(what) is open to other users (mode \(String(mode, radix: 8)))"))
-  }
-}
-
-/// Gives a complete draft its final name, so that an incomplete file never has that name.
-enum NewName {
-  /// Renames `draft` to `name` on the same file system, unless `name` exists.
-  static func give(_ name: String, to draft: String) throws(FileFault) {
-    guard unsafe csqlite_rename_new(draft, name) == 0 else { throw FileFault(errno: errno) }
-  }
-}
-
-/// File systems shared between machines: they lack the locks and the shared memory that SQLite's log needs.
-package enum NetworkFileSystem {
-  /// The kind of network file system that holds `folder`; `nil` for a local one, and if it cannot be determined.
-  package static func kind(of folder: String) -> String? { unsafe kind(csqlite_file_system(folder)) }
-
-  /// The kind of network file system with this magic number.
-  static func kind(_ number: UInt32) -> String? {
-    // The numbers are from linux/magic.h, or from the source code of file systems that are not listed there.
-    switch number {
-    case 0x6969: "NFS"
-    case 0x517B: "SMB"
-    case 0xFF53_4D42: "CIFS"
-    case 0xFE53_4D42: "SMB2"
-    case 0x564C: "NCP"
-    case 0x7375_7245: "Coda"
-    case 0x5346_414F, 0x6B41_4653: "AFS"
-    case 0x0102_1997: "9P"
-    case 0x00C3_6400: "Ceph"
-    case 0x0BD0_0BD0: "Lustre"
-    case 0x7461_636F: "OCFS2"
-    case 0x0116_1970: "GFS2"
-    case 0x4750_4653: "GPFS"
-    case 0x1983_0326: "BeeGFS"
-    default: nil
-    }
   }
 }
 

@@ -1,5 +1,7 @@
 internal import CVaultSQLite
+internal import CVaultSystem
 internal import Glibc
+internal import Ground
 
 /// A Unix group whose users may use the files of an access group.
 ///
@@ -101,7 +103,7 @@ extension OpenFile {
     let found = try onDisk(status())
     let isGiven = found.st_gid == unixGroup
     if found.st_mode & 0o7777 == mode, isGiven { return }
-    guard isGiven || csqlite_give_to_group(descriptor, unixGroup) == 0,
+    guard isGiven || csystem_give_to_group(descriptor, unixGroup) == 0,
       unsafe chmod("/proc/self/fd/\(descriptor)", mode) == 0
     else {
       throw errno == EPERM || errno == EACCES

@@ -1,5 +1,7 @@
 internal import CVaultSQLite
+internal import CVaultSystem
 internal import Glibc
+internal import Ground
 package import Sealing
 
 /// A prepared statement that checks each value's type and length before it returns it.
@@ -209,7 +211,7 @@ package import Sealing
   ///
   /// - Parameter isFrozen: whether nobody can write the file and it has no log, so that SQLite takes no locks.
   init(at place: ContainerPlace, writable: Bool, isFrozen: Bool) throws(VaultError) {
-    let folder = unsafe csqlite_name(place.folder)
+    let folder = unsafe csystem_name(place.folder)
     guard folder >= 0 else { throw ResultCode.error(errno: errno) }
     let lasting = "/proc/self/fd/\(folder)"
     isLasting = unsafe access(lasting, F_OK) == 0

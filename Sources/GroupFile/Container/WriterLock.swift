@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Ground
 internal import Sealing
 
 /// The right to write, first among the threads of this process, and then among all processes: a `flock` on the file
@@ -70,31 +71,6 @@ package struct WriterLock: ~Copyable {
     let file = try wait.finish(until: deadline)
     if file == nil { turn.wait = wait }
     return file
-  }
-}
-
-/// A moment on the monotonic clock, which cannot be set back.
-package struct Deadline: Sendable {
-  let time: timespec
-
-  /// The moment `milliseconds` from now.
-  package init(after milliseconds: Int) {
-    var time = Deadline.now()
-    let nanoseconds = time.tv_nsec + milliseconds % 1000 * 1_000_000
-    time.tv_sec += milliseconds / 1000 + nanoseconds / 1_000_000_000
-    time.tv_nsec = nanoseconds % 1_000_000_000
-    self.time = time
-  }
-
-  package var hasPassed: Bool {
-    let now = Deadline.now()
-    return (now.tv_sec, now.tv_nsec) >= (time.tv_sec, time.tv_nsec)
-  }
-
-  private static func now() -> timespec {
-    var now = timespec()
-    unsafe clock_gettime(CLOCK_MONOTONIC, &now)
-    return now
   }
 }
 

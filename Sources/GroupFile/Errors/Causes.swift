@@ -1,3 +1,4 @@
+internal import Ground
 package import Sealing
 
 /// The check that refused bytes. A reader of a group makes the checks in this order (format article, "Outcomes").
@@ -24,23 +25,6 @@ public enum RollbackReason: String, Sendable {
   case vanished
   /// An application's issue is lower than one that a group's roster names; the numbers are issues, not epochs.
   case olderIssue = "issue"
-}
-
-/// The way in which the storage failed; the raw value is the text for messages.
-@nonexhaustive
-public enum StorageFailure: String, Sendable {
-  case full = "the disk is full"
-  case readOnly = "the file system is read-only"
-  case inputOutput = "reading or writing failed"
-  /// Syncing failed after everything was written: the change may have been made or not.
-  case unconfirmed = "the disk did not confirm the change, which may have been made or not"
-  case memory = "there is too little memory"
-  case tooManyFiles = "too many files are open"
-  case pathTooLong = "the path of the store is too long"
-  case stateFolder = "the state folder cannot be written"
-  case forked = "the process that opened the file has forked"
-  case replaced = "the group's file was replaced meanwhile"
-  case noBackupFolder = "the folder above the backup's does not exist"
 }
 
 /// The kind of secret that opens a slot.

@@ -1,4 +1,4 @@
-internal import KeyedArchives
+internal import Ground
 
 /// Something that the user should know although the operation succeeded.
 @nonexhaustive

@@ -1,3 +1,4 @@
+@_exported public import Ground
 public import KeyedArchives
 
 /// The errors of a store. Cases may be added, so switch over it with a `default`.

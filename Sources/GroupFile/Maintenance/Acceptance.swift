@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Ground
 package import Sealing
 
 /// The result of accepting a group's current state.

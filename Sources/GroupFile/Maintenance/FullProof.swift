@@ -1,3 +1,4 @@
+internal import Ground
 import Sealing
 
 /// Proves everything in a group file, and not only what an answer needs: each row, version, blob, node, wrap and link.

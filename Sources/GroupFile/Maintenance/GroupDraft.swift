@@ -1,5 +1,6 @@
 internal import CVaultSQLite
 internal import Glibc
+internal import Ground
 import Sealing
 
 /// A folder in which a group's file is prepared; once complete, it becomes the group, replacing an existing one.
@@ -86,7 +87,7 @@ package struct GroupDraft: Sendable {
 
   /// - Returns: `false` if the file system cannot exchange two folders.
   private static func exchange(_ draft: String, _ target: String) throws(VaultError) -> Bool {
-    if unsafe csqlite_exchange(draft, target) == 0 { return true }
+    if NewName.exchange(draft, target) { return true }
     guard errno == EINVAL || errno == ENOSYS else { throw ResultCode.error(errno: errno) }
     return false
   }

@@ -1,3 +1,4 @@
+internal import Ground
 import Sealing
 
 /// Writes a group's new file, from any source of proved items and in any order.

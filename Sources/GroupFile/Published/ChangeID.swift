@@ -1,3 +1,4 @@
+internal import Ground
 import Sealing
 
 /// Identifies the request for a change, so that it can be repeated when nobody knows whether the change was made.

@@ -1,3 +1,4 @@
+internal import Ground
 package import Sealing
 
 /// What one signed state of a published group adds to the state before it: the unit that a log of commits orders and

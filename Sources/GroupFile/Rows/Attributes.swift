@@ -1,4 +1,5 @@
-package import Sealing
+internal import Ground
+internal import Sealing
 
 /// The content that is sealed in addition to a value: its name and everything that a listing shows.
 package struct Attributes: Sendable, Equatable {

@@ -1,3 +1,4 @@
+internal import Ground
 import Sealing
 
 /// One version of one item as stored: the exact bytes that the tree hashes, and the positions of its parts.

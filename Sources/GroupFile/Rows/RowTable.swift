@@ -1,3 +1,4 @@
+internal import Ground
 import Sealing
 
 /// The rows of `item`, `version` and `blob`. Sizes and types are checked here; the tree proves the contents.

@@ -1,3 +1,4 @@
+internal import Ground
 package import Sealing
 
 /// The place of an item in its group: 16 bytes that only a member can compute from its name.

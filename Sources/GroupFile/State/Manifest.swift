@@ -1,3 +1,4 @@
+internal import Ground
 package import Sealing
 
 /// A writer's signed statement of a group's current state (format article, "The manifest").

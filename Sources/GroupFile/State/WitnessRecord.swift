@@ -1,3 +1,4 @@
+internal import Ground
 package import Sealing
 
 /// The state of a group that the owner knew when issuing a credential. A machine without a witness of its own treats it

@@ -1,3 +1,4 @@
+internal import Ground
 import Sealing
 
 /// Collects the rows of a large transaction: a second thread seals them, and they are written in the order of the file.

@@ -1,3 +1,4 @@
+internal import Ground
 package import Sealing
 
 /// One change of a group: all or nothing, signed once.

@@ -1,3 +1,4 @@
+internal import Ground
 import Sealing
 
 /// Proved nodes, sealed rows and sealed values.

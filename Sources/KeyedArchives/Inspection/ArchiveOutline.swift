@@ -1,3 +1,4 @@
+internal import Ground
 internal import Synchronization
 
 extension ArchiveInspection {

@@ -1,3 +1,5 @@
+internal import Ground
+
 extension ArchiveInspection {
   /// The whole archive as lossless JSON (UTF-8), in the order of its bytes: one object with `$archiver`, `$version`,
   /// `$top` and `$objects`. ``init(json:limits:)`` reads it back.
@@ -24,15 +26,15 @@ extension ArchiveInspection {
   public func rawOutline() throws(ArchiveError) -> [UInt8] {
     var writer = JSONWriter(within: outputLimit)
     var walk = RawWalk(table, marksShared: false)
-    writer.text("$archiver: ")
+    try writer.write("$archiver: ")
     try writer.string(archiver)
-    writer.text("\n$version: \(version)\n$top: ")
+    try writer.write("\n$version: \(version)\n$top: ")
     try walk.write(table.top, to: &writer)
     for number in table.records.indices {
-      writer.text("\n[\(number)] ")
+      try writer.write("\n[\(number)] ")
       try walk.write(table.node(ofObject: number), to: &writer)
     }
-    writer.text("\n")
+    try writer.write("\n")
     return writer.bytes
   }
 }
@@ -75,8 +77,8 @@ private struct RawWalk {
       let (node, next) = (frame.node, frame.next)
       guard next < node.size else {
         stack.removeLast()
-        writer.close(node.kind == .array ? "]" : "}")
-        if frame.isWrapped { writer.close("}") }
+        try writer.close(node.kind == .array ? "]" : "}")
+        if frame.isWrapped { try writer.close("}") }
         continue
       }
       stack[stack.count - 1].next += 1

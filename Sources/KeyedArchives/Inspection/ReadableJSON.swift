@@ -1,3 +1,5 @@
+internal import Ground
+
 extension ArchiveInspection {
   /// The archive's values as readable JSON (UTF-8): one object with the keys at the top.
   ///
@@ -41,7 +43,7 @@ private struct ReadableWalk {
   mutating func write() throws(ArchiveError) -> [UInt8] {
     try writer.open("{")
     try fields(table.top)
-    writer.close("}")
+    try writer.close("}")
     return writer.bytes
   }
 
@@ -81,7 +83,7 @@ private struct ReadableWalk {
     case .dictionary:
       try writer.open("{")
       try fields(position)
-      writer.close("}")
+      try writer.close("}")
     case .date: try tagged("$date", UTCDate.text(secondsSince2001: Double(bitPattern: node.payload)))
     default: try writer.scalar(node, table.list)
     }
@@ -94,7 +96,7 @@ private struct ReadableWalk {
       try value(Int(element))
       place.pop()
     }
-    writer.close("]")
+    try writer.close("]")
   }
 
   private mutating func object(_ number: Int) throws(ArchiveError) {
@@ -122,7 +124,7 @@ private struct ReadableWalk {
       try writer.string(name)
       try fields(position, ofInstance: true)
     }
-    writer.close("}")
+    try writer.close("}")
   }
 
   /// Writes an object that is a single plain value; returns false if it is not one.

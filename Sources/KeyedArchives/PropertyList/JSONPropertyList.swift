@@ -1,3 +1,5 @@
+internal import Ground
+
 /// Parses the JSON that ``ArchiveInspection/rawJSON()`` writes into a table of values.
 ///
 /// Recursion is safe: the nesting limit bounds it.
@@ -24,18 +26,18 @@ struct JSONPropertyList {
   /// Reads the one value of the text. Throws if the text is invalid.
   mutating func read() throws(ArchiveError) {
     top = Int(try value())
-    guard scanner.peek() == nil else { throw scanner.broken(.trailing) }
+    guard scanner.peek() == nil else { throw broken(.trailing) }
   }
 
   private mutating func value() throws(ArchiveError) -> UInt32 {
     switch scanner.peek() {
-    case nil: throw scanner.broken(.truncated)
+    case nil: throw broken(.truncated)
     case UInt8(ascii: "{"): return try object()
     case UInt8(ascii: "["): return try array()
     case UInt8(ascii: "\""): return try append(try string())
     case UInt8(ascii: "t"): return try flag("true", 1)
     case UInt8(ascii: "f"): return try flag("false", 0)
-    case UInt8(ascii: "n"): throw scanner.broken(.element)
+    case UInt8(ascii: "n"): throw broken(.element)
     default: return try number()
     }
   }
@@ -47,8 +49,23 @@ struct JSONPropertyList {
     return UInt32(nodes.count - 1)
   }
 
+  private func broken(_ defect: PropertyListDefect) -> ArchiveError {
+    .brokenPropertyList(defect, offset: scanner.position)
+  }
+
+  private func broken(_ fault: JSONFault) -> ArchiveError {
+    let defect: PropertyListDefect =
+      switch fault.kind {
+      case .syntax: .json
+      case .number: .number
+      case .text: .text
+      case .truncated: .truncated
+      }
+    return .brokenPropertyList(defect, offset: fault.offset)
+  }
+
   private mutating func expect(_ byte: UInt8) throws(ArchiveError) {
-    guard scanner.take(byte) else { throw scanner.broken(.json) }
+    guard scanner.take(byte) else { throw broken(.json) }
   }
 
   // MARK: Containers
@@ -93,7 +110,7 @@ struct JSONPropertyList {
   }
 
   private mutating func key() throws(ArchiveError) -> Node {
-    guard scanner.peek() == UInt8(ascii: "\"") else { throw scanner.broken(.json) }
+    guard scanner.peek() == UInt8(ascii: "\"") else { throw broken(.json) }
     let key = try string()
     try expect(UInt8(ascii: ":"))
     return key
@@ -141,8 +158,8 @@ struct JSONPropertyList {
       return try dictionary(firstKey: try key())
     case .same:
       let number = Int(try count())
-      guard number < containers.count else { throw scanner.broken(.reference) }
-      guard let node = containers[number] else { throw scanner.broken(.containsItself) }
+      guard number < containers.count else { throw broken(.reference) }
+      guard let node = containers[number] else { throw broken(.containsItself) }
       return node
     }
   }
@@ -150,8 +167,8 @@ struct JSONPropertyList {
   /// An unsigned 32-bit number.
   private mutating func count() throws(ArchiveError) -> UInt32 {
     _ = scanner.peek()
-    guard let number = try scanner.number().integer, let count = UInt32(exactly: number) else {
-      throw scanner.broken(.reference)
+    guard let number = try numeral().integer, let count = UInt32(exactly: number) else {
+      throw broken(.reference)
     }
     return count
   }
@@ -159,7 +176,7 @@ struct JSONPropertyList {
   /// A number, or a quoted name or bit pattern for one that is not finite.
   private mutating func real() throws(ArchiveError) -> Double {
     guard scanner.peek() == UInt8(ascii: "\"") else {
-      guard let number = try scanner.number().real else { throw scanner.broken(.number) }
+      guard let number = try numeral().real else { throw broken(.number) }
       return number
     }
     let start = texts.count
@@ -173,18 +190,18 @@ struct JSONPropertyList {
     default:
       guard word.hasPrefix("0x"), let bits = UInt64(word.dropFirst(2), radix: 16),
         Double(bitPattern: bits).isNaN
-      else { throw scanner.broken(.number) }
+      else { throw broken(.number) }
       return Double(bitPattern: bits)
     }
   }
 
   private mutating func data() throws(ArchiveError) -> UInt32 {
-    guard scanner.peek() == UInt8(ascii: "\"") else { throw scanner.broken(.base64) }
+    guard scanner.peek() == UInt8(ascii: "\"") else { throw broken(.base64) }
     let start = texts.count
     let text = try string(limit: (.dataBytes, limits.dataBytes.saturatingProduct(2)))
     let encoded = Array(texts[start...])
     texts.removeLast(encoded.count)
-    guard text.kind == .ascii, Base64.append(decoding: encoded, to: &texts) else { throw scanner.broken(.base64) }
+    guard text.kind == .ascii, Base64.append(decoding: encoded, to: &texts) else { throw broken(.base64) }
     guard texts.count - start <= limits.dataBytes else {
       throw .overLimit(.dataBytes, allowed: limits.dataBytes, at: ArchivePath())
     }
@@ -194,27 +211,36 @@ struct JSONPropertyList {
   // MARK: Scalars
 
   private mutating func flag(_ word: StaticString, _ payload: UInt64) throws(ArchiveError) -> UInt32 {
-    guard scanner.take(word) else { throw scanner.broken(.json) }
+    guard scanner.take(word) else { throw broken(.json) }
     return try append(Node(.bool, payload: payload))
   }
 
+  private mutating func numeral() throws(ArchiveError) -> (integer: Int128?, real: Double?) {
+    do { return try scanner.number() } catch { throw broken(error) }
+  }
+
   private mutating func number() throws(ArchiveError) -> UInt32 {
-    let number = try scanner.number()
+    let number = try numeral()
     if let integer = number.integer {
       var one: [Node] = []
       one.append(integer: integer, wide: &wideIntegers)
       return try append(one[0])
     }
-    guard let real = number.real else { throw scanner.broken(.number) }
+    guard let real = number.real else { throw broken(.number) }
     return try append(.real(real))
   }
 
   private mutating func string(limit: (ArchiveError.Limit, Int)? = nil) throws(ArchiveError) -> Node {
     let (limit, allowed) = limit ?? (.stringBytes, limits.stringBytes)
     let start = texts.count
-    let kind = try scanner.string(into: &texts)
+    let encoding: JSONScanner.Encoding
+    do { encoding = try scanner.string(into: &texts) } catch { throw broken(error) }
     let size = texts.count - start
     guard size <= allowed else { throw .overLimit(limit, allowed: allowed, at: ArchivePath()) }
-    return Node(kind, count: kind == .utf16 ? size / 2 : size, payload: UInt64(start))
+    return switch encoding {
+    case .ascii: Node(.ascii, count: size, payload: UInt64(start))
+    case .utf8: Node(.utf8, count: size, payload: UInt64(start))
+    case .utf16: Node(.utf16, count: size / 2, payload: UInt64(start))
+    }
   }
 }

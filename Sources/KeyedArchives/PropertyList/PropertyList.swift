@@ -1,3 +1,5 @@
+internal import Ground
+
 /// A property list, parsed within limits into an immutable table of values.
 ///
 /// Shared values stay shared, so the table is never larger than a fixed multiple of the input. No container contains

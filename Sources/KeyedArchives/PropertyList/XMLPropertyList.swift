@@ -1,3 +1,5 @@
+internal import Ground
+
 /// Reads an XML property list into a table of values, with an explicit stack.
 struct XMLPropertyList {
   private(set) var texts: [UInt8] = []

@@ -1,3 +1,5 @@
+internal import Ground
+
 /// The bytes of an XML document, read from the beginning to the end.
 package protocol XMLSource {
   var bytes: [UInt8] { get }

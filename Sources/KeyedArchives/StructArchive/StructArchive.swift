@@ -1,3 +1,5 @@
+internal import Ground
+
 /// An archive of the StructArchiver library of 2016: Swift values with the names of their types and no envelope.
 ///
 /// The layout is recursive and little-endian, as were the machines that it ran on:
@@ -70,7 +72,7 @@ extension StructArchive {
     case .array(_, let elements):
       try writer.open("[")
       for element in elements { try element.write(to: &writer) }
-      writer.close("]")
+      try writer.close("]")
     case .record(let name, let fields):
       try writer.open("{")
       if !name.hasPrefix("Dictionary<") {
@@ -81,7 +83,7 @@ extension StructArchive {
         try writer.key(key)
         try value.write(to: &writer)
       }
-      writer.close("}")
+      try writer.close("}")
     }
   }
 

@@ -1,5 +1,4 @@
 public import GroupFile
-internal import KeyedArchives
 internal import Sealing
 
 /// An application's credential file: which application it is for, and where its groups are.
@@ -113,16 +112,13 @@ public struct JoinedGroup: Sendable, Equatable {
 
   /// Reads `{"groups":[{"name":…,"epoch":…}]}`; `nil` for anything else. Members added by a newer `vaultd` are ignored.
   static func list(parsing bytes: [UInt8]) -> [JoinedGroup]? {
-    guard let list = try? PropertyList(json: bytes, limits: ArchiveLimits()),
-      let place = list.value("groups", in: list.nodes[list.top]), list.nodes[place].kind == .array
-    else { return nil }
+    guard case .array(let elements)? = try? JSONValue(parsing: String(decoding: bytes, as: UTF8.self))["groups"] else {
+      return nil
+    }
     var groups: [JoinedGroup] = []
-    for element in list.elements(list.nodes[place]) {
-      let node = list.nodes[Int(element)]
-      guard let name = list.value("name", in: node).flatMap({ list.text(list.nodes[$0]) }),
-        let epoch = list.value("epoch", in: node).flatMap({ list.integer(list.nodes[$0]) }).flatMap(
-          UInt64.init(exactly:)),
-        let name = try? AccessGroup.Name(name)
+    for element in elements {
+      guard let name = element["name"]?.text.flatMap({ try? AccessGroup.Name($0) }),
+        case .number(let number)? = element["epoch"], let epoch = UInt64(number)
       else { return nil }
       groups.append(JoinedGroup(name: name.description, epoch: epoch))
     }
@@ -132,15 +128,10 @@ public struct JoinedGroup: Sendable, Equatable {
   /// Reads `{"errors":["…"],"status":…}`, where the status is an exit status of `vault`. Without one, the HTTP status
   /// is used.
   static func failure(parsing bytes: [UInt8], httpStatus: Int) -> VaultError {
-    let list = try? PropertyList(json: bytes, limits: ArchiveLimits())
-    let member = { (name: StaticString) in
-      list.flatMap { list in list.value(name, in: list.nodes[list.top]).map { (list, list.nodes[$0]) } }
-    }
-    let named = member("status").flatMap { $0.integer($1) }.flatMap(Int32.init(exactly:)).flatMap(
-      ExitStatus.init(rawValue:))
-    let text = member("errors").flatMap { list, node in
-      node.kind == .array ? list.elements(node).first.flatMap { list.text(list.nodes[Int($0)]) } : nil
-    }
+    let answer = try? JSONValue(parsing: String(decoding: bytes, as: UTF8.self))
+    var named: ExitStatus?
+    if case .number(let number)? = answer?["status"] { named = Int32(number).flatMap(ExitStatus.init(rawValue:)) }
+    let text = answer?["errors"]?.elements.first?.text
     let status: ExitStatus =
       switch httpStatus {
       case 403: .denied

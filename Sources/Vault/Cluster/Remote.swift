@@ -1,5 +1,4 @@
 public import GroupFile
-internal import KeyedArchives
 
 /// An etcd cluster that orders and keeps the commits of published groups: its address and login.
 ///

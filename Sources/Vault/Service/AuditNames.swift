@@ -1,4 +1,4 @@
-import KeyedArchives
+internal import Ground
 
 /// A calendar month, in UTC.
 struct AuditMonth: Sendable, Hashable, Comparable, CustomStringConvertible {

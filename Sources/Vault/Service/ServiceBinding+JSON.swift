@@ -1,4 +1,4 @@
-import KeyedArchives
+internal import GroupFile
 internal import Sealing
 
 /// The bytes of a binding, in JSON (format article, "The service").
@@ -8,14 +8,11 @@ extension ServiceBinding {
   ///
   /// - Throws: ``VaultError/damaged(group:level:detail:)``.
   init(application: String, parsing bytes: [UInt8]) throws(VaultError) {
-    var limits = ArchiveLimits()
-    limits.inputBytes = ServiceBinding.byteLimit
-    limits.nesting = 8
     do {
-      let list = try PropertyList(json: bytes, limits: limits)
-      let top = list.nodes[list.top]
-      guard top.kind == .array else { throw BindingDefect.shape }
-      let alternatives = try list.elements(top).map { try Alternative(Members(list.nodes[Int($0)], of: list)) }
+      guard bytes.count <= ServiceBinding.byteLimit, let text = String(validating: bytes, as: UTF8.self),
+        case .array(let elements) = try JSONValue(parsing: text)
+      else { throw BindingDefect.shape }
+      let alternatives = try elements.map { try Alternative(Members($0)) }
       try self.init(application: application, alternatives: alternatives)
     } catch {
       throw .damagedServiceRow("the binding of '\(application)' does not follow the format")
@@ -28,43 +25,34 @@ extension ServiceBinding {
   /// The binding as JSON, without members that are not set.
   func serialized() -> [UInt8] { Array("[\(alternatives.map(\.json).joined(separator: ","))]".utf8) }
 
-  /// A JSON string. The texts of a binding contain no control characters.
   fileprivate static func quoted(_ text: String) -> String {
-    var quoted = "\""
-    for scalar in text.unicodeScalars {
-      if scalar == "\"" || scalar == "\\" { quoted.unicodeScalars.append("\\") }
-      quoted.unicodeScalars.append(scalar)
-    }
-    return quoted + "\""
+    var json: [UInt8] = []
+    JSONText.append(quoting: text.utf8, to: &json)
+    return String(decoding: json, as: UTF8.self)
   }
 
   fileprivate enum BindingDefect: Error { case shape }
 
   /// The members of a JSON object. Each must be taken, so that no unknown member is ignored.
   fileprivate struct Members {
-    private var members: [String: Node] = [:]
-    private let list: PropertyList
+    private var members: [String: JSONValue] = [:]
 
-    init(_ node: Node, of list: PropertyList) throws {
-      guard node.kind == .dictionary else { throw BindingDefect.shape }
-      self.list = list
-      for (key, value) in zip(list.keys(node), list.values(node)) {
-        guard let name = list.text(list.nodes[Int(key)]) else { throw BindingDefect.shape }
-        guard members.updateValue(list.nodes[Int(value)], forKey: name) == nil else { throw BindingDefect.shape }
+    init(_ value: JSONValue) throws {
+      guard case .object(let members) = value else { throw BindingDefect.shape }
+      for member in members {
+        guard self.members.updateValue(member.value, forKey: member.name) == nil else { throw BindingDefect.shape }
       }
     }
 
     var names: [String] { Array(members.keys) }
 
     mutating func text(_ name: String) throws -> String? {
-      guard let node = members.removeValue(forKey: name) else { return nil }
-      guard let text = list.text(node) else { throw BindingDefect.shape }
+      guard let value = members.removeValue(forKey: name) else { return nil }
+      guard let text = value.text else { throw BindingDefect.shape }
       return text
     }
 
-    mutating func object(_ name: String) throws -> Members? {
-      try members.removeValue(forKey: name).map { try Members($0, of: list) }
-    }
+    mutating func object(_ name: String) throws -> Members? { try members.removeValue(forKey: name).map(Members.init) }
 
     func finish() throws { guard members.isEmpty else { throw BindingDefect.shape } }
   }

@@ -1,4 +1,4 @@
-import KeyedArchives
+internal import Ground
 internal import Sealing
 
 /// How the service identifies an application by its process or its certificate, without a credential file.

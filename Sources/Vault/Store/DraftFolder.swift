@@ -1,6 +1,5 @@
 internal import Glibc
 internal import GroupFile
-internal import KeyedArchives
 
 /// The folder `set-aside` in the store: new groups are drafted in it before they replace others, and replaced files are
 /// kept in it.

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import KeyedArchives
+internal import Ground
 internal import Sealing
 
 /// A private key of SSH. Its item holds the file that OpenSSH would have written (PROTOCOL.key in OpenSSH's source).

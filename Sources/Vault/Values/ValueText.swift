@@ -1,4 +1,4 @@
-internal import KeyedArchives
+internal import Ground
 
 /// The canonical text that is stored for a value of a kind.
 public enum ValueText {

@@ -1,4 +1,4 @@
-import KeyedArchives
+internal import Ground
 
 /// The scripts that pass the answer of `NAME complete` to a shell.
 ///

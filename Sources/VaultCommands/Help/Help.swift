@@ -1,4 +1,3 @@
-import KeyedArchives
 internal import Vault
 
 /// The description of a command.

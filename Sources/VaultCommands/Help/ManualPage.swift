@@ -1,4 +1,3 @@
-import KeyedArchives
 internal import Vault
 
 /// A manual page, generated from the command's own description, so there is no second copy to maintain.

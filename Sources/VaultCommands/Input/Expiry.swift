@@ -1,4 +1,3 @@
-internal import KeyedArchives
 internal import Vault
 
 /// The argument of `--expires`: a day, a minute or second of it, a length of time from now, or `never`.

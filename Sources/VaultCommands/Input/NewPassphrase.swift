@@ -1,4 +1,3 @@
-internal import KeyedArchives
 internal import Vault
 
 /// A new passphrase for the store.

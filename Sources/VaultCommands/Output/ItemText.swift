@@ -1,5 +1,4 @@
 import Glibc
-internal import KeyedArchives
 internal import Vault
 
 /// An item in words and in JSON, without its value.

@@ -1,4 +1,5 @@
 import Glibc
+internal import Ground
 
 /// Rows of text. On a terminal they are aligned columns under a header, shortened to its width. Elsewhere each row is a
 /// line of complete cells separated by tabs, without a header, for `cut` and `awk`.

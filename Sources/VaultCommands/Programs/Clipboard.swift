@@ -1,6 +1,5 @@
 import CVaultSystem
 import Glibc
-internal import KeyedArchives
 internal import Vault
 
 /// The desktop's clipboard, or otherwise the terminal's.

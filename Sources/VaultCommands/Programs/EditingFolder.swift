@@ -1,6 +1,5 @@
 import CVaultSystem
 import Glibc
-import KeyedArchives
 internal import Vault
 
 /// A folder in an in-memory file system that contains a value's text while it is edited. Only its user can access it.

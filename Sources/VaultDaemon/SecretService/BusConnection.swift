@@ -1,3 +1,5 @@
+internal import Ground
+
 #if Daemon
   internal import CSystemd
   import Foundation

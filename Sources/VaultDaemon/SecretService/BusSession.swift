@@ -1,3 +1,5 @@
+internal import Ground
+
 #if Daemon
   internal import CGcrypt
   import Glibc

@@ -1,4 +1,5 @@
 import Foundation
+import Ground
 
 /// A file whose bytes are changed in place. It stays open, because closing it would release the locks that SQLite holds on it.
 final class OpenFile {

@@ -1,6 +1,8 @@
 import CVaultSQLite
+import CVaultSystem
 import Dispatch
 import Foundation
+import Ground
 import Sealing
 import Synchronization
 import TestSupport
@@ -85,7 +87,7 @@ import Testing
       }
       defer { isOver.store(true, ordering: .releasing) }
       for successor in successors {
-        #expect(unsafe csqlite_exchange(successor, place) == 0)
+        #expect(unsafe csystem_exchange(successor, place) == 0)
         usleep(500)
         try manager.removeItem(atPath: successor)
       }

@@ -1,6 +1,8 @@
 import CVaultSQLite
+import CVaultSystem
 import Foundation
 import Glibc
+import Ground
 import Synchronization
 import TestSupport
 import Testing
@@ -152,7 +154,7 @@ import Testing
     onThreads(2) { thread in
       if thread == 0 {
         // Each folder comes into the place once, like that of a new key.
-        for path in paths.dropFirst() { #expect(unsafe csqlite_exchange(path, paths[0]) == 0) }
+        for path in paths.dropFirst() { #expect(unsafe csystem_exchange(path, paths[0]) == 0) }
         isDone.store(true, ordering: .releasing)
       } else {
         while !isDone.load(ordering: .acquiring) { #expect(throws: Never.self) { try place.shape() } }

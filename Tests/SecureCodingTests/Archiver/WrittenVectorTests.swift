@@ -1,3 +1,4 @@
+import Ground
 import Foundation
 import SecureCoding
 import TestSupport

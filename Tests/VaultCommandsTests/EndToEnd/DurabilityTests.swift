@@ -1,4 +1,5 @@
 import Glibc
+import Ground
 import Synchronization
 import TestSupport
 import Testing

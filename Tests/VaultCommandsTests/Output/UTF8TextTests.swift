@@ -1,3 +1,4 @@
+import Ground
 import Testing
 
 @testable import VaultCommands

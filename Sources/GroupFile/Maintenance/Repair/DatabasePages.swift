@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Ground
 
 /// The pages of a group's file, read without SQLite, so that a damaged page loses only its own content.
 ///

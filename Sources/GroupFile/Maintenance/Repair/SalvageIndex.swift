@@ -1,3 +1,4 @@
+internal import Ground
 import Sealing
 
 /// Every record of a group's file that can still be read, with its place and possible meaning.

@@ -1,3 +1,5 @@
+internal import Ground
+
 /// Writes a property list in the XML format.
 struct XMLPropertyListWriter {
   private let list: PropertyList

@@ -164,7 +164,7 @@ extension Remote {
       try json.string("user", orNull: user)
       try json.number("maxAge", orNull: maxAge.map(UInt64.init))
       try json.number("heartbeat", orNull: heartbeat.map(UInt64.init))
-      try json.array("groups") { (json) throws(Failure) in for group in groups { try json.string(nil, group) } }
+      try json.array("groups") { (json) throws(Failure) in for group in groups { try json.string(group) } }
     }
   }
 }

@@ -1,6 +1,5 @@
 internal import Exchange
 import Glibc
-internal import KeyedArchives
 internal import Vault
 
 /// The items of a group as entries, for the formats that other password managers import.

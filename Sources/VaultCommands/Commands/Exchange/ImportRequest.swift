@@ -147,11 +147,11 @@ struct ImportRequest {
         }
       }
       try json.array("notKept") { (json) throws(Failure) in
-        for loss in losses(steps) { try json.string(nil, loss) }
+        for loss in losses(steps) { try json.string(loss) }
       }
       if leavesOut {
         try json.array("notImported") { (json) throws(Failure) in
-          for words in refused { try json.string(nil, words) }
+          for words in refused { try json.string(words) }
         }
       }
     }

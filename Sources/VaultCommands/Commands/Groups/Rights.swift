@@ -153,7 +153,7 @@ extension Exposure {
       try json.number("version", version)
       try json.string("changed", changed.text)
       try json.array("readers") { (json) throws(Failure) in
-        for reader in readers { try json.string(nil, reader.text) }
+        for reader in readers { try json.string(reader.text) }
       }
     }
   }

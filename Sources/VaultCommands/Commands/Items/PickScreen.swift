@@ -1,4 +1,4 @@
-import KeyedArchives
+internal import Ground
 
 /// The screen of `vault pick` as a state machine: its input is keys, its output is requests and lines. It opens no
 /// value itself.

@@ -1,5 +1,4 @@
 import Glibc
-import KeyedArchives
 internal import Vault
 
 /// `vault audit`

@@ -1,5 +1,4 @@
 internal import Exchange
-internal import KeyedArchives
 internal import Vault
 
 /// `vault credential aws NAME`

@@ -1,6 +1,5 @@
 internal import Exchange
 import Glibc
-internal import KeyedArchives
 internal import Vault
 
 /// `vault askpass PROMPT`

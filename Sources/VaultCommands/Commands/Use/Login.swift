@@ -1,5 +1,4 @@
 internal import Exchange
-internal import KeyedArchives
 internal import Vault
 
 /// A login as an item's value: a JSON object with `username`, `password` and other fields, so that `vault read

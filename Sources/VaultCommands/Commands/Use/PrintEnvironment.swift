@@ -1,5 +1,4 @@
 internal import Exchange
-import KeyedArchives
 internal import Vault
 
 /// `vault env`

@@ -1,4 +1,4 @@
-import Sealing
+import Ground
 import TestSupport
 import Testing
 

@@ -5,7 +5,7 @@ package enum UTCDate {
   package static let millisecondsPerDay: Int64 = 86_400_000
 
   /// Days from 1970-01-01 to 2001-01-01, the epoch of archives.
-  static let daysTo2001: Int64 = 11_323
+  package static let daysTo2001: Int64 = 11_323
 
   /// The text for a number of seconds since 2001, with enough digits to read back the same number. A number beyond the
   /// range of the calendar is printed as a number.
@@ -73,7 +73,7 @@ package enum UTCDate {
 
   /// Days since 1970-01-01. Years are counted from March, so that the leap day is the last: Howard Hinnant,
   /// "chrono-Compatible Low-Level Date Algorithms".
-  static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+  package static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
     let year = month <= 2 ? year - 1 : year
     let era = floorDivide(year, 400)
     let yearOfEra = year - era * 400

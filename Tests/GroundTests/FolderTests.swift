@@ -1,9 +1,7 @@
 import Glibc
-import GroupFile
+import Ground
 import TestSupport
 import Testing
-
-@testable import Vault
 
 @Suite struct FolderTests {
   private let temporary = TemporaryFolder()

@@ -1,7 +1,6 @@
+import Ground
 import TestSupport
 import Testing
-
-@testable import Vault
 
 @Suite struct CanonicalPathTests {
   private let temporary = TemporaryFolder()

@@ -1,8 +1,6 @@
 import Glibc
-import GroupFile
+import Ground
 import Testing
-
-@testable import Vault
 
 @Suite struct FileFaultTests {
   @Test(

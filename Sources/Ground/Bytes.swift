@@ -53,15 +53,6 @@ package struct ByteReader: Sendable {
     return value
   }
 
-  package mutating func readBytes32() throws(Failure) -> Bytes32 { Bytes32(try read(count: 32))! }
-
-  /// Reads 16 bytes that must be `label`.
-  package mutating func expect(_ label: Label) throws(Failure) {
-    let start = offset
-    let found = try read(count: Label.byteCount)
-    guard unsafe label.withUnsafeBytes({ unsafe $0.elementsEqual(found) }) else { throw .unexpected(offset: start) }
-  }
-
   /// Reads `count` bytes that must be zero.
   package mutating func expectZeros(_ count: Int) throws(Failure) {
     let start = offset
@@ -142,10 +133,6 @@ package struct ByteWriter: Sendable {
   package mutating func write(_ raw: UnsafeRawBufferPointer) { unsafe bytes.append(contentsOf: raw) }
 
   package mutating func writeZeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
-
-  package mutating func write(_ value: Bytes32) { unsafe value.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) } }
-
-  package mutating func write(_ label: Label) { unsafe label.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) } }
 
   /// Appends a two-byte count and then `text`, at most 65,535 bytes.
   package mutating func writeCounted16(_ text: [UInt8]) {

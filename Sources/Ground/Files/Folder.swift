@@ -1,3 +1,4 @@
+internal import CVaultSystem
 internal import Glibc
 
 /// An open folder. Its calls keep working on this folder even if its path is renamed or replaced meanwhile.
@@ -145,6 +146,19 @@ extension Folder {
     var status = stat()
     guard unsafe stat(parent, &status) == 0 else { throw FileFault(errno: errno) }
   }
+}
+
+/// Atomic changes of names.
+package enum NewName {
+  /// Gives the complete `draft` its final name, unless something has that name; so an incomplete file never has it.
+  package static func give(_ name: String, to draft: String) throws(FileFault) {
+    guard unsafe csystem_rename_new(draft, name) == 0 else { throw FileFault(errno: errno) }
+  }
+
+  /// Exchanges the names of two files or folders.
+  ///
+  /// - Returns: whether it was done; if not, `errno` has the reason, `EINVAL` for a file system that cannot.
+  package static func exchange(_ left: String, _ right: String) -> Bool { unsafe csystem_exchange(left, right) == 0 }
 }
 
 /// Paths as the system resolves them.

@@ -1,5 +1,3 @@
-internal import KeyedArchives
-
 /// A JSON text (RFC 8259) as a tree. Numbers are kept as text.
 package enum JSONValue: Sendable, Equatable {
   case null
@@ -27,8 +25,15 @@ package enum JSONValue: Sendable, Equatable {
   /// The most values in a text; each takes more memory than the two bytes that it may be written with.
   package static let mostValues = 8_000_000
 
-  /// - Throws: `this is not JSON`, with the line.
-  package init(parsing text: String) throws(ImportFault) {
+  /// Why a text cannot be read; lines are counted from 1.
+  package enum Fault: Error, Equatable {
+    case malformed(line: Int)
+    /// It has more than ``mostValues`` values.
+    case tooManyValues(line: Int)
+  }
+
+  /// Reads a text that is one value, with containers nested at most ``depth`` deep.
+  package init(parsing text: String) throws(Fault) {
     var parser = Parser(text)
     self = try parser.document()
   }
@@ -37,6 +42,12 @@ package enum JSONValue: Sendable, Equatable {
   package subscript(name: String) -> JSONValue? {
     guard case .object(let members) = self else { return nil }
     return members.last { $0.name == name }?.value
+  }
+
+  /// The elements of an array; empty for anything else.
+  package var elements: [JSONValue] {
+    guard case .array(let elements) = self else { return [] }
+    return elements
   }
 
   /// The text of a string.
@@ -59,7 +70,7 @@ extension JSONValue {
     case .null: bytes += "null".utf8
     case .bool(let bool): bytes += (bool ? "true" : "false").utf8
     case .number(let number): bytes += number.utf8
-    case .string(let text): JSONObject.quote(text.utf8, to: &bytes)
+    case .string(let text): JSONText.append(quoting: text.utf8, to: &bytes)
     case .array(let elements):
       bytes.append(UInt8(ascii: "["))
       for (index, element) in elements.enumerated() {
@@ -71,7 +82,7 @@ extension JSONValue {
       bytes.append(UInt8(ascii: "{"))
       for (index, member) in members.enumerated() {
         if index > 0 { bytes.append(UInt8(ascii: ",")) }
-        JSONObject.quote(member.name.utf8, to: &bytes)
+        JSONText.append(quoting: member.name.utf8, to: &bytes)
         bytes.append(UInt8(ascii: ":"))
         member.value.write(to: &bytes)
       }
@@ -94,13 +105,13 @@ extension JSONValue {
       scanner = JSONScanner(bytes)
     }
 
-    mutating func document() throws(ImportFault) -> JSONValue {
+    mutating func document() throws(Fault) -> JSONValue {
       let value = try value(depth: 0)
       guard peek() == nil else { throw fault }
       return value
     }
 
-    private var fault: ImportFault { ImportFault("this is not JSON", at: "line \(line)") }
+    private var fault: Fault { .malformed(line: line) }
 
     /// The next byte that is not white space; the lines are counted up to it.
     private mutating func peek() -> UInt8? {
@@ -112,12 +123,10 @@ extension JSONValue {
 
     private mutating func take(_ byte: UInt8) -> Bool { peek() == byte && scanner.take(byte) }
 
-    private mutating func value(depth: Int) throws(ImportFault) -> JSONValue {
+    private mutating func value(depth: Int) throws(Fault) -> JSONValue {
       guard let byte = peek(), depth <= JSONValue.depth else { throw fault }
       count += 1
-      guard count <= JSONValue.mostValues else {
-        throw ImportFault("it holds more than \(JSONValue.mostValues) values", at: "line \(line)", .overLimit)
-      }
+      guard count <= JSONValue.mostValues else { throw .tooManyValues(line: line) }
       switch byte {
       case UInt8(ascii: "{"): return try object(depth)
       case UInt8(ascii: "["): return try array(depth)
@@ -129,18 +138,17 @@ extension JSONValue {
       }
     }
 
-    private mutating func number() throws(ImportFault) -> String {
-      do throws(ArchiveError) { return String(decoding: bytes[try scanner.numeral().range], as: UTF8.self) } catch {
-        throw fault
-      }
+    private mutating func number() throws(Fault) -> String {
+      guard let range = try? scanner.numeral().range else { throw fault }
+      return String(decoding: bytes[range], as: UTF8.self)
     }
 
-    private mutating func string() throws(ImportFault) -> String {
+    private mutating func string() throws(Fault) -> String {
       guard let string = try? scanner.string(), !string.isLossy else { throw fault }
       return String(decoding: string.text, as: UTF8.self)
     }
 
-    private mutating func object(_ depth: Int) throws(ImportFault) -> JSONValue {
+    private mutating func object(_ depth: Int) throws(Fault) -> JSONValue {
       var members: [Member] = []
       try expect(UInt8(ascii: "{"))
       if take(UInt8(ascii: "}")) { return .object(members) }
@@ -155,7 +163,7 @@ extension JSONValue {
       return .object(members)
     }
 
-    private mutating func array(_ depth: Int) throws(ImportFault) -> JSONValue {
+    private mutating func array(_ depth: Int) throws(Fault) -> JSONValue {
       var elements: [JSONValue] = []
       try expect(UInt8(ascii: "["))
       if take(UInt8(ascii: "]")) { return .array(elements) }
@@ -164,53 +172,13 @@ extension JSONValue {
       return .array(elements)
     }
 
-    private mutating func word(_ word: StaticString, _ value: JSONValue) throws(ImportFault) -> JSONValue {
+    private mutating func word(_ word: StaticString, _ value: JSONValue) throws(Fault) -> JSONValue {
       guard scanner.take(word) else { throw fault }
       return value
     }
 
-    private mutating func expect(_ byte: UInt8) throws(ImportFault) {
+    private mutating func expect(_ byte: UInt8) throws(Fault) {
       guard take(byte) else { throw fault }
     }
-  }
-}
-
-/// Writes a JSON object (RFC 8259) whose members are strings, in the order in which they are added.
-public struct JSONObject: Sendable {
-  private var members: [UInt8] = []
-
-  public init() {}
-
-  /// Adds a member.
-  ///
-  /// - Parameter text: UTF-8.
-  public mutating func add(_ key: String, _ text: some Sequence<UInt8>) {
-    if !members.isEmpty { members.append(UInt8(ascii: ",")) }
-    Self.quote(key.utf8, to: &members)
-    members.append(UInt8(ascii: ":"))
-    Self.quote(text, to: &members)
-  }
-
-  /// The object on one line, without white space between its parts.
-  public var bytes: [UInt8] { [UInt8(ascii: "{")] + members + [UInt8(ascii: "}")] }
-
-  /// Writes a string.
-  ///
-  /// - Parameter text: UTF-8.
-  static func quote(_ text: some Sequence<UInt8>, to json: inout [UInt8]) {
-    json.append(UInt8(ascii: "\""))
-    for byte in text {
-      switch byte {
-      case UInt8(ascii: "\""), UInt8(ascii: "\\"): json += [UInt8(ascii: "\\"), byte]
-      case UInt8(ascii: "\n"): json += "\\n".utf8
-      case UInt8(ascii: "\r"): json += "\\r".utf8
-      case UInt8(ascii: "\t"): json += "\\t".utf8
-      case 0..<0x20, 0x7F:
-        let digits = String(byte, radix: 16)
-        json += "\\u00\(digits.count < 2 ? "0" : "")\(digits)".utf8
-      default: json.append(byte)
-      }
-    }
-    json.append(UInt8(ascii: "\""))
   }
 }

@@ -1,4 +1,4 @@
-import KeyedArchives
+import Ground
 import Testing
 
 @Suite struct TextSearchTests {

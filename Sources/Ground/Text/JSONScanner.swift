@@ -1,3 +1,12 @@
+/// Why a text is not JSON (RFC 8259). It contains none of the text, which may be a secret.
+package struct JSONFault: Error, Equatable {
+  package enum Kind: Sendable { case syntax, number, text, truncated }
+
+  package let kind: Kind
+  /// The number of bytes before the fault.
+  package let offset: Int
+}
+
 /// Scans JSON (RFC 8259): punctuation, numbers, strings, and whole values. All that is read of JSON is read by it.
 package struct JSONScanner {
   private let bytes: [UInt8]
@@ -5,7 +14,7 @@ package struct JSONScanner {
 
   package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-  func broken(_ defect: PropertyListDefect) -> ArchiveError { .brokenPropertyList(defect, offset: position) }
+  private func broken(_ kind: JSONFault.Kind) -> JSONFault { JSONFault(kind: kind, offset: position) }
 
   /// The next byte that is not white space.
   package mutating func peek() -> UInt8? {
@@ -33,7 +42,7 @@ package struct JSONScanner {
   }
 
   /// A number that begins here: an integer, or a finite real if it has a point or an exponent.
-  mutating func number() throws(ArchiveError) -> (integer: Int128?, real: Double?) {
+  package mutating func number() throws(JSONFault) -> (integer: Int128?, real: Double?) {
     let (range, isReal) = try numeral()
     guard range.count <= Self.numberBytes else { throw broken(.number) }
     let text = String(decoding: bytes[range], as: UTF8.self)
@@ -46,12 +55,12 @@ package struct JSONScanner {
   }
 
   /// The place of a number that begins here, of any length, and whether it has a point or an exponent.
-  package mutating func numeral() throws(ArchiveError) -> (range: Range<Int>, isReal: Bool) {
+  package mutating func numeral() throws(JSONFault) -> (range: Range<Int>, isReal: Bool) {
     let start = position
     if position < bytes.count, bytes[position] == UInt8(ascii: "-") { position += 1 }
     let first = position
     let whole = digits()
-    guard whole > 0, whole == 1 || bytes[first] != UInt8(ascii: "0") else { throw broken(.json) }
+    guard whole > 0, whole == 1 || bytes[first] != UInt8(ascii: "0") else { throw broken(.syntax) }
     var isReal = false
     if position < bytes.count, bytes[position] == UInt8(ascii: ".") {
       isReal = true
@@ -80,8 +89,11 @@ package struct JSONScanner {
     return position - start
   }
 
+  /// The encoding of a string that was read.
+  package enum Encoding: Sendable { case ascii, utf8, utf16 }
+
   /// Appends the text of the string that begins here, as UTF-8, or as big-endian UTF-16 if it holds a lone surrogate.
-  mutating func string(into texts: inout [UInt8]) throws(ArchiveError) -> Node.Kind {
+  package mutating func string(into texts: inout [UInt8]) throws(JSONFault) -> Encoding {
     let begin = texts.count
     let start = position + 1
     position = start
@@ -105,7 +117,7 @@ package struct JSONScanner {
           return .utf16
         }
         texts += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
-      case 0..<0x20: throw broken(.json)
+      case 0..<0x20: throw broken(.syntax)
       default:
         if byte >= 0x80 { isASCII = false }
         texts.append(byte)
@@ -116,7 +128,7 @@ package struct JSONScanner {
   }
 
   /// The character that begins with `unit` and may need a second escape; nil for a lone surrogate.
-  private mutating func scalar(_ unit: UInt16) throws(ArchiveError) -> Unicode.Scalar? {
+  private mutating func scalar(_ unit: UInt16) throws(JSONFault) -> Unicode.Scalar? {
     if let scalar = Unicode.Scalar(unit) { return scalar }
     guard UTF16.isLeadSurrogate(unit), position + 1 < bytes.count, bytes[position] == UInt8(ascii: "\\"),
       bytes[position + 1] == UInt8(ascii: "u")
@@ -127,7 +139,7 @@ package struct JSONScanner {
   }
 
   /// The code unit that an escape represents.
-  private mutating func escape() throws(ArchiveError) -> UInt16 {
+  private mutating func escape() throws(JSONFault) -> UInt16 {
     guard position + 1 < bytes.count else { throw broken(.truncated) }
     position += 2
     switch bytes[position - 1] {
@@ -141,14 +153,14 @@ package struct JSONScanner {
       let digits = bytes[position...].prefix(4)
       guard digits.count == 4, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit && $0 < 0x80 }),
         let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
-      else { throw broken(.json) }
+      else { throw broken(.syntax) }
       position += 4
       return unit
-    default: throw broken(.json)
+    default: throw broken(.syntax)
     }
   }
 
-  private mutating func codeUnits(into texts: inout [UInt8]) throws(ArchiveError) {
+  private mutating func codeUnits(into texts: inout [UInt8]) throws(JSONFault) {
     func append(_ unit: UInt16) {
       texts.append(UInt8(unit >> 8))
       texts.append(UInt8(unit & 0xFF))
@@ -166,7 +178,7 @@ package struct JSONScanner {
       case UInt8(ascii: "\""):
         position += 1
         return
-      default: throw broken(.json)
+      default: throw broken(.syntax)
       }
     }
     throw broken(.truncated)
@@ -177,7 +189,7 @@ package struct JSONScanner {
   /// The text of the string that begins here, as UTF-8.
   ///
   /// - Returns: also whether it holds an escaped lone surrogate, which becomes U+FFFD.
-  package mutating func string() throws(ArchiveError) -> (text: [UInt8], isLossy: Bool) {
+  package mutating func string() throws(JSONFault) -> (text: [UInt8], isLossy: Bool) {
     var text: [UInt8] = []
     guard try string(into: &text) == .utf16 else { return (text, false) }
     let units = stride(from: 0, to: text.count, by: 2).map { UInt16(text[$0]) << 8 | UInt16(text[$0 + 1]) }
@@ -188,7 +200,7 @@ package struct JSONScanner {
   ///
   /// - Parameter nesting: the most containers inside each other.
   /// - Returns: the place of the value.
-  package mutating func skipValue(nesting: Int = .max) throws(ArchiveError) -> Range<Int> {
+  package mutating func skipValue(nesting: Int = .max) throws(JSONFault) -> Range<Int> {
     _ = peek()
     let start = position
     // The brackets that end the open containers: a stack instead of recursion.
@@ -203,7 +215,7 @@ package struct JSONScanner {
         if try skipEnds(&ends) { return start..<position }
         continue
       }
-      guard ends.count <= nesting else { throw broken(.json) }
+      guard ends.count <= nesting else { throw broken(.syntax) }
       if peek() == ends.last {
         if try skipEnds(&ends) { return start..<position }
       } else if ends.last == UInt8(ascii: "}") {
@@ -215,31 +227,31 @@ package struct JSONScanner {
   /// Skips what follows a value: the ends of its containers, then a comma, and a key in an object.
   ///
   /// - Returns: whether all containers ended.
-  private mutating func skipEnds(_ ends: inout [UInt8]) throws(ArchiveError) -> Bool {
+  private mutating func skipEnds(_ ends: inout [UInt8]) throws(JSONFault) -> Bool {
     while let end = ends.last, take(end) { ends.removeLast() }
     guard let end = ends.last else { return true }
-    guard take(UInt8(ascii: ",")) else { throw broken(.json) }
+    guard take(UInt8(ascii: ",")) else { throw broken(.syntax) }
     if end == UInt8(ascii: "}") { try skipKey() }
     return false
   }
 
-  private mutating func skipKey() throws(ArchiveError) {
-    guard peek() == UInt8(ascii: "\"") else { throw broken(.json) }
+  private mutating func skipKey() throws(JSONFault) {
+    guard peek() == UInt8(ascii: "\"") else { throw broken(.syntax) }
     try skipString()
-    guard take(UInt8(ascii: ":")) else { throw broken(.json) }
+    guard take(UInt8(ascii: ":")) else { throw broken(.syntax) }
   }
 
-  private mutating func skipScalar() throws(ArchiveError) {
+  private mutating func skipScalar() throws(JSONFault) {
     switch peek() {
     case UInt8(ascii: "\"")?: try skipString()
-    case UInt8(ascii: "t")?: guard take("true") else { throw broken(.json) }
-    case UInt8(ascii: "f")?: guard take("false") else { throw broken(.json) }
-    case UInt8(ascii: "n")?: guard take("null") else { throw broken(.json) }
+    case UInt8(ascii: "t")?: guard take("true") else { throw broken(.syntax) }
+    case UInt8(ascii: "f")?: guard take("false") else { throw broken(.syntax) }
+    case UInt8(ascii: "n")?: guard take("null") else { throw broken(.syntax) }
     default: _ = try numeral()
     }
   }
 
-  private mutating func skipString() throws(ArchiveError) {
+  private mutating func skipString() throws(JSONFault) {
     position += 1
     while position < bytes.count {
       switch bytes[position] {
@@ -247,7 +259,7 @@ package struct JSONScanner {
         position += 1
         return
       case UInt8(ascii: "\\"): _ = try escape()
-      case 0..<0x20: throw broken(.json)
+      case 0..<0x20: throw broken(.syntax)
       default: position += 1
       }
     }

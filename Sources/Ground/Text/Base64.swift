@@ -1,24 +1,34 @@
 /// Base64 (RFC 4648), the form of data in XML property lists and JSON.
 package enum Base64 {
+  /// Hands over the encoded `bytes` four digits at a time, padded and without line breaks.
+  @inlinable
+  package static func encode<Failure>(
+    _ bytes: UnsafeRawBufferPointer, _ write: (UnsafeRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    for start in stride(from: 0, to: bytes.count, by: 3) {
+      let digits = unsafe group(UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + 3, bytes.count)]))
+      try unsafe withUnsafeBytes(of: digits.bigEndian) { (digits) throws(Failure) in try unsafe write(digits) }
+    }
+  }
+
+  /// Four digits for one to three bytes, the first digit in the highest byte.
+  @usableFromInline
+  static func group(_ bytes: UnsafeRawBufferPointer) -> UInt32 {
+    var bits: UInt32 = 0
+    for position in 0..<3 { bits = bits << 8 | (position < bytes.count ? UInt32(unsafe bytes[position]) : 0) }
+    var group: UInt32 = 0
+    for position in 0..<4 {
+      let digit = digits[Int(bits >> UInt32(18 - 6 * position)) & 63]
+      group = group << 8 | UInt32(position > bytes.count ? UInt8(ascii: "=") : digit)
+    }
+    return group
+  }
+
   /// Appends the encoded `bytes`, padded and without line breaks.
   package static func append(encoding bytes: some Collection<UInt8>, to text: inout [UInt8]) {
     text.reserveCapacity(text.count + (bytes.count + 2) / 3 * 4)
-    var position = bytes.startIndex
-    var rest = bytes.count
-    while rest > 0 {
-      var group: UInt32 = 0
-      for index in 0..<3 {
-        group <<= 8
-        guard index < rest else { continue }
-        group |= UInt32(bytes[position])
-        position = bytes.index(after: position)
-      }
-      text.append(digits[Int(group >> 18)])
-      text.append(digits[Int(group >> 12 & 63)])
-      text.append(rest > 1 ? digits[Int(group >> 6 & 63)] : UInt8(ascii: "="))
-      text.append(rest > 2 ? digits[Int(group & 63)] : UInt8(ascii: "="))
-      rest -= min(rest, 3)
-    }
+    let bytes = Array(bytes)
+    unsafe bytes.span.withUnsafeBytes { unsafe encode($0) { unsafe text.append(contentsOf: $0) } }
   }
 
   private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)

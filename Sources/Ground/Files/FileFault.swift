@@ -1,0 +1,80 @@
+internal import Glibc
+
+/// Why a file or folder cannot be used. Callers translate it into an error about the thing that the file holds.
+@nonexhaustive
+public enum FileFault: Error, Sendable, Equatable {
+  /// Nothing exists at the path.
+  case missing
+  /// Something exists at the path already.
+  case taken
+  /// The last part of the path is a symbolic link.
+  case link
+  /// It is a folder, a FIFO, a device or a socket instead of a file, or not a folder where one is required.
+  case wrongKind
+  /// It belongs to a user whom we do not trust.
+  case foreignOwner
+  /// Its mode gives others a right that only its owner may have.
+  case openToOthers(mode: UInt32)
+  /// Its size is not in the allowed range.
+  case wrongSize
+  /// The system's permissions forbid it.
+  case denied
+  /// Another process held the lock for the whole waiting time.
+  case busy
+  /// The system failed.
+  case storage(StorageFailure)
+
+  /// The fault for a system call that failed with `number` as its `errno`.
+  package init(errno number: CInt) {
+    self =
+      switch number {
+      case ENOENT: .missing
+      case EEXIST: .taken
+      case ELOOP: .link
+      case ENOTDIR, EISDIR, ENXIO, ENODEV: .wrongKind
+      case EACCES, EPERM: .denied
+      case EWOULDBLOCK: .busy
+      case ENOSPC, EDQUOT: .storage(.full)
+      case EROFS: .storage(.readOnly)
+      case ENOMEM: .storage(.memory)
+      case EMFILE, ENFILE: .storage(.tooManyFiles)
+      case ENAMETOOLONG: .storage(.pathTooLong)
+      default: .storage(.inputOutput)
+      }
+  }
+}
+
+extension FileFault {
+  /// The fault as a predicate that follows the name of the thing: "the key file" … "is a symbolic link".
+  package var reason: String {
+    switch self {
+    case .missing: "does not exist"
+    case .taken: "exists already"
+    case .link: "is a symbolic link"
+    case .wrongKind: "is not the kind of file or folder that belongs here"
+    case .foreignOwner: "belongs to another user"
+    case .openToOthers(let mode): "is open to other users (mode \(String(mode, radix: 8)))"
+    case .wrongSize: "has the wrong size"
+    case .denied: "cannot be opened: permission denied"
+    case .busy: "is locked by another process"
+    case .storage(let failure): "cannot be used: \(failure.rawValue)"
+    }
+  }
+}
+
+/// The way in which the storage failed; the raw value is the text for messages.
+@nonexhaustive
+public enum StorageFailure: String, Sendable {
+  case full = "the disk is full"
+  case readOnly = "the file system is read-only"
+  case inputOutput = "reading or writing failed"
+  /// Syncing failed after everything was written: the change may have been made or not.
+  case unconfirmed = "the disk did not confirm the change, which may have been made or not"
+  case memory = "there is too little memory"
+  case tooManyFiles = "too many files are open"
+  case pathTooLong = "the path of the store is too long"
+  case stateFolder = "the state folder cannot be written"
+  case forked = "the process that opened the file has forked"
+  case replaced = "the group's file was replaced meanwhile"
+  case noBackupFolder = "the folder above the backup's does not exist"
+}

@@ -1,0 +1,128 @@
+package import Glibc
+
+/// An open file or folder; closed when the value ends.
+package struct OpenFile: ~Copyable {
+  package let descriptor: CInt
+
+  /// Opens `path` without following a link at its end and without blocking on a FIFO.
+  ///
+  /// - Parameter folder: the open folder that a relative path starts from.
+  package init(_ path: String, in folder: CInt = AT_FDCWD, _ flags: CInt, mode: mode_t = 0) throws(FileFault) {
+    // The system would end the path at the zero byte, and open another file than the one that was checked.
+    guard !path.utf8.contains(0) else { throw .missing }
+    let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
+    var descriptor: CInt
+    repeat { descriptor = unsafe openat(folder, path, flags, mode) } while descriptor < 0 && errno == EINTR
+    guard descriptor >= 0 else { throw FileFault(errno: errno) }
+    self.descriptor = descriptor
+  }
+
+  deinit { _ = close(descriptor) }
+
+  package func status() throws(FileFault) -> stat {
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else { throw FileFault(errno: errno) }
+    return status
+  }
+
+  /// Checks that this is a regular file that `trust` accepts and whose size is in the range.
+  ///
+  /// - Returns: its size in bytes.
+  package func requireRegular(_ trust: FileTrust, size: ClosedRange<Int>) throws(FileFault) -> Int {
+    let status = try status()
+    guard status.st_mode & S_IFMT == S_IFREG else { throw .wrongKind }
+    try trust.check(status)
+    guard size.contains(status.st_size) else { throw .wrongSize }
+    return status.st_size
+  }
+
+  /// Reads from `offset` until `buffer` is full or the file ends.
+  ///
+  /// - Returns: how many bytes were read.
+  package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int = 0) throws(FileFault) -> Int {
+    var count = 0
+    while count < buffer.count {
+      let result = unsafe pread(descriptor, buffer.baseAddress! + count, buffer.count - count, offset + count)
+      if result < 0, errno == EINTR { continue }
+      guard result >= 0 else { throw FileFault(errno: errno) }
+      if result == 0 { break }
+      count += result
+    }
+    return count
+  }
+
+  /// Reads at most `limit` bytes from the beginning.
+  package func read(limit: Int) throws(FileFault) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: limit)
+    var span = bytes.mutableSpan
+    let count = try unsafe span.withUnsafeMutableBytes { (buffer) throws(FileFault) in
+      try unsafe read(into: buffer)
+    }
+    return Array(bytes.prefix(count))
+  }
+
+  /// Writes all of `bytes` at `offset`.
+  package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int = 0) throws(FileFault) {
+    var count = 0
+    while count < bytes.count {
+      let result = unsafe pwrite(descriptor, bytes.baseAddress! + count, bytes.count - count, offset + count)
+      if result < 0, errno == EINTR { continue }
+      guard result >= 0 else { throw FileFault(errno: errno) }
+      count += result
+    }
+  }
+
+  package func write(_ bytes: [UInt8], at offset: Int = 0) throws(FileFault) {
+    try unsafe bytes.span.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe write(bytes, at: offset) }
+  }
+
+  /// Waits until all written data is on the disk.
+  package func synchronize() throws(FileFault) {
+    guard fsync(descriptor) == 0 else { throw FileFault(errno: errno) }
+  }
+
+  /// Sets the mode, whatever the umask.
+  package func setMode(_ mode: mode_t) throws(FileFault) {
+    guard fchmod(descriptor, mode) == 0 else { throw FileFault(errno: errno) }
+  }
+
+  /// Takes the exclusive `flock` of the file, which is released when this value ends, if not earlier.
+  ///
+  /// - Throws: `busy` after `milliseconds`.
+  package func lock(waiting milliseconds: Int) throws(FileFault) {
+    let deadline = Deadline(after: milliseconds)
+    while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+      guard errno == EWOULDBLOCK || errno == EINTR else { throw FileFault(errno: errno) }
+      guard !deadline.hasPassed else { throw .busy }
+      usleep(2000)
+    }
+  }
+
+  /// Releases the lock before this value ends.
+  package func unlock() { _ = flock(descriptor, LOCK_UN) }
+}
+
+/// A moment on the monotonic clock, which cannot be set back.
+package struct Deadline: Sendable {
+  package let time: timespec
+
+  /// The moment `milliseconds` from now.
+  package init(after milliseconds: Int) {
+    var time = Deadline.now()
+    let nanoseconds = time.tv_nsec + milliseconds % 1000 * 1_000_000
+    time.tv_sec += milliseconds / 1000 + nanoseconds / 1_000_000_000
+    time.tv_nsec = nanoseconds % 1_000_000_000
+    self.time = time
+  }
+
+  package var hasPassed: Bool {
+    let now = Deadline.now()
+    return (now.tv_sec, now.tv_nsec) >= (time.tv_sec, time.tv_nsec)
+  }
+
+  private static func now() -> timespec {
+    var now = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &now)
+    return now
+  }
+}
