@@ -39,7 +39,7 @@ struct Rotation {
     var rotation = Rotation(view: view, keys: keys, dropped: dropped, left: left, thread: writer.thread)
     let nodeCount = try rotation.proveRows(below: root, into: &writer, progress)
     let newRoot = try writer.finish(progress)
-    try rotation.countUnsigned(nodeCount, versions: writer.versionRowCount)
+    rotation.countUnsigned(nodeCount, versions: writer.versionRowCount)
     try rotation.copyChain(to: writer.connection)
     left = rotation.left
     return newRoot
@@ -65,7 +65,8 @@ struct Rotation {
     }
     try finishBatch(into: &writer)
     try sealHere(waiting.count, into: &writer)
-    while try rows.step() { noteUnsigned(rows) }
+    // Unsigned rows may be followed by what cannot be read.
+    while (try? rows.step()) == true { noteUnsigned(rows) }
     return tree.nodeCount
   }
 
@@ -196,15 +197,16 @@ struct Rotation {
     return unsafe dropped.contains(Token(loadingFrom: token))
   }
 
-  private mutating func countUnsigned(_ nodeCount: UInt64, versions: UInt64) throws(VaultError) {
-    let blobs = try connection.count("SELECT token FROM blob") { !isDropped($0) }
+  /// Counts what is left behind, as far as damaged tables can be read: nothing signed depends on it.
+  private mutating func countUnsigned(_ nodeCount: UInt64, versions: UInt64) {
+    let blobs = connection.count("SELECT token FROM blob") { !isDropped($0) }
     left.blobs = blobs - min(blobs, takenBlobs)
-    let stored = try connection.count("SELECT token FROM version") { !isDropped($0) }
+    let stored = connection.count("SELECT token FROM version") { !isDropped($0) }
     left.versions = stored - min(stored, versions)
-    let nodes = try connection.count("SELECT prefix FROM node")
+    let nodes = connection.count("SELECT prefix FROM node")
     left.nodes = nodes - min(nodes, nodeCount)
     let slots = Set(view.state.roster.members.map(\.slotID))
-    left.wraps = try connection.count("SELECT slot FROM wrap") { row in
+    left.wraps = connection.count("SELECT slot FROM wrap") { row in
       (try? row.bytes(0, count: 16...16)).map { !slots.contains($0) } ?? true
     }
     left.unproved.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
@@ -215,7 +217,7 @@ struct Rotation {
     let end = view.state.manifest.epoch
     let start = end > GroupLimits.chainLength ? end - GroupLimits.chainLength : 0
     var links: [UInt64: Digest] = [:]
-    left.links = try connection.count("SELECT epoch, rest FROM chain") { row in
+    left.links = connection.count("SELECT epoch, rest FROM chain") { row in
       guard let epoch = try? row.counter(0), epoch > start, epoch <= end else { return true }
       links[epoch] = unsafe (try? row.blob(1, count: 32...32)).flatMap { unsafe Digest($0) }
       return false
@@ -226,14 +228,12 @@ struct Rotation {
 }
 
 extension Connection {
-  /// Counts the rows that `sql` yields, or only those that satisfy `counts`.
-  fileprivate func count(
-    _ sql: StaticString, where counts: (Statement) -> Bool = { _ in true }
-  ) throws(VaultError) -> UInt64 {
-    let statement = try statement(sql)
+  /// Counts the rows that `sql` yields up to the first that cannot be read, or only those that satisfy `counts`.
+  fileprivate func count(_ sql: StaticString, where counts: (Statement) -> Bool = { _ in true }) -> UInt64 {
+    guard let statement = try? statement(sql) else { return 0 }
     defer { statement.reset() }
     var count: UInt64 = 0
-    while try statement.step() { if counts(statement) { count += 1 } }
+    while (try? statement.step()) == true { if counts(statement) { count += 1 } }
     return count
   }
 }

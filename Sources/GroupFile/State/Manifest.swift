@@ -168,7 +168,8 @@ package enum GroupLimits {
   package static let attributesByteCount = 64 << 10
   /// The largest size of an item's name, in bytes of its NFC form.
   package static let nameByteCount = 1_024
-  /// An item of this version can no longer be changed, because the next number would not be a valid counter.
+  /// No item reaches this version, because the number after it would not be a valid counter. Only a malicious writer
+  /// signs such a row.
   package static let lastVersion = ByteReader.counterLimit - 1
   /// The highest number of pairs in one item's attributes.
   package static let attributeCount = 64

@@ -30,24 +30,8 @@ struct DatabasePages: ~Copyable {
     return UInt32(clamping: max(start, data) / DatabasePages.size + 1)
   }
 
-  // Linux's SEEK_DATA and SEEK_HOLE, which Swift does not import.
+  // Linux's SEEK_DATA, which Swift does not import.
   private static let toData: CInt = 3
-  private static let toHole: CInt = 4
-
-  /// The number of bytes in the file without holes.
-  var byteCount: Int {
-    let size = Int(count) * DatabasePages.size
-    var sum = 0
-    var end = 0
-    while end < size {
-      let data = lseek(file.descriptor, end, DatabasePages.toData)
-      guard data >= 0 else { return errno == ENXIO ? sum : size }
-      end = lseek(file.descriptor, data, DatabasePages.toHole)
-      guard end > data else { return size }
-      sum += end - data
-    }
-    return sum
-  }
 
   /// The bytes of a page; `nil` if there is no such page, or it cannot be read.
   func page(_ number: UInt32) -> [UInt8]? {
@@ -92,8 +76,26 @@ struct RecordPage {
 
   var cellCount: Int { cells.count }
 
+  /// What a search of all pages has read. In an honest file, no byte belongs to two cells of a page, and no overflow
+  /// page to two records. So each is read once: a search takes time in proportion to the file, whatever its pages claim.
+  struct Reading {
+    private var room = 0
+    private var overflow: Set<UInt32> = []
+
+    init() { beginPage() }
+
+    mutating func beginPage() { room = DatabasePages.size }
+
+    fileprivate mutating func take(_ byteCount: Int) -> Bool {
+      room -= byteCount
+      return room >= 0
+    }
+
+    fileprivate mutating func takeOverflow(_ page: UInt32) -> Bool { overflow.insert(page).inserted }
+  }
+
   /// The record in one cell, with its row id if the table has them; `nil` if the bytes are not a record.
-  func record(_ cell: Int, _ pages: borrowing DatabasePages) -> Record? {
+  func record(_ cell: Int, _ pages: borrowing DatabasePages, _ reading: inout Reading) -> Record? {
     var offset = cells[cell] + (kind == .inner ? 4 : 0)
     guard let byteCount = bytes.varint(at: &offset), byteCount <= RecordPage.recordLimit else { return nil }
     var rowID: Int64 = 0
@@ -101,19 +103,23 @@ struct RecordPage {
       guard let id = bytes.varint(at: &offset) else { return nil }
       rowID = Int64(bitPattern: id)
     }
-    guard let payload = payload(Int(byteCount), at: offset, pages) else { return nil }
+    guard let payload = payload(Int(byteCount), at: offset, pages, &reading) else { return nil }
     return Record(payload, rowID: rowID)
   }
 
-  private func payload(_ count: Int, at offset: Int, _ pages: borrowing DatabasePages) -> [UInt8]? {
+  private func payload(
+    _ count: Int, at offset: Int, _ pages: borrowing DatabasePages, _ reading: inout Reading
+  ) -> [UInt8]? {
     let local = localCount(of: count)
-    guard offset + local <= bytes.count else { return nil }
+    guard reading.take(local), offset + local <= bytes.count else { return nil }
     var payload = Array(bytes[offset..<offset + local])
     guard local < count else { return payload }
+    // Most bytes that are no record are noticed before the rest is read.
+    guard Record.mayBegin(payload, byteCount: count) else { return nil }
     guard offset + local + 4 <= bytes.count else { return nil }
     var next = bytes.word(at: offset + local)
     while payload.count < count {
-      guard let page = pages.page(next) else { return nil }
+      guard reading.takeOverflow(next), let page = pages.page(next) else { return nil }
       payload += page[4...].prefix(count - payload.count)
       next = page.word(at: 0)
     }

@@ -12,21 +12,28 @@ struct Record {
   let columns: [Column]
 
   init?(_ payload: [UInt8], rowID: Int64) {
+    guard let columns = Record.columns(payload, byteCount: payload.count) else { return nil }
+    self.payload = payload
+    self.rowID = rowID
+    self.columns = columns
+  }
+
+  /// Whether `start` can begin a record of `byteCount` bytes.
+  static func mayBegin(_ start: [UInt8], byteCount: Int) -> Bool { columns(start, byteCount: byteCount) != nil }
+
+  private static func columns(_ payload: [UInt8], byteCount: Int) -> [Column]? {
     var offset = 0
     guard let header = payload.varint(at: &offset), header <= 64, header <= payload.count else { return nil }
     var columns: [Column] = []
     var start = Int(header)
     while offset < header {
       guard let type = payload.varint(at: &offset), type < 1 << 32, columns.count < 9 else { return nil }
-      let count = Record.byteCount(Int(type))
-      guard start + count <= payload.count else { return nil }
-      columns.append(Record.column(Int(type), payload, start..<start + count))
-      start += count
+      let range = start..<start + Record.byteCount(Int(type))
+      guard range.upperBound <= byteCount else { return nil }
+      columns.append(Record.column(Int(type), payload, range))
+      start = range.upperBound
     }
-    guard offset == header, start == payload.count else { return nil }
-    self.payload = payload
-    self.rowID = rowID
-    self.columns = columns
+    return offset == header && start == byteCount ? columns : nil
   }
 
   private static func byteCount(_ type: Int) -> Int {
@@ -43,6 +50,8 @@ struct Record {
     switch type {
     case 0: return .null
     case 1...6:
+      // A number is in the part that was read: only texts and bytes are long.
+      guard range.upperBound <= payload.count else { return .other }
       var value: Int64 = payload[range.lowerBound] & 0x80 == 0 ? 0 : -1
       for byte in payload[range] { value = value << 8 | Int64(byte) }
       return .integer(value)

@@ -277,7 +277,7 @@ extension AccessGroupFile {
       else { continue }
       var box = (bytes: row.encoded, range: row.secretRange)
       if row.place == .blob {
-        guard let digest = Digest(row.encoded[row.secretRange]), let blob = index.blob(digest) else { continue }
+        guard let blob = index.blob(of: row) else { continue }
         box = (blob, blob.indices)
       }
       guard let secret = try? keys.secret(box.bytes, in: box.range, of: row) else { continue }

@@ -120,16 +120,21 @@ enum SalvageCopy {
     }
     let file = try output(path, shape)
     var offset = 0
-    var bytes = [UInt8](repeating: 0, count: 1 << 16)
-    while true {
-      let count = unsafe pread(log.descriptor, &bytes, bytes.count, offset)
-      // Unreadable bytes are lost, and frames after them do not count without them.
-      guard count > 0 else { break }
-      try onDisk(file.write(Array(bytes[..<count]), at: offset))
-      offset += count
+    var bytes = [UInt8](repeating: 0, count: logHeaderByteCount)
+    var salts: [UInt8] = []
+    while unsafe pread(log.descriptor, &bytes, bytes.count, offset) == bytes.count {
+      // A frame counts only with the log's salts (https://www.sqlite.org/walformat.html), and nothing after one that
+      // does not. So a log is copied to its end, however long the file claims to be. Unreadable bytes end it, too.
+      if offset == 0 { salts = Array(bytes[16..<24]) } else if !bytes[8..<16].elementsEqual(salts) { break }
+      try onDisk(file.write(bytes, at: offset))
+      offset += bytes.count
+      bytes = [UInt8](repeating: 0, count: frameByteCount)
     }
     try onDisk(file.synchronize())
   }
+
+  private static let logHeaderByteCount = 32
+  private static let frameByteCount = 24 + DatabasePages.size
 
   private static func output(_ path: String, _ shape: ContainerShape) throws(VaultError) -> OpenFile {
     let file = try onDisk(OpenFile(path, O_RDWR | O_CREAT | O_EXCL, mode: shape.fileMode))
@@ -137,56 +142,70 @@ enum SalvageCopy {
     return file
   }
 
-  /// Lets SQLite merge the intact part of the log into the copy. If it cannot, the main file alone counts: an older
-  /// state, which the witness reveals.
+  /// Lets SQLite merge the intact part of the log into the copy. If it cannot, the parts are read through the log.
   private static func mergeLog(_ path: String) -> StoredParts {
     let (folder, name) = CanonicalPath.split(path)
-    guard let copy = try? Handle(at: ContainerPlace(folder: folder, name: name), writable: true, isFrozen: false) else {
-      return StoredParts()
-    }
-    defer { copy.close() }
+    let place: ContainerPlace
+    do { place = try ContainerPlace(folder: folder).sibling(name) } catch { return StoredParts() }
+    guard let copy = try? Handle(at: place, writable: true, isFrozen: false) else { return StoredParts() }
     // The first read opens the log; this one parses no table.
-    guard let first = try? Statement(copy, "PRAGMA schema_version"), (try? first.step()) != nil else {
-      return StoredParts()
+    if let first = try? Statement(copy, "PRAGMA schema_version"), (try? first.step()) != nil {
+      first.reset()
+      _ = unsafe sqlite3_wal_checkpoint_v2(copy.database, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
     }
-    first.reset()
-    _ = unsafe sqlite3_wal_checkpoint_v2(copy.database, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
-    return StoredParts(copy, (try? ContainerPlace.status(path))??.byteCount ?? 0)
+    copy.close()
+    return StoredParts(place)
   }
 }
 
-/// The parts of the state that SQLite finds through a file's tables: what every reader of the file would see, without
-/// records on pages that no table reaches.
+/// What SQLite finds through a file's tables: what every reader of the file would see.
+///
+/// Whoever can write the file can add any number of records on pages that no table reaches, so whatever can be found
+/// here is not searched for there.
 struct StoredParts {
+  private let tables: Connection?
   private(set) var header: [UInt8]?
   private(set) var roster: [UInt8]?
   private(set) var manifest: [UInt8]?
   /// The rests of manifests by epoch.
   private(set) var chain: [UInt64: Digest] = [:]
+  /// The wraps by slot.
+  private(set) var wraps: [[UInt8]: [UInt8]] = [:]
 
   /// No parts.
-  init() {}
+  init() { tables = nil }
 
-  fileprivate init(_ copy: Handle, _ fileByteCount: Int) {
-    guard let tables = try? Statement(copy, "SELECT type,name,tbl_name,sql,rootpage FROM sqlite_schema ORDER BY rowid"),
-      (try? Schema.compare(tables)) != nil
-    else { return }
-    header = StoredParts.part(.header, copy)
-    roster = StoredParts.part(.roster, copy)
-    manifest = StoredParts.part(.manifest, copy)
-    guard let rows = try? Statement(copy, "SELECT epoch, rest FROM chain") else { return }
-    copy.stepLimit = fileByteCount
-    while (try? rows.step()) == true {
-      guard let epoch = try? rows.counter(0), let rest = try? rows.bytes(1, count: 32...32) else { continue }
-      chain[epoch] = Digest(rest)
+  /// - Parameter place: the copy of the file, which only this process uses.
+  fileprivate init(_ place: ContainerPlace) {
+    tables = try? Connection(at: place, access: .reading)
+    guard let tables, (try? tables.begin(.reading)) != nil else { return }
+    header = try? tables.part(.header)
+    roster = try? tables.part(.roster)
+    manifest = try? tables.part(.manifest)
+    // A hostile table may repeat pages.
+    try? tables.withBoundOfWholeFile { () throws(VaultError) in
+      let links = try tables.statement("SELECT epoch, rest FROM chain")
+      defer { links.reset() }
+      while try links.step() {
+        guard let epoch = try? links.counter(0), let rest = try? links.bytes(1, count: 32...32) else { continue }
+        chain[epoch] = Digest(rest)
+      }
+    }
+    try? tables.withBoundOfWholeFile { () throws(VaultError) in
+      let rows = try tables.statement("SELECT slot, sealed FROM wrap")
+      defer { rows.reset() }
+      while try rows.step() {
+        guard let slot = try? rows.bytes(0, count: 16...16) else { continue }
+        wraps[slot] = try? rows.bytes(1, count: 1...1_024)
+      }
     }
   }
 
-  private static func part(_ part: StatePart, _ copy: Handle) -> [UInt8]? {
-    guard let statement = try? Statement(copy, "SELECT bytes FROM state WHERE part = ?"),
-      (try? statement.bind(1, part.rawValue)) != nil, (try? statement.step()) == true
-    else { return nil }
-    defer { statement.reset() }
-    return try? statement.bytes(0, count: 1...GroupLimits.rosterByteCount + 1_024)
-  }
+  func row(_ token: Token) -> Row? { try? tables?.currentRow(token) }
+
+  func row(_ token: Token, version: UInt64) -> Row? { try? tables?.olderRow(token, version: version) }
+
+  func blob(_ token: Token, version: UInt64) -> [UInt8]? { try? tables?.blob(token, version: version) }
+
+  func nodeBody(at place: TreePlace) -> [UInt8]? { try? tables?.nodeBody(at: place) }
 }

@@ -3,7 +3,8 @@ import Sealing
 
 /// Every record of a group's file that can still be read, with its place and possible meaning.
 ///
-/// Nothing in it is proved: a record counts only by its digest, or by the owner's decision.
+/// Nothing in it is proved: a record counts only by its digest, or by the owner's decision. What the file's own tables
+/// hold is looked up there first, and the pages are searched for the rest.
 struct SalvageIndex: ~Copyable {
   struct Location {
     let page: UInt32
@@ -29,7 +30,7 @@ struct SalvageIndex: ~Copyable {
   /// All records that could be parts of the state, by number: the stored ones, and those on pages that no table
   /// reaches.
   private(set) var parts: [Int64: Set<[UInt8]>] = [:]
-  /// All records that could be wraps, by slot.
+  /// All records that could be wraps, by slot: the stored ones, and those on pages that no table reaches.
   private(set) var wraps: [[UInt8]: Set<[UInt8]>] = [:]
   private var rests: [UInt64: Set<Digest>] = [:]
 
@@ -44,19 +45,22 @@ struct SalvageIndex: ~Copyable {
   init(of path: String, _ stored: StoredParts, progress: (UInt64, UInt64) -> Void) throws(VaultError) {
     self.stored = stored
     pages = try DatabasePages(path: path)
-    // Each byte of an honest file belongs to at most two records, an old one and a new one. The budget stops a file
-    // whose pages refer to each other's bytes again and again.
-    var budget = 2 * pages.byteCount
+    for (part, bytes) in [(.header, stored.header), (.roster, stored.roster), (.manifest, stored.manifest)]
+      as [(StatePart, [UInt8]?)]
+    {
+      if let bytes { parts[part.rawValue] = [bytes] }
+    }
+    wraps = stored.wraps.mapValues { [$0] }
+    var reading = RecordPage.Reading()
     // Page 1 holds only the list of tables, which is known.
     var last: UInt32 = 1
     while last < pages.count, let number = pages.next(from: last + 1) {
       last = number
       if number % 1_024 == 0 { progress(UInt64(number), UInt64(pages.count)) }
-      guard budget >= 0, let bytes = pages.page(number), let page = RecordPage(bytes) else { continue }
+      guard let bytes = pages.page(number), let page = RecordPage(bytes) else { continue }
+      reading.beginPage()
       for cell in 0..<page.cellCount {
-        guard let record = page.record(cell, pages) else { continue }
-        budget -= record.payload.count
-        guard budget >= 0 else { break }
+        guard let record = page.record(cell, pages, &reading) else { continue }
         keep(record, of: page.kind, at: Location(page: number, cell: UInt16(cell)))
       }
     }
@@ -99,7 +103,8 @@ struct SalvageIndex: ~Copyable {
     guard let bytes = pages.page(location.page), let page = RecordPage(bytes), location.cell < page.cellCount else {
       return nil
     }
-    return page.record(Int(location.cell), pages)
+    var reading = RecordPage.Reading()
+    return page.record(Int(location.cell), pages, &reading)
   }
 
   func row(_ record: RowRecord) -> Row? { self.record(at: record.location).flatMap { Row($0) } }
@@ -109,6 +114,7 @@ struct SalvageIndex: ~Copyable {
 
   /// The version of `token` with this number and the proved `digest`.
   func row(_ token: Token, version: UInt64, _ digest: Digest) -> Row? {
+    if let row = stored.row(token, version: version), row.digest == digest { return row }
     let all = versions(of: token)
     for record in all[all.sortedIndex { $0.version >= version }...].prefix(while: { $0.version == version })
     where record.digest == digest {
@@ -127,14 +133,17 @@ struct SalvageIndex: ~Copyable {
 
   /// The row with the proved `digest`.
   func row(_ token: Token, _ digest: Digest) -> Row? {
+    if let row = stored.row(token), row.digest == digest { return row }
     for record in versions(of: token) where record.digest == digest {
       if let row = row(record), row.digest == digest { return row }
     }
     return nil
   }
 
-  /// The large value with the proved `digest`.
-  func blob(_ digest: Digest) -> [UInt8]? {
+  /// The sealed secret of a row that is stored apart from it; `nil` if it is lost.
+  func blob(of row: Row) -> [UInt8]? {
+    guard let digest = Digest(row.encoded[row.secretRange]) else { return nil }
+    if let bytes = stored.blob(row.token, version: row.version), Hash.digest(.blob, bytes) == digest { return bytes }
     guard let location = blobs[digest], let record = record(at: location),
       record.columns.count == 3, let range = record.bytes(2, Row.blobByteCount)
     else { return nil }
@@ -144,6 +153,9 @@ struct SalvageIndex: ~Copyable {
 
   /// The node with the proved `digest` at `place`.
   func node(_ digest: Digest, at place: TreePlace) -> TreeNode? {
+    if let body = stored.nodeBody(at: place), TreeNode.digest(ofBody: body, at: place) == digest {
+      return try? TreeNode(parsing: body, at: place)
+    }
     guard let location = nodes[digest], let record = record(at: location), let (_, body) = record.node,
       TreeNode.digest(ofBody: body, at: place) == digest
     else { return nil }

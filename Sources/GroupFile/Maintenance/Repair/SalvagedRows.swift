@@ -76,16 +76,19 @@ struct SalvagedRows {
 
   /// Whether attributes and secret of a row can be opened; if so, its large value is written.
   private func opens(_ row: Row, _ index: borrowing SalvageIndex) throws(VaultError) -> Bool {
-    if row.place == .blob {
-      guard let digest = Digest(row.encoded[row.secretRange]), let blob = index.blob(digest) else { return false }
-      try connection.insertBlob(row.token, version: row.version, blob)
-    }
     do throws(VaultError) {
+      // The attributes first: rows without a key's seal could all name one large value, which would be read for each.
       _ = try view.attributes(of: row)
-      if row.state == .present { _ = try view.secret(of: row) }
+      guard row.state == .present else { return true }
+      guard row.place == .blob else {
+        _ = try view.secret(of: row)
+        return true
+      }
+      guard let blob = index.blob(of: row) else { return false }
+      _ = try view.state.keys.secret(blob, in: blob.indices, of: row)
+      try connection.insertBlob(row.token, version: row.version, blob)
       return true
     } catch .damaged(_, .row, _) {
-      if row.place == .blob { try dropBlob(of: row) }
       return false
     }
   }
