@@ -55,7 +55,7 @@ struct HostileItemTests {
     let store = try StoreFixture()
     let group = try store.open().group("default")
     for name in ["item", "last", "moved"] { try group.set(name, to: "value") }
-    let last = try replace("last", in: group, before: GroupLimits.lastVersion)
+    let last = try replace("last", in: group, version: GroupLimits.lastVersion)
     let moved = try replace("moved", in: group, named: "item")
     let listing = try store.open().group("default").listing()
     #expect(listing.items.map(\.name.description) == ["item"])
@@ -74,18 +74,22 @@ struct HostileItemTests {
   ///
   /// - Returns: the row's place.
   private func replace(
-    _ name: String, in group: AccessGroup, named other: String? = nil, before version: UInt64? = nil
+    _ name: String, in group: AccessGroup, named other: String? = nil, version: UInt64? = nil
   ) throws -> String {
     let transaction = try group.file.beginWriting()
-    var row = try transaction.present(name).row
+    let row = try transaction.present(name).row
     let secret = try unsafe [UInt8]().withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
     let attributes = Attributes(name: other ?? name, created: 1, changed: 1, valueKind: 2)
     if let version {
-      row = try transaction.view.state.keys.sealedRow(
-        attributes, secret, token: row.token, version: version - 1, oldest: version - 1, previous: .zero
+      let new = try transaction.view.state.keys.sealedRow(
+        attributes, secret, token: row.token, version: version, oldest: version, previous: .zero
       ).row
+      // Ours refuses to write the last version.
+      try transaction.write(SealedDraft(old: row, row: new, digest: new.digest, blob: nil))
+      try transaction.view.connection.dropVersions(of: row.token, below: version)
+    } else {
+      try transaction.put(attributes, secret, over: row, at: row.token)
     }
-    try transaction.put(attributes, secret, over: row, at: row.token)
     try transaction.commit()
     return row.token.hexadecimal
   }

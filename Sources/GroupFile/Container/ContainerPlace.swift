@@ -228,6 +228,17 @@ enum ContainerTrust {
   }
 }
 
+extension ContainerPlace {
+  /// Moves away what is at the path of the log, index or lock but is no file, such as a FIFO that somebody put there to
+  /// stop everybody. It holds no data.
+  func clearCompanions() {
+    for path in [logPath, indexPath, lockPath] {
+      guard let found = try? ContainerPlace.status(path), !found.isRegular else { continue }
+      try? NewName.give("\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))", to: path)
+    }
+  }
+}
+
 /// Finds the path that the system's permissions refuse after a call failed, because an error number names no path.
 enum DeniedPath {
   /// The first step towards the group in `folder` that this process may not take, such as "entering '/srv/store'".

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Sealing
 import Testing
 
@@ -40,6 +41,25 @@ import Testing
     _ = try group.open().verify()
     try group.set(["item/1": "new"])
     return outcome
+  }
+
+  @Test(
+    arguments: ["group.vault-wal", "group.vault-shm", "lock"],
+    [S_IFIFO, S_IFDIR, S_IFLNK])
+  func `what is no file in the place of log, index or lock does not block a revocation`(
+    _ name: String, _ kind: mode_t
+  ) throws {
+    let group = try RevocationTests.group()
+    try group.checkpoint()
+    _ = try group.files()
+    let path = group.folder + "/" + name
+    unsafe unlink(path)
+    switch kind {
+    case S_IFIFO: #expect(unsafe mkfifo(path, 0o600) == 0)
+    case S_IFDIR: #expect(unsafe mkdir(path, 0o700) == 0)
+    default: #expect(unsafe symlink("/dev/null", path) == 0)
+    }
+    _ = try expectRevoked(group)
   }
 
   @Test func `an unsigned row with an unknown tag does not block a revocation`() throws {

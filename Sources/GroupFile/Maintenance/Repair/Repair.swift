@@ -77,6 +77,7 @@ extension AccessGroupFile {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let place = try ContainerPlace(folder: folder)
     guard AccessGroupFile.exists(in: folder) else { throw .notFound(.group) }
+    place.clearCompanions()
     let lock = try WriterLock(at: place)
     if witness.read() == .invalid { throw .damaged(.witness, "neither record is valid") }
     guard try isDamaged(progress) else { return nil }
@@ -104,7 +105,9 @@ extension AccessGroupFile {
     by authority: any RosterAuthority, members: [MemberSeed] = [], progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> ChangedRoster {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
-    let lock = try WriterLock(at: ContainerPlace(folder: folder))
+    let place = try ContainerPlace(folder: folder)
+    place.clearCompanions()
+    let lock = try WriterLock(at: place)
     guard change.isStillWanted() else { throw .contradiction(.superseded) }
     var change = change
     change.rotates = true
@@ -170,8 +173,8 @@ extension AccessGroupFile {
     var offered: OfferedState?
     let old: VerifiedState
     do throws(VaultError) {
-      let stored = try SalvageCopy.make(of: place, at: salvage, header: connection.header())
-      let index = try SalvageIndex(of: salvage, stored) { progress(.copied(bytes: $0, of: $1)) }
+      let (copy, stored) = try SalvageCopy.make(of: place, in: salvage, header: connection.header())
+      let index = try SalvageIndex(of: copy.path, stored) { progress(.copied(bytes: $0, of: $1)) }
       let state: VerifiedState
       let isRefused: Bool
       do throws(VaultError) {
@@ -251,9 +254,9 @@ extension AccessGroupFile {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     defer { SalvageCopy.remove(salvage) }
     let transaction = try beginWriting()
-    let stored = try SalvageCopy.make(
-      of: ContainerPlace(folder: aside), at: salvage, header: transaction.view.connection.header())
-    let index = try SalvageIndex(of: salvage, stored) { _, _ in }
+    let (copy, stored) = try SalvageCopy.make(
+      of: ContainerPlace(folder: aside), in: salvage, header: transaction.view.connection.header())
+    let index = try SalvageIndex(of: copy.path, stored) { _, _ in }
     var group = GroupRepair()
     group.kept = transaction.view.state.manifest.itemCount
     for name in names {

@@ -5,22 +5,29 @@ import Sealing
 
 /// A raw copy of a group's damaged file, with its log merged into it.
 enum SalvageCopy {
-  /// Copies the file at `source` to a new one at `path`; a page that cannot be read becomes zeros.
+  /// Copies the file at `source` into a new folder of this process; a page that cannot be read becomes zeros.
   ///
-  /// - Parameter header: the first bytes of an intact container, for a file that has lost its own.
-  /// - Returns: what SQLite finds through the file's tables.
+  /// - Parameters:
+  ///   - folder: an unused path.
+  ///   - header: the first bytes of an intact container, for a file that has lost its own.
+  /// - Returns: the copy, and what SQLite finds through the file's tables.
   /// - Throws: `storage`, `denied`; `damaged` if there is no regular file.
-  static func make(of source: ContainerPlace, at path: String, header: [UInt8]) throws(VaultError) -> StoredParts {
+  static func make(
+    of source: ContainerPlace, in folder: String, header: [UInt8]
+  ) throws(VaultError) -> (copy: ContainerPlace, StoredParts) {
     let original = try Handle(at: source, writable: false, isFrozen: false)
     defer { original.close() }
+    try ContainerShape.closed.makeFolder(folder)
     do throws(VaultError) {
-      try copy(original, to: path, header)
-      try copyLog(source.logPath, to: path + "-wal")
+      let copy = try ContainerPlace(folder: folder)
+      try self.copy(original, to: copy.path, header)
+      try copyLog(source.logPath, to: copy.logPath)
+      mergeLog(copy)
+      return (copy, StoredParts(copy))
     } catch {
-      remove(path)
+      remove(folder)
       throw error
     }
-    return mergeLog(path)
   }
 
   /// Copies the file at `source` and its log unchanged into a folder of this process, while nobody writes to them.
@@ -48,7 +55,12 @@ enum SalvageCopy {
     try Connection.synchronise(target.folder)
   }
 
-  static func remove(_ path: String) { for ending in ["", "-wal", "-shm"] { unsafe unlink(path + ending) } }
+  /// Removes a copy.
+  static func remove(_ folder: String) {
+    guard let copy = try? ContainerPlace(folder: folder) else { return }
+    for path in [copy.path, copy.logPath, copy.indexPath] { unsafe unlink(path) }
+    unsafe rmdir(folder)
+  }
 
   // Through SQLite's own descriptor, because closing a second descriptor of the same file would end SQLite's locks on
   // it.
@@ -143,18 +155,13 @@ enum SalvageCopy {
   }
 
   /// Lets SQLite merge the intact part of the log into the copy. If it cannot, the parts are read through the log.
-  private static func mergeLog(_ path: String) -> StoredParts {
-    let (folder, name) = CanonicalPath.split(path)
-    let place: ContainerPlace
-    do { place = try ContainerPlace(folder: folder).sibling(name) } catch { return StoredParts() }
-    guard let copy = try? Handle(at: place, writable: true, isFrozen: false) else { return StoredParts() }
+  private static func mergeLog(_ place: ContainerPlace) {
+    guard let copy = try? Handle(at: place, writable: true, isFrozen: false) else { return }
+    defer { copy.close() }
     // The first read opens the log; this one parses no table.
-    if let first = try? Statement(copy, "PRAGMA schema_version"), (try? first.step()) != nil {
-      first.reset()
-      _ = unsafe sqlite3_wal_checkpoint_v2(copy.database, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
-    }
-    copy.close()
-    return StoredParts(place)
+    guard let first = try? Statement(copy, "PRAGMA schema_version"), (try? first.step()) != nil else { return }
+    first.reset()
+    _ = unsafe sqlite3_wal_checkpoint_v2(copy.database, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
   }
 }
 

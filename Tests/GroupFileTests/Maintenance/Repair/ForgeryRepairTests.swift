@@ -103,7 +103,7 @@ import Testing
     let owner = RepairFixture.Owner(key: { () throws(SealingError) in try SigningKey(seed: group.owner) }, seeds: [:])
     let repaired = try group.open().repair(at: draft, keeping: fixture.aside, by: owner) { _ in
       var status = stat()
-      guard unsafe stat(draft + ".salvage", &status) == 0 else { return }
+      guard unsafe stat(draft + ".salvage/group.vault", &status) == 0 else { return }
       largest = max(largest, Int(status.st_blocks) * 512)
     }
     #expect(repaired?.lost == 0)
