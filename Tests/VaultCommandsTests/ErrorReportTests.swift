@@ -182,7 +182,7 @@ import Vault
   ]
 
   private static let unprovedHint =
-    "to go on without them: --drop-unproved, here or with vault group rotate; or put a backup back: vault restore-backup DIR"
+    "put a backup back: vault restore-backup DIR; or go on without them: --drop-unproved, here or with vault repair GROUP"
   private static let rollbackHint =
     "if you put a copy back yourself, or one without group.vault-wal: vault group accept team; otherwise find out who did, and remove them: vault revoke team APP --accept"
 

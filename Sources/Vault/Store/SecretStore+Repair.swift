@@ -11,14 +11,18 @@ extension SecretStore {
   ///   - name: the group's name; `vault.owner` is the owner's registry.
   ///   - names: unproved items to keep. If nothing is damaged, they are taken from the files that the last repair kept
   ///     aside, and written as new versions.
+  ///   - isLossAccepted: whether signed items or versions that can no longer be proved may be given up; called only if
+  ///     there are some, with what would be kept and lost.
   ///   - progress: called now and then.
   /// - Returns: `nil` if nothing is damaged; the group is unchanged then.
-  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner; ``VaultError/damaged(group:level:detail:)`` if no
-  ///   signed state is left; ``VaultError/rolledBack(group:found:known:reason:)`` if a newer one was seen;
+  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner; ``VaultError/unproved(group:items:versions:)`` if a
+  ///   loss is not accepted; ``VaultError/damaged(group:level:detail:)`` if no signed state is left;
+  ///   ``VaultError/rolledBack(group:found:known:reason:)`` if a newer one was seen;
   ///   ``VaultError/notFound(_:)`` for a name that no unproved item has. The group is unchanged then.
   @discardableResult
   public func repairGroup(
-    _ name: String, keepingUnproved names: [String] = [], progress: (MaintenanceProgress) -> Void = { _ in }
+    _ name: String, keepingUnproved names: [String] = [], isLossAccepted: (GroupRepair) -> Bool = { _ in false },
+    progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> GroupRepair? {
     let identity = try owner()
     let name = try AccessGroup.Name(name)
@@ -29,7 +33,8 @@ extension SecretStore {
     let kept = drafts.keepingPath(of: name)
     do throws(VaultError) {
       var repair = try file.repair(
-        at: drafts.path(of: name), keeping: kept, unproved: wanted, by: identity, members: memberSeeds(identity)
+        at: drafts.path(of: name), keeping: kept, unproved: wanted, by: identity, members: memberSeeds(identity),
+        isLossAccepted: isLossAccepted
       ) { progress($0) }
       if repair != nil {
         repair?.keptAside = kept

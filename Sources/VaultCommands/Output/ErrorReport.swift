@@ -126,7 +126,7 @@ extension VaultError {
     case .damaged(nil, .store, _): "put a backup back: vault restore-backup DIR"
     case .damaged: "nothing was changed; put a backup back"
     case .unproved:
-      "to go on without them: --drop-unproved, here or with vault group rotate; or put a backup back: vault restore-backup DIR"
+      "put a backup back: vault restore-backup DIR; or go on without them: --drop-unproved, here or with vault repair GROUP"
     case .rolledBack(let group, _, _, .broughtBack):
       "if you put a copy back yourself: vault group accept \(group); if its removal was interrupted: vault group remove \(group)"
     case .rolledBack(let group, _, _, .vanished):

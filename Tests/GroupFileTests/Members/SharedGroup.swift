@@ -78,7 +78,8 @@ extension GroupFixture {
     defer {
       for path in [draft, aside] { try? FileManager.default.removeItem(atPath: path) }
     }
-    return try open().repair(at: draft, keeping: aside, by: authority(), members: members())
+    return try open().repair(
+      at: draft, keeping: aside, by: authority(), members: members(), isLossAccepted: { _ in true })
   }
 
   /// The applications that the owner knows.

@@ -37,7 +37,10 @@ import Testing
     zero(page: 1)
     let damaged = store.folder.read("store/groups/default/group.vault")
     #expect(store.run("verify").status == 13)
-    let repair = store.run("repair", "default", "--json")
+    let refused = store.run("repair", "default", "--json")
+    #expect(refused.status == 13 && refused.errors.contains("can no longer be proved"), "\(refused.errors)")
+    #expect(store.folder.read("store/groups/default/group.vault") == damaged)
+    let repair = store.run("repair", "default", "--drop-unproved", "--json")
     #expect(repair.status == 0, "\(repair.errors)")
     let result = try readJSON(repair.output)
     #expect(result["damaged"] as? Bool == true)
@@ -56,7 +59,7 @@ import Testing
     let whole = store.folder.read("store/groups/default/group.vault")
     for page in 1..<whole.count / 4_096 {
       zero(page: page)
-      let repair = store.run("repair", "default", "--json")
+      let repair = store.run("repair", "default", "--drop-unproved", "--json")
       let unproved = (try? readJSON(repair.output))?["unproved"] as? [[String: Any]]
       if let item = unproved?.first(where: { $0["name"] as? String == "twice" }) {
         #expect(item["version"] as? Int == 1)

@@ -140,7 +140,7 @@ import Testing
       """#
     try #require(store.shell(damage).status == 0)
     try #require(store.execute("verify").status == 13)
-    let arguments = ["repair", "default"]
+    let arguments = ["repair", "default", "--drop-unproved"]
     for call in try store.systemCalls(of: arguments, sample: 8) {
       startAgain()
       #expect(store.trace(arguments, [call.name], call.killing).status == 128 + SIGKILL, "\(call)")

@@ -47,6 +47,15 @@ struct SalvagedGroup {
   let wraps: [[UInt8]: Set<[UInt8]>]
 }
 
+extension GroupRepair {
+  /// Throws `unproved` if something signed is lost, unless that is accepted.
+  fileprivate func requireWhole(or isAccepted: (GroupRepair) -> Bool) throws(VaultError) {
+    guard lost == 0 && lostVersions == 0 || isAccepted(self) else {
+      throw .unproved(items: lost, versions: lostVersions)
+    }
+  }
+}
+
 extension LeftBehind {
   fileprivate init(_ group: GroupRepair) {
     lost = group.lost
@@ -66,12 +75,13 @@ extension AccessGroupFile {
   ///   - kept: an unused path, to which the damaged files are moved.
   ///   - names: unproved items to keep.
   ///   - members: applications that may be members; if the owner's wrap is lost, one of theirs leads to the key.
+  ///   - isLossAccepted: whether signed items or versions may be given up; called only if some are lost.
   /// - Returns: `nil` if nothing is damaged.
-  /// - Throws: `rolledBack` if this machine has seen a newer state; `damaged` if no signed state is left; `notFound` for
-  ///   a name that no unproved item has. The group is unchanged then.
+  /// - Throws: `rolledBack` if this machine has seen a newer state; `damaged` if no signed state is left; `unproved` if
+  ///   a loss is not accepted; `notFound` for a name that no unproved item has. The group is unchanged then.
   package func repair(
     at draft: String, keeping kept: String, unproved names: [String] = [], by authority: any RosterAuthority,
-    members: [MemberSeed] = [],
+    members: [MemberSeed] = [], isLossAccepted: (GroupRepair) -> Bool,
     progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> GroupRepair? {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
@@ -85,6 +95,7 @@ extension AccessGroupFile {
     return try makeNew(
       at: places, holding: lock, names: names, members: members, unsigned: \.withoutSignedState, progress: progress
     ) { (salvaged, makeNew) throws(VaultError) in
+      try salvaged.group.requireWhole(or: isLossAccepted)
       var left = LeftBehind()
       return try RosterWriting(view: salvaged.view, context: context, authority: authority, salvaged: salvaged)
         .write(RosterChange(), at: now(), &left, progress, makingNew: makeNew)?.writer
@@ -116,11 +127,8 @@ extension AccessGroupFile {
       _ salvaged: SalvagedGroup, _ makeNew: () throws(VaultError) -> GroupWriter
     ) throws(VaultError) -> GroupWriter? {
       guard salvaged.offered != nil || acceptance?.isRequired != true else { throw .contradiction(.superseded) }
-      let group = salvaged.group
-      guard change.dropsUnproved || group.lost == 0 && group.lostVersions == 0 else {
-        throw .unproved(items: group.lost, versions: group.lostVersions)
-      }
-      left = LeftBehind(group)
+      try salvaged.group.requireWhole { _ in change.dropsUnproved }
+      left = LeftBehind(salvaged.group)
       // The rows in the draft are as their writers sealed them, and no other process can write there.
       salvaged.view.connection.bound(steps: .max)
       let writing = RosterWriting(

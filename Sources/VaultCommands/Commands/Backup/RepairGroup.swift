@@ -4,24 +4,27 @@ internal import Vault
 struct RepairGroup: Command {
   static let about = About(
     "Rebuild a damaged group from every item that its last signed state proves.",
-    usage: "vault repair GROUP [--keep-unproved NAME]... [--json]",
+    usage: "vault repair GROUP [--drop-unproved] [--keep-unproved NAME]... [--json]",
     more: """
-      The damaged files are kept, and the command says where. It names lost items if their names can be known, and \
-      items that open but are not proved, because damage destroyed their proof or a read-only member made them up. \
-      Such an item is kept only if you name it, now or in a second run, which takes it from the kept files. An \
-      undamaged group is not changed.
+      If signed items can no longer be proved, the command names them, as far as their names can be known, and changes \
+      nothing; with --drop-unproved it rebuilds the group without them. The damaged files are kept, and the command says \
+      where. It also lists items that open but are not proved, because damage destroyed their proof or a read-only \
+      member made them up. Such an item is kept only if you name it, now or in a second run, which takes it from the \
+      kept files. An undamaged group is not changed.
       """,
     example: """
       vault repair team.shared
       """)
 
   let group: String
+  let dropUnproved: Bool
   let keepUnproved: [String]
   let json: Bool
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     group = try arguments.argument("group", "The group's name.", completes: .groups)
+    dropUnproved = arguments.flag("--drop-unproved", "Leave behind signed items that can no longer be proved.")
     keepUnproved = arguments.options(
       "--keep-unproved", value: "name", "Keep this item although nothing proves it; can be repeated.")
     json = arguments.json()
@@ -29,9 +32,15 @@ struct RepairGroup: Command {
   }
 
   func run(in session: Session) throws {
-    let repair = try session.openStore(key).repairGroup(group, keepingUnproved: keepUnproved) { progress in
-      session.showProgress("\(group): \(progress.text)")
-    }
+    let repair = try session.openStore(key).repairGroup(
+      group, keepingUnproved: keepUnproved,
+      isLossAccepted: { repair in
+        guard !dropUnproved else { return true }
+        session.endProgress()
+        for name in repair.lostNames { session.warn("cannot be proved: \(UTF8Text.onOneLine(name))") }
+        return false
+      }
+    ) { progress in session.showProgress("\(group): \(progress.text)") }
     session.endProgress()
     if json {
       var json = JSONWriter(session.output)

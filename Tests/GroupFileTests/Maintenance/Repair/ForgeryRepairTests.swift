@@ -30,6 +30,17 @@ import Testing
     #expect(try fixture.missing() == ["item/5"])
   }
 
+  @Test func `nothing signed is given up unless the owner accepts the loss`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    let row = try forgedRow(fixture, "item/5")
+    try fixture.group.tamper { try $0.replaceCurrent(row) }
+    let before = try fixture.group.files()
+    #expect(failure { try fixture.repair(acceptingLoss: false) } == .unproved(items: 1, versions: 0))
+    let after = try fixture.group.files()
+    #expect(before.main == after.main && before.log == after.log)
+  }
+
   @Test func `a forged row next to proved ones is listed and not kept`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
@@ -101,7 +112,9 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: draft) }
     var largest = 0
     let owner = RepairFixture.Owner(key: { () throws(SealingError) in try SigningKey(seed: group.owner) }, seeds: [:])
-    let repaired = try group.open().repair(at: draft, keeping: fixture.aside, by: owner) { _ in
+    let repaired = try group.open().repair(
+      at: draft, keeping: fixture.aside, by: owner, isLossAccepted: { _ in false }
+    ) { _ in
       var status = stat()
       guard unsafe stat(draft + ".salvage/group.vault", &status) == 0 else { return }
       largest = max(largest, Int(status.st_blocks) * 512)

@@ -46,14 +46,16 @@ struct RepairFixture {
   var aside: String { group.folder + ".aside" }
 
   func repair(
-    keeping names: [String] = [], members: [String: MemberSeed] = [:], witness: (any Witnessing)? = nil
+    keeping names: [String] = [], members: [String: MemberSeed] = [:], witness: (any Witnessing)? = nil,
+    acceptingLoss: Bool = true
   ) throws -> GroupRepair? {
     try? FileManager.default.removeItem(atPath: aside)
     let group = group
     let owner = Owner(key: { () throws(SealingError) in try SigningKey(seed: group.owner) }, seeds: members)
     let draft = group.folder + ".draft"
     defer { try? FileManager.default.removeItem(atPath: draft) }
-    return try group.open(witness).repair(at: draft, keeping: aside, unproved: names, by: owner)
+    return try group.open(witness).repair(
+      at: draft, keeping: aside, unproved: names, by: owner, isLossAccepted: { _ in acceptingLoss })
   }
 
   func end() {
