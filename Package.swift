@@ -83,7 +83,8 @@ let package = Package(
     .target(
       name: "Vault", dependencies: ["Ground", "GroupFile", "Sealing", "CVaultSystem"], swiftSettings: settings),
     .target(
-      name: "VaultFoundation", dependencies: ["Ground", "Vault", "SecureCoding", "KeyedArchives"], swiftSettings: settings),
+      name: "VaultFoundation", dependencies: ["Ground", "Vault", "SecureCoding", "KeyedArchives"],
+      swiftSettings: settings),
     .target(name: "KeychainItems", dependencies: ["VaultFoundation", "Vault"], swiftSettings: settings),
     .target(
       name: "VaultServices",
@@ -105,7 +106,8 @@ let package = Package(
 
     // What vault import starts to read other programs' stores, so that vault is not linked with what they need.
     .target(
-      name: "ForeignStores", dependencies: ["Ground", "Exchange", "KeyedArchives", "CGcrypt", "CZlib"], swiftSettings: settings),
+      name: "ForeignStores", dependencies: ["Ground", "Exchange", "KeyedArchives", "CGcrypt", "CZlib"],
+      swiftSettings: settings),
     .executableTarget(
       name: "VaultExchange", dependencies: ["ForeignStores", "Exchange", "CVaultSystem", "CVaultStart"],
       swiftSettings: settings),
@@ -134,14 +136,16 @@ let package = Package(
     .executableTarget(name: "VaultDaemonCLI", dependencies: ["VaultDaemon"], swiftSettings: settings),
 
     // What several test targets need.
-    .target(name: "TestSupport", dependencies: ["Ground", "Sealing"], path: "Tests/TestSupport", swiftSettings: settings),
+    .target(
+      name: "TestSupport", dependencies: ["Ground", "Sealing"], path: "Tests/TestSupport", swiftSettings: settings),
     .testTarget(name: "GroundTests", dependencies: ["Ground", "TestSupport"], swiftSettings: settings),
     .testTarget(name: "KeyedArchivesTests", dependencies: ["KeyedArchives", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "SecureCodingTests", dependencies: ["SecureCoding", "KeyedArchives", "TestSupport"], exclude: ["Vectors"],
       swiftSettings: settings),
     .testTarget(
-      name: "ExchangeTests", dependencies: ["Ground", "Exchange", "KeyedArchives", "TestSupport"], swiftSettings: settings),
+      name: "ExchangeTests", dependencies: ["Ground", "Exchange", "KeyedArchives", "TestSupport"],
+      swiftSettings: settings),
     .testTarget(
       name: "ForeignStoresTests", dependencies: ["ForeignStores", "Exchange"], exclude: ["Vectors"],
       swiftSettings: settings),

@@ -1,5 +1,4 @@
 internal import CSodium
-internal import Glibc
 internal import Ground
 
 /// A fixed number of bytes in guarded memory: locked if the system allows it, left out of core dumps, wiped on release.

@@ -1,5 +1,5 @@
-import Ground
 import Foundation
+import Ground
 import SecureCoding
 import TestSupport
 import Testing

@@ -32,14 +32,14 @@ struct RepairGroup: Command {
   }
 
   func run(in session: Session) throws {
+    func accepts(_ loss: GroupRepair) -> Bool {
+      guard !dropUnproved else { return true }
+      session.endProgress()
+      for name in loss.lostNames { session.warn("cannot be proved: \(UTF8Text.onOneLine(name))") }
+      return false
+    }
     let repair = try session.openStore(key).repairGroup(
-      group, keepingUnproved: keepUnproved,
-      isLossAccepted: { repair in
-        guard !dropUnproved else { return true }
-        session.endProgress()
-        for name in repair.lostNames { session.warn("cannot be proved: \(UTF8Text.onOneLine(name))") }
-        return false
-      }
+      group, keepingUnproved: keepUnproved, isLossAccepted: accepts
     ) { progress in session.showProgress("\(group): \(progress.text)") }
     session.endProgress()
     if json {

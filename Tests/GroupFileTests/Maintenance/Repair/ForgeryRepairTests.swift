@@ -112,13 +112,13 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: draft) }
     var largest = 0
     let owner = RepairFixture.Owner(key: { () throws(SealingError) in try SigningKey(seed: group.owner) }, seeds: [:])
-    let repaired = try group.open().repair(
-      at: draft, keeping: fixture.aside, by: owner, isLossAccepted: { _ in false }
-    ) { _ in
+    func measure(_: MaintenanceProgress) {
       var status = stat()
       guard unsafe stat(draft + ".salvage/group.vault", &status) == 0 else { return }
       largest = max(largest, Int(status.st_blocks) * 512)
     }
+    let repaired = try group.open().repair(
+      at: draft, keeping: fixture.aside, by: owner, isLossAccepted: { _ in false }, progress: measure)
     #expect(repaired?.lost == 0)
     #expect(largest > 0 && largest < 64 << 20)
     #expect(try fixture.missing().isEmpty)
