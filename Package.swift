@@ -4,9 +4,10 @@ import PackageDescription
 
 // The manifest is the architecture: a module sees what its `dependencies:` name and nothing else.
 //
-//   vault     VaultCLI -> VaultCommands -> Vault -> GroupFile -> Sealing -> CSodium
-//                                                   GroupFile -> { CVaultSQLite, CVaultSystem, KeyedArchives }
-//                         VaultCommands -> Exchange -> KeyedArchives <- Vault
+//   ground    Ground -> CVaultSystem                     files, locks, bytes, JSON, dates; everything below stands on it
+//   vault     VaultCLI -> VaultCommands -> { Vault, Exchange }
+//             Vault -> GroupFile -> { Sealing -> CSodium, CVaultSQLite, KeyedArchives }
+//             Exchange -> KeyedArchives                  property lists of apps, and the archives in them
 //   exchange  VaultExchange -> ForeignStores -> { Exchange, CGcrypt, CZlib }
 //   library   VaultFoundation -> { Vault, SecureCoding }      SecureCoding -> KeyedArchives
 //             KeychainItems -> VaultFoundation
