@@ -180,6 +180,6 @@ int csystem_identity(int folder, const char *path, uint64_t *device, uint64_t *i
 
 int csystem_name(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
 
-int csystem_give_to_group(int descriptor, gid_t group) {
+int csystem_give_to_group(int descriptor, uint32_t group) {
   return fchownat(descriptor, "", (uid_t)-1, group, AT_EMPTY_PATH);
 }

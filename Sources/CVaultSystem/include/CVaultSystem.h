@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /// The arguments that this process was started with. Swift's own list is read from /proc, and empty without it.
 char **csystem_arguments(int *count);
@@ -78,7 +77,7 @@ int csystem_exchange(const char *left, const char *right);
 uint32_t csystem_file_system(const char *path);
 
 /// Changes the Unix group of the file that the descriptor refers to. On failure it returns -1 and sets errno.
-int csystem_give_to_group(int descriptor, gid_t group);
+int csystem_give_to_group(int descriptor, uint32_t group);
 
 /// The device and the number of what is at `path`, without following a link. `folder` is an open folder or AT_FDCWD. On
 /// failure it returns -1 and sets errno.

@@ -1,3 +1,4 @@
+internal import CVaultSystem
 package import Glibc
 
 /// An open file or folder; closed when the value ends.
@@ -7,7 +8,7 @@ package struct OpenFile: ~Copyable {
   /// Opens `path` without following a link at its end and without blocking on a FIFO.
   ///
   /// - Parameter folder: the open folder that a relative path starts from.
-  package init(_ path: String, in folder: CInt = AT_FDCWD, _ flags: CInt, mode: mode_t = 0) throws(FileFault) {
+  package init(_ path: String, in folder: CInt = AT_FDCWD, _ flags: CInt, mode: UInt32 = 0) throws(FileFault) {
     // The system would end the path at the zero byte, and open another file than the one that was checked.
     guard !path.utf8.contains(0) else { throw .missing }
     let flags = flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
@@ -82,7 +83,7 @@ package struct OpenFile: ~Copyable {
   }
 
   /// Sets the mode, whatever the umask.
-  package func setMode(_ mode: mode_t) throws(FileFault) {
+  package func setMode(_ mode: UInt32) throws(FileFault) {
     guard fchmod(descriptor, mode) == 0 else { throw FileFault(errno: errno) }
   }
 
@@ -100,6 +101,91 @@ package struct OpenFile: ~Copyable {
 
   /// Releases the lock before this value ends.
   package func unlock() { _ = flock(descriptor, LOCK_UN) }
+}
+
+/// The owners that we trust for a file, and the mode bits that it must not have.
+package struct FileTrust: Equatable {
+  package var owners: [UInt32]
+  package var forbiddenMode: UInt32
+  /// The mode bits that a file of root's must not have.
+  package var forbiddenModeOfRoots: UInt32
+
+  package init(owners: [UInt32], forbiddenMode: UInt32, forbiddenModeOfRoots: UInt32? = nil) {
+    self.owners = owners
+    self.forbiddenMode = forbiddenMode
+    self.forbiddenModeOfRoots = forbiddenModeOfRoots ?? forbiddenMode
+  }
+
+  /// For secrets: owned by us or root, and inaccessible to everyone else.
+  package static func secret(user: UInt32 = geteuid()) -> FileTrust {
+    FileTrust(owners: [user, 0], forbiddenMode: 0o077)
+  }
+
+  /// For a credential that the system provides: ours and inaccessible to everyone else, or root's and readable by one
+  /// Unix group.
+  ///
+  /// Kubernetes makes a Secret readable by the pod's group. systemd adds the service's user to the access list of
+  /// root's file, and the group bits of the mode then show the list's maximum. Either way, root alone decided who may
+  /// read it.
+  package static func handedOver(user: UInt32 = geteuid()) -> FileTrust {
+    FileTrust(owners: [user, 0], forbiddenMode: 0o077, forbiddenModeOfRoots: 0o037)
+  }
+
+  /// For files that others may read but not change.
+  package static func visible(user: UInt32 = geteuid()) -> FileTrust {
+    FileTrust(owners: [user, 0], forbiddenMode: 0o022)
+  }
+
+  /// For the state folder and its contents: owned by us, and writable by nobody else.
+  package static func state(user: UInt32 = geteuid()) -> FileTrust { FileTrust(owners: [user], forbiddenMode: 0o022) }
+
+  package func check(_ status: stat) throws(FileFault) {
+    guard owners.contains(status.st_uid) else { throw .foreignOwner }
+    let mode = status.st_mode & 0o7777
+    guard mode & (status.st_uid == 0 ? forbiddenModeOfRoots : forbiddenMode) == 0 else {
+      throw .openToOthers(mode: mode)
+    }
+  }
+}
+
+/// Identifies a file by device and inode, so that two paths of one file are recognized as the same.
+package struct FileIdentity: Hashable, Sendable {
+  package let device, inode: UInt64
+
+  package init(device: UInt64, inode: UInt64) {
+    self.device = device
+    self.inode = inode
+  }
+
+  package init(_ status: stat) { self.init(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)) }
+
+  /// Identifies the file at `path`, without following a link; `nil` if it cannot be examined, with the reason in `errno`.
+  ///
+  /// - Parameter folder: the open folder that a relative path starts from.
+  package init?(_ path: String, in folder: CInt = AT_FDCWD) {
+    var (device, inode): (UInt64, UInt64) = (0, 0)
+    guard unsafe csystem_identity(folder, path, &device, &inode) == 0 else { return nil }
+    self.init(device: device, inode: inode)
+  }
+}
+
+/// The time of the last change of a file or folder (its ctime), which no program can set.
+package struct ChangeTime: Equatable, Sendable {
+  private let seconds, nanoseconds: Int
+
+  package init(_ status: stat) {
+    seconds = status.st_ctim.tv_sec
+    nanoseconds = status.st_ctim.tv_nsec
+  }
+
+  /// Whether a later change is sure to have another time, and this one is very probably complete. The clock of these
+  /// times advances in steps of milliseconds, and a file's time is set before its new bytes, for which a writer may wait
+  /// on a busy disk.
+  package var isSettled: Bool {
+    var now = timespec()
+    unsafe clock_gettime(CLOCK_REALTIME_COARSE, &now)
+    return (now.tv_sec - seconds) * 1_000_000_000 + now.tv_nsec - nanoseconds > 1_000_000_000
+  }
 }
 
 /// A moment on the monotonic clock, which cannot be set back.

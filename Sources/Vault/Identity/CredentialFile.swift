@@ -72,10 +72,3 @@ enum CredentialFile {
     }
   }
 }
-
-extension CanonicalPath {
-  /// Whether the file at `path`, which need not exist, is inside `folder`.
-  static func isFile(at path: String, inside folder: String) throws(FileFault) -> Bool {
-    isInside(try of(split(path).folder), try of(folder))
-  }
-}
