@@ -4,7 +4,7 @@ import PackageDescription
 
 // The manifest is the architecture: a module sees what its `dependencies:` name and nothing else.
 //
-//   ground    Ground -> CVaultSystem                     files, locks, bytes, JSON, dates; everything below stands on it
+//   ground    Ground -> CVaultSystem                     files, locks, bytes, JSON and dates; all others use it
 //   vault     VaultCLI -> VaultCommands -> { Vault, Exchange }
 //             Vault -> GroupFile -> { Sealing -> CSodium, CVaultSQLite, KeyedArchives }
 //             Exchange -> KeyedArchives                  property lists of apps, and the archives in them

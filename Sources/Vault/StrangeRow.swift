@@ -1,7 +1,7 @@
 public import GroupFile
 
 /// A row that a writer of a group signed but that is not a valid item: its name is invalid or belongs to another place,
-/// it does not open, or its version number is the highest possible. Only a program other than Vault writes such a row.
+/// it does not open, or no version can follow it. Only a program other than Vault writes such a row.
 public struct StrangeRow: Sendable, Equatable {
   /// The row's place, 32 hexadecimal digits: ``SecretStore/removeRow(_:from:progress:)`` takes it.
   public let token: String

@@ -51,11 +51,14 @@ struct HostileItemTests {
     try transaction.commit()
   }
 
-  @Test func `rows with the last version number or another item's name are listed as such and removed`() throws {
+  @Test(arguments: [GroupLimits.lastVersion, GroupLimits.lastVersion + 1])
+  func `rows with the last version number or another item's name are listed as such and removed`(
+    _ version: UInt64
+  ) throws {
     let store = try StoreFixture()
     let group = try store.open().group("default")
     for name in ["item", "last", "moved"] { try group.set(name, to: "value") }
-    let last = try replace("last", in: group, version: GroupLimits.lastVersion)
+    let last = try replace("last", in: group, version: version)
     let moved = try replace("moved", in: group, named: "item")
     let listing = try store.open().group("default").listing()
     #expect(listing.items.map(\.name.description) == ["item"])

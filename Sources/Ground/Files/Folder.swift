@@ -157,7 +157,7 @@ package enum NewName {
 
   /// Exchanges the names of two files or folders.
   ///
-  /// - Returns: whether it was done; if not, `errno` has the reason, `EINVAL` for a file system that cannot.
+  /// - Returns: `false` if it fails, with the reason in `errno`: `EINVAL` if the file system cannot do it.
   package static func exchange(_ left: String, _ right: String) -> Bool { unsafe csystem_exchange(left, right) == 0 }
 }
 

@@ -27,8 +27,11 @@ package enum Base64 {
   /// Appends the encoded `bytes`, padded and without line breaks.
   package static func append(encoding bytes: some Collection<UInt8>, to text: inout [UInt8]) {
     text.reserveCapacity(text.count + (bytes.count + 2) / 3 * 4)
-    let bytes = Array(bytes)
-    unsafe bytes.span.withUnsafeBytes { unsafe encode($0) { unsafe text.append(contentsOf: $0) } }
+    // Not from a copy, because the bytes may be secret.
+    let isDone: Void? = bytes.withContiguousStorageIfAvailable { bytes in
+      unsafe encode(UnsafeRawBufferPointer(bytes)) { unsafe text.append(contentsOf: $0) }
+    }
+    if isDone == nil { append(encoding: Array(bytes), to: &text) }
   }
 
   private static let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)

@@ -5,8 +5,7 @@ package protocol JSONSink {
   mutating func write(_ bytes: UnsafeRawBufferPointer) throws(Failure)
 }
 
-/// Writes JSON (RFC 8259) piece by piece into a sink, without white space, and with keys in the given order. All JSON is
-/// written by it.
+/// Writes JSON (RFC 8259) piece by piece into a sink, without white space, and with keys in the given order.
 ///
 /// Its functions can be inlined, so that each use is specialized for its sink.
 package struct JSONWriter<Sink: JSONSink> {
@@ -191,7 +190,7 @@ package struct JSONWriter<Sink: JSONSink> {
 package enum JSONText {
   /// Which characters are escaped.
   package enum Escaped {
-    /// What JSON requires.
+    /// What JSON requires, and DEL.
     case required
     /// Also what could control a terminal or reorder a line, because the text may be shown on one later.
     case all
@@ -252,8 +251,14 @@ package enum JSONText {
   /// Appends the string for `text`, which is UTF-8, with the escapes that JSON requires.
   package static func append(quoting text: some Sequence<UInt8>, to json: inout [UInt8]) {
     json.append(UInt8(ascii: "\""))
-    let text = Array(text)
-    unsafe text.span.withUnsafeBytes { unsafe escape($0, .required) { unsafe json.append(contentsOf: $0) } }
+    // Not from a copy, because the text may be secret.
+    let isDone: Void? = text.withContiguousStorageIfAvailable { text in
+      unsafe escape(UnsafeRawBufferPointer(text), .required) { unsafe json.append(contentsOf: $0) }
+    }
+    if isDone == nil {
+      let text = Array(text)
+      unsafe text.span.withUnsafeBytes { unsafe escape($0, .required) { unsafe json.append(contentsOf: $0) } }
+    }
     json.append(UInt8(ascii: "\""))
   }
 }

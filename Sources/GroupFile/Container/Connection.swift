@@ -322,8 +322,8 @@ extension Connection {
   /// Limits each statement in `body` to the work for as many rows as fit into the file, because the tree of a table in
   /// a hostile file may repeat pages.
   func withBoundOfWholeFile<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
-    let file = try ContainerPlace.status(location.path)?.byteCount ?? 0
-    let log = try ContainerPlace.status(location.logPath)?.byteCount ?? 0
+    let file = try ContainerPlace.status(location.path)?.storedByteCount ?? 0
+    let log = try ContainerPlace.status(location.logPath)?.storedByteCount ?? 0
     let limit = handle.stepLimit
     defer { handle.stepLimit = limit }
     // The smallest row has 40 bytes, and checking it takes some 30 instructions.

@@ -1,4 +1,3 @@
-internal import CVaultSQLite
 internal import Glibc
 internal import Ground
 internal import Sealing
@@ -142,6 +141,8 @@ package final class ContainerPlace: Equatable, Sendable {
     let isRegular: Bool
     let isFolder: Bool
     let byteCount: Int
+    /// How many of them can be stored, rather than holes. Some file systems count late or compress, so this is generous.
+    let storedByteCount: Int
     let mode: mode_t
     let owner: uid_t
     let unixGroup: gid_t
@@ -157,7 +158,9 @@ package final class ContainerPlace: Equatable, Sendable {
     }
     return Status(
       identity: FileIdentity(found), isRegular: found.st_mode & S_IFMT == S_IFREG,
-      isFolder: found.st_mode & S_IFMT == S_IFDIR, byteCount: Int(found.st_size), mode: found.st_mode & 0o7777,
+      isFolder: found.st_mode & S_IFMT == S_IFDIR, byteCount: Int(found.st_size),
+      storedByteCount: min(Int(found.st_size), max(8 * 512 * Int(found.st_blocks), 1 << 26)),
+      mode: found.st_mode & 0o7777,
       owner: found.st_uid, unixGroup: found.st_gid, changed: ChangeTime(found))
   }
 
@@ -229,13 +232,18 @@ enum ContainerTrust {
 }
 
 extension ContainerPlace {
-  /// Moves away what is at the path of the log, index or lock but is no file, such as a FIFO that somebody put there to
-  /// stop everybody. It holds no data.
-  func clearCompanions() {
+  /// Moves anything that is not a regular file away from the paths of log, index and lock, such as a FIFO that somebody
+  /// put there to stop everybody. It holds no data.
+  ///
+  /// - Returns: whether something was moved.
+  func clearCompanions() -> Bool {
+    var isMoved = false
     for path in [logPath, indexPath, lockPath] {
       guard let found = try? ContainerPlace.status(path), !found.isRegular else { continue }
-      try? NewName.give("\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))", to: path)
+      let aside = "\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
+      if (try? NewName.give(aside, to: path)) != nil { isMoved = true }
     }
+    return isMoved
   }
 }
 

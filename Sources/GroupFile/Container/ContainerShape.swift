@@ -1,4 +1,3 @@
-internal import CVaultSQLite
 internal import CVaultSystem
 internal import Glibc
 internal import Ground

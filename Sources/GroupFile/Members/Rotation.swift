@@ -217,10 +217,15 @@ struct Rotation {
     let end = view.state.manifest.epoch
     let start = end > GroupLimits.chainLength ? end - GroupLimits.chainLength : 0
     var links: [UInt64: Digest] = [:]
-    left.links = connection.count("SELECT epoch, rest FROM chain") { row in
-      guard let epoch = try? row.counter(0), epoch > start, epoch <= end else { return true }
-      links[epoch] = unsafe (try? row.blob(1, count: 32...32)).flatMap { unsafe Digest($0) }
-      return false
+    let rows = try connection.statement("SELECT epoch, rest FROM chain")
+    defer { rows.reset() }
+    // An error here ends the rotation, because a search of the file may still find the links.
+    while try rows.step() {
+      if let epoch = try? rows.counter(0), epoch > start, epoch <= end {
+        links[epoch] = unsafe (try? rows.blob(1, count: 32...32)).flatMap { unsafe Digest($0) }
+      } else {
+        left.links += 1
+      }
     }
     try target.storeChain(links, of: view.state)
     left.losesChain = try !target.confirmChain(of: view.state)

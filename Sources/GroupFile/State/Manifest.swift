@@ -168,9 +168,8 @@ package enum GroupLimits {
   package static let attributesByteCount = 64 << 10
   /// The largest size of an item's name, in bytes of its NFC form.
   package static let nameByteCount = 1_024
-  /// No item reaches this version, because the number after it would not be a valid counter. Only a malicious writer
-  /// signs such a row.
-  package static let lastVersion = ByteReader.counterLimit - 1
+  /// The highest version that a writer may give an item. Only a malicious writer gets an item near it.
+  package static let lastVersion = ByteReader.counterLimit - 2
   /// The highest number of pairs in one item's attributes.
   package static let attributeCount = 64
   /// The largest sealed secret that is stored in its row; a longer one is stored in a separate blob.

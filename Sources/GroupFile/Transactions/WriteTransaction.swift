@@ -102,7 +102,7 @@ package final class WriteTransaction: ItemReading {
     var version: UInt64 = 1
     var oldest: UInt64 = 1
     if let old {
-      guard old.version + 1 < GroupLimits.lastVersion else { throw .overLimit("2^53 versions") }
+      guard old.version < GroupLimits.lastVersion else { throw .overLimit("2^53 versions") }
       version = old.version + 1
       let keep = UInt64(view.state.roster.keep)
       oldest = max(old.oldest, version + 1 > keep ? version + 1 - keep : 1, min(lowest, version))
@@ -147,7 +147,7 @@ package final class WriteTransaction: ItemReading {
     guard try answered(at: token) == nil else { return }
     guard let item = try stored(name) else { throw .notFound(.item) }
     let old = item.row
-    guard old.version + 1 < GroupLimits.lastVersion else { throw .overLimit("2^53 versions") }
+    guard old.version < GroupLimits.lastVersion else { throw .overLimit("2^53 versions") }
     changeCount += 1
     let version = old.version + 1
     let attributes = Attributes(name: name, created: item.attributes.created, changed: time, valueKind: 0)

@@ -112,9 +112,9 @@ public struct JoinedGroup: Sendable, Equatable {
 
   /// Reads `{"groups":[{"name":…,"epoch":…}]}`; `nil` for anything else. Members added by a newer `vaultd` are ignored.
   static func list(parsing bytes: [UInt8]) -> [JoinedGroup]? {
-    guard case .array(let elements)? = try? JSONValue(parsing: String(decoding: bytes, as: UTF8.self))["groups"] else {
-      return nil
-    }
+    guard let text = String(validating: bytes, as: UTF8.self),
+      case .array(let elements)? = try? JSONValue(parsing: text)["groups"]
+    else { return nil }
     var groups: [JoinedGroup] = []
     for element in elements {
       guard let name = element["name"]?.text.flatMap({ try? AccessGroup.Name($0) }),
@@ -128,7 +128,7 @@ public struct JoinedGroup: Sendable, Equatable {
   /// Reads `{"errors":["…"],"status":…}`, where the status is an exit status of `vault`. Without one, the HTTP status
   /// is used.
   static func failure(parsing bytes: [UInt8], httpStatus: Int) -> VaultError {
-    let answer = try? JSONValue(parsing: String(decoding: bytes, as: UTF8.self))
+    let answer = String(validating: bytes, as: UTF8.self).flatMap { try? JSONValue(parsing: $0) }
     var named: ExitStatus?
     if case .number(let number)? = answer?["status"] { named = Int32(number).flatMap(ExitStatus.init(rawValue:)) }
     let text = answer?["errors"]?.elements.first?.text

@@ -59,10 +59,12 @@ import Testing
     let whole = store.folder.read("store/groups/default/group.vault")
     for page in 1..<whole.count / 4_096 {
       zero(page: page)
+      let refused = store.run("repair", "default")
       let repair = store.run("repair", "default", "--drop-unproved", "--json")
       let unproved = (try? readJSON(repair.output))?["unproved"] as? [[String: Any]]
       if let item = unproved?.first(where: { $0["name"] as? String == "twice" }) {
         #expect(item["version"] as? Int == 1)
+        #expect(refused.status == 13 && refused.errors.contains("kept by name: twice\n"), "\(refused.errors)")
         #expect(store.run("get", "twice").status == 10)
         let second = store.run("repair", "default", "--keep-unproved", "twice")
         #expect(second.status == 0, "\(second.errors)")

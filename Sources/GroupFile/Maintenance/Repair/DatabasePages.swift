@@ -3,7 +3,7 @@ internal import Ground
 
 /// The pages of a group's file, read without SQLite, so that a damaged page loses only its own content.
 ///
-/// The file is a copy made by the repair, so opening and closing it ends no lock of SQLite's.
+/// The file is a copy that no other process uses, so it does not matter that closing it ends SQLite's locks on it.
 struct DatabasePages: ~Copyable {
   private let file: OpenFile
   /// The number of pages; they are numbered from 1.
@@ -76,22 +76,27 @@ struct RecordPage {
 
   var cellCount: Int { cells.count }
 
-  /// What a search of all pages has read. In an honest file, no byte belongs to two cells of a page, and no overflow
-  /// page to two records. So each is read once: a search takes time in proportion to the file, whatever its pages claim.
+  /// What a search of all pages has read. In an honest file, no byte belongs to two cells of a page, and an overflow
+  /// page belongs to at most two records, an old one and a new one. So a search takes time in proportion to the file,
+  /// whatever its pages claim.
   struct Reading {
     private var room = 0
-    private var overflow: Set<UInt32> = []
+    private var overflow: [UInt32: Int] = [:]
 
     init() { beginPage() }
 
     mutating func beginPage() { room = DatabasePages.size }
 
     fileprivate mutating func take(_ byteCount: Int) -> Bool {
+      guard byteCount <= room else { return false }
       room -= byteCount
-      return room >= 0
+      return true
     }
 
-    fileprivate mutating func takeOverflow(_ page: UInt32) -> Bool { overflow.insert(page).inserted }
+    fileprivate mutating func takeOverflow(_ page: UInt32) -> Bool {
+      overflow[page, default: 0] += 1
+      return overflow[page, default: 0] <= 2
+    }
   }
 
   /// The record in one cell, with its row id if the table has them; `nil` if the bytes are not a record.
@@ -111,11 +116,13 @@ struct RecordPage {
     _ count: Int, at offset: Int, _ pages: borrowing DatabasePages, _ reading: inout Reading
   ) -> [UInt8]? {
     let local = localCount(of: count)
-    guard reading.take(local), offset + local <= bytes.count else { return nil }
+    guard offset + local <= bytes.count else { return nil }
+    // Check the header before anything is charged or read: most junk fails here, and one bad cell costs no other.
+    guard Record.mayBegin(Array(bytes[offset..<offset + min(local, 80)]), byteCount: count), reading.take(local) else {
+      return nil
+    }
     var payload = Array(bytes[offset..<offset + local])
     guard local < count else { return payload }
-    // Most bytes that are no record are noticed before the rest is read.
-    guard Record.mayBegin(payload, byteCount: count) else { return nil }
     guard offset + local + 4 <= bytes.count else { return nil }
     var next = bytes.word(at: offset + local)
     while payload.count < count {

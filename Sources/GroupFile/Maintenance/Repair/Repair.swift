@@ -87,10 +87,11 @@ extension AccessGroupFile {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let place = try ContainerPlace(folder: folder)
     guard AccessGroupFile.exists(in: folder) else { throw .notFound(.group) }
-    place.clearCompanions()
+    let isCleared = place.clearCompanions()
     let lock = try WriterLock(at: place)
     if witness.read() == .invalid { throw .damaged(.witness, "neither record is valid") }
-    guard try isDamaged(progress) else { return nil }
+    // What was moved away leaves the group with the folder that is replaced.
+    guard try isCleared ? true : isDamaged(progress) else { return nil }
     let places = DraftPlaces(draft: draft, kept: kept)
     return try makeNew(
       at: places, holding: lock, names: names, members: members, unsigned: \.withoutSignedState, progress: progress
@@ -117,7 +118,7 @@ extension AccessGroupFile {
   ) throws(VaultError) -> ChangedRoster {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let place = try ContainerPlace(folder: folder)
-    place.clearCompanions()
+    _ = place.clearCompanions()
     let lock = try WriterLock(at: place)
     guard change.isStillWanted() else { throw .contradiction(.superseded) }
     var change = change

@@ -23,14 +23,14 @@ enum SalvageCopy {
       try self.copy(original, to: copy.path, header)
       try copyLog(source.logPath, to: copy.logPath)
       mergeLog(copy)
-      return (copy, StoredParts(copy))
+      return (copy, try StoredParts(copy))
     } catch {
       remove(folder)
       throw error
     }
   }
 
-  /// Copies the file at `source` and its log unchanged into a folder of this process, while nobody writes to them.
+  /// Copies the file at `source` and its log, up to its last frame, into a folder of this process, while nobody writes to them.
   /// Their content is not checked, and SQLite's lock is not requested, because any reader of the file could hold it
   /// indefinitely.
   ///
@@ -135,9 +135,13 @@ enum SalvageCopy {
     var bytes = [UInt8](repeating: 0, count: logHeaderByteCount)
     var salts: [UInt8] = []
     while unsafe pread(log.descriptor, &bytes, bytes.count, offset) == bytes.count {
-      // A frame counts only with the log's salts (https://www.sqlite.org/walformat.html), and nothing after one that
-      // does not. So a log is copied to its end, however long the file claims to be. Unreadable bytes end it, too.
-      if offset == 0 { salts = Array(bytes[16..<24]) } else if !bytes[8..<16].elementsEqual(salts) { break }
+      // A frame names a page and has the log's salts (https://www.sqlite.org/walformat.html), and nothing counts after
+      // one that does not, such as a hole. So a log is copied to its end, however long the file claims to be.
+      if offset == 0 {
+        salts = Array(bytes[16..<24])
+      } else if !bytes[8..<16].elementsEqual(salts) || bytes.word(at: 0) == 0 {
+        break
+      }
       try onDisk(file.write(bytes, at: offset))
       offset += bytes.count
       bytes = [UInt8](repeating: 0, count: frameByteCount)
@@ -183,9 +187,20 @@ struct StoredParts {
   init() { tables = nil }
 
   /// - Parameter place: the copy of the file, which only this process uses.
-  fileprivate init(_ place: ContainerPlace) {
-    tables = try? Connection(at: place, access: .reading)
-    guard let tables, (try? tables.begin(.reading)) != nil else { return }
+  /// - Throws: what is not due to the file, such as too many open files: it must not pass for damage.
+  fileprivate init(_ place: ContainerPlace) throws(VaultError) {
+    do throws(VaultError) {
+      let opened = try Connection(at: place, access: .reading)
+      try opened.begin(.reading)
+      tables = opened
+    } catch {
+      tables = nil
+      switch error {
+      case .damaged, .newerFormat, .storage(.inputOutput), .storage(.replaced): break
+      default: throw error
+      }
+    }
+    guard let tables else { return }
     header = try? tables.part(.header)
     roster = try? tables.part(.roster)
     manifest = try? tables.part(.manifest)

@@ -35,7 +35,10 @@ struct RepairGroup: Command {
     func accepts(_ loss: GroupRepair) -> Bool {
       guard !dropUnproved else { return true }
       session.endProgress()
-      for name in loss.lostNames { session.warn("cannot be proved: \(UTF8Text.onOneLine(name))") }
+      for name in loss.lostNames { session.warn("lost: \(UTF8Text.onOneLine(name))") }
+      for item in loss.unproved {
+        session.warn("not proved, but can be opened and kept by name: \(UTF8Text.onOneLine(item.name))")
+      }
       return false
     }
     let repair = try session.openStore(key).repairGroup(

@@ -92,11 +92,18 @@ import Testing
     #expect(Set(index.rows.map(\.token)).count == fixture.values.count + 1)
   }
 
-  @Test func `a log is copied to its last frame, however long the file claims to be`() throws {
+  @Test(arguments: [false, true])
+  func `a log is copied to its last frame, however long the file claims to be`(hasZeroSalts: Bool) throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
     try fixture.group.set(["item/3": "in the log"])
     let honest = try fixture.group.files().log.count
+    if hasZeroSalts {
+      // A hole looks like frames of such a log. SQLite ignores it.
+      var files = try fixture.group.files()
+      files.log.replaceSubrange(16..., with: [UInt8](repeating: 0, count: files.log.count - 16))
+      try fixture.group.replace(with: files)
+    }
     let target = fixture.group.folder + ".copy"
     defer { try? FileManager.default.removeItem(atPath: target) }
     try FileManager.default.createDirectory(
@@ -107,7 +114,7 @@ import Testing
     try SalvageCopy.duplicate(source, to: copy, .closed)
     #expect(try #require(try ContainerPlace.status(copy.logPath)).byteCount <= honest)
     try fixture.group.replace(with: GroupFiles(in: target))
-    #expect(try fixture.group.value("item/3") == "in the log")
+    if !hasZeroSalts { #expect(try fixture.group.value("item/3") == "in the log") }
   }
 }
 
