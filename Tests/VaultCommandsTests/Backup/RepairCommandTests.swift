@@ -37,7 +37,7 @@ import Testing
     zero(page: 1)
     let damaged = store.folder.read("store/groups/default/group.vault")
     #expect(store.run("verify").status == 13)
-    let refused = store.run("repair", "default", "--json")
+    let refused = store.run("repair", "default")
     #expect(refused.status == 13 && refused.errors.contains("can no longer be proved"), "\(refused.errors)")
     #expect(store.folder.read("store/groups/default/group.vault") == damaged)
     let repair = store.run("repair", "default", "--drop-unproved", "--json")
@@ -59,7 +59,7 @@ import Testing
     let whole = store.folder.read("store/groups/default/group.vault")
     for page in 1..<whole.count / 4_096 {
       zero(page: page)
-      let refused = store.run("repair", "default", "--json")
+      let refused = store.run("repair", "default")
       let repair = refused.status == 0 ? refused : store.run("repair", "default", "--drop-unproved", "--json")
       let unproved = (try? readJSON(repair.output))?["unproved"] as? [[String: Any]]
       if let item = unproved?.first(where: { $0["name"] as? String == "twice" }) {
