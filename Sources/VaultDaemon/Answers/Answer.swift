@@ -1,7 +1,5 @@
-internal import Ground
-
 #if Daemon
-  package import Exchange
+  package import Ground
   import HTTPTypes
   import Hummingbird
   import HummingbirdCore

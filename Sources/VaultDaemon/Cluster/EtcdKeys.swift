@@ -1,6 +1,5 @@
-internal import Ground
-
 #if Daemon
+  import Ground
   import Foundation
   import Sealing
 

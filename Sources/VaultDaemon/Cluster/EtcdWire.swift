@@ -1,4 +1,5 @@
 #if Daemon
+  import Ground
   import Foundation
 
   // What etcd's gateway takes and gives: the messages of its `rpc.proto` in JSON. Bytes are in Base64, numbers of 64 bits

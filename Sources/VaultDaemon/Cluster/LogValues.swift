@@ -1,6 +1,5 @@
-internal import Ground
-
 #if Daemon
+  import Ground
   import Sealing
 
   extension Label {

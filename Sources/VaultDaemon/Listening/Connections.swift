@@ -1,5 +1,3 @@
-internal import Ground
-
 #if Daemon
   import Synchronization
 

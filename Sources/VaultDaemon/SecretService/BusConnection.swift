@@ -1,5 +1,3 @@
-internal import Ground
-
 #if Daemon
   internal import CSystemd
   import Foundation

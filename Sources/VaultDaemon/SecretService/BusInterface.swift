@@ -1,5 +1,3 @@
-internal import Ground
-
 #if Daemon
   /// An interface of the bus: what calls are checked against, and what introspection shows.
   struct BusInterface: Sendable {

@@ -1,6 +1,5 @@
-internal import Ground
-
 #if Daemon
+  import Ground
   internal import CGcrypt
   import Glibc
   import Sealing

@@ -3,7 +3,7 @@ import Logging
 import Testing
 import VaultFoundation
 
-@testable import Exchange
+@testable import Ground
 @testable import GroupFile
 @testable import Sealing
 @testable import Vault
