@@ -14,6 +14,8 @@ struct Rotation {
   private let dropped: Set<Token>
   private var left: LeftBehind
   private var takenBlobs: UInt64 = 0
+  /// The token of the last row that was read.
+  private var last: Token?
   // The versions of proved items, which a second thread opens and seals while this one reads and writes. Those of one item
   // follow each other, the newest first. An array for each item would cost a seventh of the time.
   private var waiting: [Row] = []
@@ -66,14 +68,31 @@ struct Rotation {
     try finishBatch(into: &writer)
     try sealHere(waiting.count, into: &writer)
     // Unsigned rows may be followed by what cannot be read.
-    while (try? rows.step()) == true { noteUnsigned(rows) }
+    while (try? next(of: rows)) == true {
+      guard let token = unsafe (try? rows.blob(0, count: Token.byteCount)).map({ unsafe Token(loadingFrom: $0) }),
+        last.map({ token > $0 }) ?? true
+      else { break }
+      last = token
+      noteUnsigned(rows)
+    }
     return tree.nodeCount
   }
 
+  /// Steps to the next row, which has at most the size of a valid one: longer ones would each be read in full.
+  private func next(of rows: Statement) throws(VaultError) -> Bool {
+    try connection.limitingValues(to: Rotation.rowByteCount) { () throws(VaultError) in try rows.step() }
+  }
+
+  /// More than all columns of a valid row take.
+  private static let rowByteCount: Int32 = 128 << 10
+
   private mutating func row(of entry: TreeEntry, in rows: Statement) throws(VaultError) -> Row {
-    while try rows.step() {
+    while try next(of: rows) {
       // An unsigned row may have columns that no valid row has.
       let token = unsafe (try? rows.blob(0, count: Token.byteCount)).map { unsafe Token(loadingFrom: $0) }
+      // The pages of a hostile table may repeat, so that it has no end.
+      if let token, let last, token <= last { throw .damaged(.container, "order of rows") }
+      last = token ?? last
       if token == entry.token {
         let row = try Row(rows)
         guard row.digest == entry.digest else { throw .damaged(.row, "a row does not match the tree") }

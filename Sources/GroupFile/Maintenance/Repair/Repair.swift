@@ -43,7 +43,7 @@ struct SalvagedGroup {
   let root: Digest
   /// Set if the state contradicts what was seen, so that the owner must accept it.
   let offered: OfferedState?
-  /// All records that could be wraps, by slot.
+  /// All records that could be the members' wraps, by slot.
   let wraps: [[UInt8]: Set<[UInt8]>]
 }
 
@@ -204,9 +204,11 @@ extension AccessGroupFile {
       group = rows.group
       try connection.storeChain(index.chain, of: state)
       group.losesChain = try !connection.confirmChain(of: state)
+      var wraps: [[UInt8]: Set<[UInt8]>] = [:]
+      for member in state.roster.members { wraps[member.slotID] = index.wraps(of: member.slotID) }
       let salvaged = SalvagedGroup(
         view: rows.view, group: group, itemCount: writer.itemCount, versionRowCount: writer.versionRowCount,
-        root: root, offered: offered, wraps: index.wraps)
+        root: root, offered: offered, wraps: wraps)
       if let renewed = try sign(salvaged, makeWriter) {
         writer.discard()
         writer = renewed

@@ -65,8 +65,8 @@ enum SalvageCopy {
   // Through SQLite's own descriptor, because closing a second descriptor of the same file would end SQLite's locks on
   // it.
   //
-  // A file may claim any number of pages that do not exist: holes are skipped, and a copy with a replaced header ends
-  // with the last page that has content.
+  // A file may claim any number of pages that do not exist: holes stay holes. The copy keeps the size, because SQLite
+  // merges no log into a file that is much smaller than the log says.
   private static func copy(
     _ original: Handle, to path: String, _ header: [UInt8]?, _ shape: ContainerShape = .closed
   ) throws(VaultError) {
@@ -80,13 +80,11 @@ enum SalvageCopy {
       page = nothing
       _ = unsafe csqlite_read(original.database, &page, Int32(page.count), Int64(number * DatabasePages.size))
     }
-    var end = 1
     var number = 0
     while number < pageCount {
       read(number)
       if page != nothing {
         try onDisk(file.write(page, at: number * DatabasePages.size))
-        end = number + 1
         number += 1
         continue
       }
@@ -97,10 +95,11 @@ enum SalvageCopy {
     }
     if let header {
       read(0)
-      mend(&page, header, pageCount: UInt32(clamping: end))
+      mend(&page, header, pageCount: UInt32(clamping: max(1, pageCount)))
       try onDisk(file.write(page))
     }
-    guard ftruncate(file.descriptor, header == nil ? off_t(size) : off_t(end * DatabasePages.size)) == 0 else {
+    guard ftruncate(file.descriptor, header == nil ? off_t(size) : off_t(max(1, pageCount) * DatabasePages.size)) == 0
+    else {
       throw ResultCode.error(errno: errno)
     }
     try onDisk(file.synchronize())
@@ -180,8 +179,6 @@ struct StoredParts {
   private(set) var manifest: [UInt8]?
   /// The rests of manifests by epoch.
   private(set) var chain: [UInt64: Digest] = [:]
-  /// The wraps by slot.
-  private(set) var wraps: [[UInt8]: [UInt8]] = [:]
 
   /// No parts.
   init() { tables = nil }
@@ -206,19 +203,11 @@ struct StoredParts {
     manifest = try? tables.part(.manifest)
     // A hostile table may repeat pages.
     try? tables.withBoundOfWholeFile { () throws(VaultError) in
-      let links = try tables.statement("SELECT epoch, rest FROM chain")
+      let links = try tables.statement("SELECT epoch, rest FROM chain WHERE length(rest) = 32")
       defer { links.reset() }
       while try links.step() {
         guard let epoch = try? links.counter(0), let rest = try? links.bytes(1, count: 32...32) else { continue }
         chain[epoch] = Digest(rest)
-      }
-    }
-    try? tables.withBoundOfWholeFile { () throws(VaultError) in
-      let rows = try tables.statement("SELECT slot, sealed FROM wrap")
-      defer { rows.reset() }
-      while try rows.step() {
-        guard let slot = try? rows.bytes(0, count: 16...16) else { continue }
-        wraps[slot] = try? rows.bytes(1, count: 1...1_024)
       }
     }
   }
@@ -228,6 +217,8 @@ struct StoredParts {
   func row(_ token: Token, version: UInt64) -> Row? { try? tables?.olderRow(token, version: version) }
 
   func blob(_ token: Token, version: UInt64) -> [UInt8]? { try? tables?.blob(token, version: version) }
+
+  func wrap(_ slot: [UInt8]) -> [UInt8]? { try? tables?.wrap(slot) }
 
   func nodeBody(at place: TreePlace) -> [UInt8]? { try? tables?.nodeBody(at: place) }
 }

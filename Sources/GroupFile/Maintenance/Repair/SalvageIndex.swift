@@ -30,8 +30,8 @@ struct SalvageIndex: ~Copyable {
   /// All records that could be parts of the state, by number: the stored ones, and those on pages that no table
   /// reaches.
   private(set) var parts: [Int64: Set<[UInt8]>] = [:]
-  /// All records that could be wraps, by slot: the stored ones, and those on pages that no table reaches.
-  private(set) var wraps: [[UInt8]: Set<[UInt8]>] = [:]
+  /// Records that could be wraps, by slot.
+  private(set) var foundWraps: [[UInt8]: Set<[UInt8]>] = [:]
   private var rests: [UInt64: Set<Digest>] = [:]
 
   /// The rests of manifests by epoch: the stored ones, and, for other epochs, those that only one record claims.
@@ -50,7 +50,6 @@ struct SalvageIndex: ~Copyable {
     {
       if let bytes { parts[part.rawValue] = [bytes] }
     }
-    wraps = stored.wraps.mapValues { [$0] }
     var reading = RecordPage.Reading()
     // Page 1 holds only the list of tables, which is known.
     var last: UInt32 = 1
@@ -80,7 +79,7 @@ struct SalvageIndex: ~Copyable {
     case (2, true): keepPart(record, location)
     case (2, false):
       guard let slot = record.bytes(0, 16...16), let sealed = record.bytes(1, 1...1_024) else { return }
-      wraps[Array(record.payload[slot]), default: []].insert(Array(record.payload[sealed]))
+      foundWraps[Array(record.payload[slot]), default: []].insert(Array(record.payload[sealed]))
     default: return
     }
   }
@@ -97,6 +96,13 @@ struct SalvageIndex: ~Copyable {
         parts[record.rowID, default: []].insert(Array(record.payload[bytes]))
       }
     }
+  }
+
+  /// All records that could be the wrap of `slot`: the stored one, and those on pages that no table reaches.
+  func wraps(of slot: [UInt8]) -> Set<[UInt8]> {
+    var wraps = foundWraps[slot] ?? []
+    if let wrap = stored.wrap(slot) { wraps.insert(wrap) }
+    return wraps
   }
 
   private func record(at location: Location) -> Record? {

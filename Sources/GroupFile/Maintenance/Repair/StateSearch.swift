@@ -135,7 +135,7 @@ struct StateSearch {
     of seed: MemberSeed, _ headers: [StateHeader], _ index: borrowing SalvageIndex
   ) throws(VaultError) -> [Opened] {
     let (groupID, generation) = (headers[0].groupID, headers[0].generation)
-    let wraps = index.wraps[seed.slotID(group: groupID, generation: generation)] ?? []
+    let wraps = index.wraps(of: seed.slotID(group: groupID, generation: generation))
     if wraps.isEmpty, seed === context.seed { failure = .damaged(.wrap, "the owner's wrap is missing") }
     let devices = Set(headers.filter { $0.flags.contains(.thisDeviceOnly) }.map(\.deviceKeyID))
     var opened: [Opened] = []

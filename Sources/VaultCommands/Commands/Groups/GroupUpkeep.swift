@@ -134,7 +134,7 @@ struct CompactGroup: Command {
   func run(in session: Session) throws {
     let store = try session.openStore(key)
     let group = try store.group(name)
-    let removed = try group.info().itemCount - UInt64(group.items().count)
+    let removed = try group.listing(removed: true).items.count
     if removed > 0 {
       let items = removed == 1 ? "1 removed item" : "\(removed) removed items"
       try consent.confirm("\(items) of '\(name)' would be deleted with all versions", in: session)

@@ -88,8 +88,53 @@ import Testing
     defer { fixture.end() }
     let path = fixture.group.folder + "/group.vault"
     let index = try SalvageIndex(of: path, StoredParts()) { _, _ in }
-    #expect(index.parts.count == 3 && !index.wraps.isEmpty)
+    #expect(index.parts.count == 3 && !index.foundWraps.isEmpty)
     #expect(Set(index.rows.map(\.token)).count == fixture.values.count + 1)
+  }
+
+  @Test func `the log is merged into the copy of a file that ends with pages of zeros`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    var files = try fixture.group.files()
+    files.main += [UInt8](repeating: 0, count: 400 * 4_096)
+    files.main.replaceSubrange(28..<32, with: UInt32(files.main.count / 4_096).bytes)
+    files.log = []
+    try fixture.group.replace(with: files)
+    try fixture.group.set(["item/3": "in the log"])
+    let header = Array(files.main[..<ContainerHeader.byteCount])
+    let folder = fixture.group.folder + ".salvage"
+    defer { SalvageCopy.remove(folder) }
+    let (copy, _) = try SalvageCopy.make(
+      of: ContainerPlace(folder: fixture.group.folder), in: folder, header: header)
+    #expect(try ContainerPlace.status(copy.logPath)?.byteCount ?? 0 == 0)
+    let index = try SalvageIndex(of: copy.path, StoredParts()) { _, _ in }
+    let token = try fixture.group.forge().keys.token(of: "item/3")
+    #expect(index.versions(of: token).last?.version == 2)
+  }
+
+  @Test func `a table whose pages repeat ends a walk in place, and a salvage takes over`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    _ = try fixture.group.change(RosterChange(grants: [.init(application: "thief", issue: 1, rights: .read)]))
+    try fixture.group.checkpoint()
+    var files = try fixture.group.files()
+    let root = Int(try fixture.group.peek { try $0.value("SELECT rootpage FROM sqlite_schema WHERE name = 'item'") })
+    let start = (root - 1) * 4_096
+    let page = Array(files.main[start..<start + 4_096])
+    try #require(page[0] == 2)
+    // Every child is the first one.
+    let first = page.number(at: Int(page[12]) << 8 | Int(page[13]))
+    for cell in 0..<(Int(page[3]) << 8 | Int(page[4])) {
+      let offset = start + (Int(page[12 + 2 * cell]) << 8 | Int(page[13 + 2 * cell]))
+      files.main.replaceSubrange(offset..<offset + 4, with: first.bytes)
+    }
+    files.main.replaceSubrange(start + 8..<start + 12, with: first.bytes)
+    try fixture.group.replace(with: files)
+    let change = RosterChange { $0.application == "thief" }
+    #expect(failure { try fixture.group.change(change) }?.isDamage == true)
+    let outcome = try fixture.group.forceRevocation(of: "thief", droppingUnproved: true)
+    #expect(outcome.state.roster.members.count == 1 && outcome.left.lost == 0)
+    #expect(try fixture.missing().isEmpty)
   }
 
   @Test(arguments: [false, true])

@@ -275,7 +275,7 @@ extension RepairFixture {
       try Data(bytes).write(to: URL(fileURLWithPath: path))
       defer { try? FileManager.default.removeItem(atPath: path) }
       let index = try SalvageIndex(of: path, StoredParts()) { _, _ in }
-      return index.parts.count + index.wraps.count
+      return index.parts.count + index.foundWraps.count
     }
     var damaged = files.main
     damaged.replaceSubrange(page * 4_096..<(page + 1) * 4_096, with: [UInt8](repeating: 0, count: 4_096))
