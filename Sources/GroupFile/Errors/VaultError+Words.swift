@@ -78,6 +78,7 @@ extension VaultError: CustomStringConvertible {
     case .strangeRows(let group):
       "'\(group)' is damaged or was altered (row: a writer signed rows that are not valid items)"
     case .damaged(nil, let level, let detail): "damaged or altered (\(level.rawValue): \(detail))"
+    case .unproved(let group, 1, 0): "1 item of '\(group)' can no longer be proved"
     case .unproved(let group, let items, 0): "\(items) items of '\(group)' can no longer be proved"
     case .unproved(let group, let items, let versions):
       "\(items) items and \(versions) older versions of '\(group)' can no longer be proved"

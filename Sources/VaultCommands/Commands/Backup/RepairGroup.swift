@@ -35,6 +35,10 @@ struct RepairGroup: Command {
     func accepts(_ loss: GroupRepair) -> Bool {
       guard !dropUnproved else { return true }
       session.endProgress()
+      if json {
+        var json = JSONWriter(session.output)
+        try? write(loss, isRebuilt: false, to: &json)
+      }
       for name in loss.lostNames { session.warn("lost: \(UTF8Text.onOneLine(name))") }
       for item in loss.unproved {
         session.warn("not proved, but can be opened and kept by name: \(UTF8Text.onOneLine(item.name))")
@@ -47,7 +51,7 @@ struct RepairGroup: Command {
     session.endProgress()
     if json {
       var json = JSONWriter(session.output)
-      return try write(repair, to: &json)
+      return try write(repair, isRebuilt: repair != nil, to: &json)
     }
     guard let repair else { return session.say("nothing is damaged, and nothing was changed") }
     for (title, text) in repair.lines { try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n") }
@@ -58,10 +62,11 @@ struct RepairGroup: Command {
     }
   }
 
-  private func write(_ repair: GroupRepair?, to json: inout JSONWriter) throws(Failure) {
+  private func write(_ repair: GroupRepair?, isRebuilt: Bool, to json: inout JSONWriter) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.string("group", group)
       try json.flag("damaged", repair != nil)
+      try json.flag("rebuilt", isRebuilt)
       guard let repair else { return }
       try json.number("kept", repair.kept)
       try json.number("lost", repair.lost)
@@ -72,6 +77,7 @@ struct RepairGroup: Command {
       try json.array("unproved") { (json) throws(Failure) in
         for item in repair.unproved { try item.write(to: &json) }
       }
+      guard isRebuilt else { return }
       try json.flag("chain-lost", repair.losesChain)
       try json.number("epoch", repair.epoch)
       try json.string("aside", repair.keptAside)
