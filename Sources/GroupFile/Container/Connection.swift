@@ -162,15 +162,6 @@ internal import Ground
   /// exceeding the limit is `damaged`.
   package func bound(steps: Int) { handle.stepLimit = steps }
 
-  /// Runs `body` while a value or row of more than `byteCount` bytes is `damaged`.
-  func limitingValues<Result>(
-    to byteCount: Int32, _ body: () throws(VaultError) -> Result
-  ) throws(VaultError) -> Result {
-    let limit = unsafe sqlite3_limit(handle.database, SQLITE_LIMIT_LENGTH, byteCount)
-    defer { _ = unsafe sqlite3_limit(handle.database, SQLITE_LIMIT_LENGTH, limit) }
-    return try body()
-  }
-
   // MARK: Transactions
 
   /// Begins a transaction, takes its snapshot, and checks that the tables are still those of the format.

@@ -90,6 +90,15 @@ struct IndexHeader: Equatable {
 }
 
 extension Connection {
+  /// Runs `body` while a value or row of more than `byteCount` bytes is `damaged`.
+  func limitingValues<Result>(
+    to byteCount: Int32, _ body: () throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
+    let limit = unsafe sqlite3_limit(handle.database, SQLITE_LIMIT_LENGTH, byteCount)
+    defer { _ = unsafe sqlite3_limit(handle.database, SQLITE_LIMIT_LENGTH, limit) }
+    return try body()
+  }
+
   /// The current header of the log's index; `nil` without an index, or while another process changes it.
   var indexHeader: IndexHeader? {
     // Asking for the index of a file without a log, such as a new one, would make an index that SQLite never closes.
