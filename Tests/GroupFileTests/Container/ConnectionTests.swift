@@ -89,7 +89,8 @@ import Testing
       for successor in successors {
         #expect(unsafe csystem_exchange(successor, place) == 0)
         usleep(500)
-        try manager.removeItem(atPath: successor)
+        // A reader may be making a log in it at this moment; what is left goes with the folder around it.
+        try? manager.removeItem(atPath: successor)
       }
     }
     #expect(failures.isEmpty, "\(failures)")
