@@ -1,6 +1,6 @@
 /// Base64 (RFC 4648), the form of data in XML property lists and JSON.
 package enum Base64 {
-  /// Hands over the encoded `bytes` four digits at a time, padded and without line breaks.
+  /// Passes the encoded `bytes` to `write` four digits at a time, padded and without line breaks.
   @inlinable
   package static func encode<Failure>(
     _ bytes: UnsafeRawBufferPointer, _ write: (UnsafeRawBufferPointer) throws(Failure) -> Void

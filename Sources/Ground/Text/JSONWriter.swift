@@ -198,7 +198,7 @@ package enum JSONText {
     case terminalControls
   }
 
-  /// Hands over UTF-8 with characters escaped.
+  /// Passes UTF-8 to `write` in pieces, with characters escaped.
   @inlinable
   package static func escape<Failure>(
     _ text: UnsafeRawBufferPointer, _ escaped: Escaped, _ write: (UnsafeRawBufferPointer) throws(Failure) -> Void

@@ -78,13 +78,14 @@ struct Rotation {
     return tree.nodeCount
   }
 
-  /// Steps to the next row, which has at most the size of a valid one: longer ones would each be read in full.
-  private func next(of rows: Statement) throws(VaultError) -> Bool {
-    try connection.limitingValues(to: Rotation.rowByteCount) { () throws(VaultError) in try rows.step() }
+  /// Steps to the next row. One that is longer than any valid row is damage, because reading many of them takes long.
+  private func next(of rows: Statement, upTo byteCount: Int32 = Rotation.rowByteCount) throws(VaultError) -> Bool {
+    try connection.limitingValues(to: byteCount) { () throws(VaultError) in try rows.step() }
   }
 
-  /// More than all columns of a valid row take.
+  // More than all columns of a valid row of `item` take, and of a link of the chain.
   private static let rowByteCount: Int32 = 128 << 10
+  private static let linkByteCount: Int32 = 1 << 10
 
   private mutating func row(of entry: TreeEntry, in rows: Statement) throws(VaultError) -> Row {
     while try next(of: rows) {
@@ -239,7 +240,7 @@ struct Rotation {
     let rows = try connection.statement("SELECT epoch, rest FROM chain")
     defer { rows.reset() }
     // An error here ends the rotation, because a search of the file may still find the links.
-    while try rows.step() {
+    while try next(of: rows, upTo: Rotation.linkByteCount) {
       if let epoch = try? rows.counter(0), epoch > start, epoch <= end {
         links[epoch] = unsafe (try? rows.blob(1, count: 32...32)).flatMap { unsafe Digest($0) }
       } else {

@@ -1,7 +1,7 @@
 import Ground
 
-/// Strings pass only through the wiped buffer of `Output`, because they may be values. Each element of the outermost
-/// array is on its own line.
+/// Writes JSON to stdout, with each element of the outermost array on its own line. Strings pass only through the wiped
+/// buffer of `Output`, because they may be values.
 typealias JSONWriter = Ground.JSONWriter<Output>
 
 extension Output: JSONSink {}
