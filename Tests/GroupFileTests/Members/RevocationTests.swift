@@ -254,6 +254,24 @@ import Testing
     #expect(failure { try group.forceRevocation(of: RevocationTests.thief) }?.isDamage == true)
   }
 
+  /// Tried with each other, so many keys and rosters would take hours.
+  @Test func `thousands of keys that a member made up, and as many rosters, do not block a revocation`() throws {
+    let group = try RevocationTests.group()
+    let state = try group.forge().state
+    let thief = try group.seed(RevocationTests.thief)
+    let owner = group.seed.slotID(group: group.groupID, generation: state.keys.generation)
+    let slot = thief.slotID(group: group.groupID, generation: state.keys.generation)
+    try group.tamper { try $0.run("DELETE FROM wrap WHERE slot=?", owner) }
+    let wraps = try (0..<40_000).map { _ in
+      try slot + Wrap.seal(Key.random(), for: thief, groupID: group.groupID, generation: state.keys.generation)
+    }
+    // Records of a slot and a wrap, and of nothing and a roster.
+    try group.appendPages(.leaf, wraps.map { [4, 44, 0x81, 0x1E] + $0 }, claimed: true)
+    try group.appendPages(
+      .tableLeaf, (0..<40_000).map { _ in [4, 0, 0x81, 0x04] + Randomness.bytes(60) }, rowID: 2, claimed: true)
+    _ = try expectRevoked(group)
+  }
+
   @Test func `a state of a later epoch that a writer planted does not replace the one that everybody reads`()
     throws
   {
@@ -296,38 +314,5 @@ extension GroupFixture {
       try put([next, UInt32(leaves.count)] + leaves, at: Int(numbers[start] - 1) * 4_096)
     }
     try put([first, UInt32(numbers.count)], at: 32)
-  }
-}
-
-/// A record of table `state` as SQLite would store it, part 3, on a page that no table reaches.
-extension GroupFixture {
-  /// Adds a page with records of manifests after the file's last one.
-  ///
-  /// - Parameter claimed: whether the file counts the page as its own.
-  func appendJunkPage(claimed: Bool, records: [[UInt8]] = (0..<4).map { _ in Randomness.bytes(336) }) throws {
-    try checkpoint()
-    var files = try files()
-    var page = [UInt8](repeating: 0, count: 4_096)
-    var end = page.count
-    for (index, record) in records.enumerated() {
-      // The payload is a header of three bytes and the blob; row id 3; a header of 4 bytes: NULL, and a blob's type in two bytes.
-      let type = record.count * 2 + 12
-      let payload: [UInt8] = [4, 0, UInt8(0x80 | type >> 7), UInt8(type & 0x7F)] + record
-      let cell = [UInt8(0x80 | payload.count >> 7), UInt8(payload.count & 0x7F), 3] + payload
-      end -= cell.count
-      page.replaceSubrange(end..<end + cell.count, with: cell)
-      page[8 + 2 * index] = UInt8(end >> 8)
-      page[9 + 2 * index] = UInt8(end & 0xFF)
-    }
-    page[0] = 13
-    page[4] = UInt8(records.count)
-    page[5] = UInt8(end >> 8)
-    page[6] = UInt8(end & 0xFF)
-    files.main += page
-    if claimed {
-      let count = UInt32(files.main.count / 4_096)
-      for index in 0..<4 { files.main[28 + index] = UInt8(truncatingIfNeeded: count >> (24 - 8 * UInt32(index))) }
-    }
-    try replace(with: files)
   }
 }

@@ -32,6 +32,10 @@ struct StateSearch {
     let wrap: [UInt8]?
   }
 
+  /// How many keys of one member are tried with all rosters, beside one that opens the stored roster. An honest member
+  /// has one, but whoever has a credential can make wraps of any keys, and keys times rosters could be billions.
+  private static let memberKeyCount = 16
+
   private typealias Rosters = [Digest: (signed: SignedRoster, entry: (member: Member, sealed: [UInt8]))]
 
   private let context: GroupContext
@@ -113,9 +117,7 @@ struct StateSearch {
       let own = try keys(of: context.seed, headers, index)
       opened += own
       guard own.isEmpty, headers.contains(where: isExpected(index.stored.header)) else { continue }
-      for seed in members {
-        opened += try keys(of: seed, headers, index).map { Opened(keys: $0.keys, wrap: nil) }
-      }
+      for seed in members { opened += try keys(of: seed, headers, index) }
     }
     return opened
   }
@@ -138,15 +140,27 @@ struct StateSearch {
     let wraps = index.wraps(of: seed.slotID(group: groupID, generation: generation))
     if wraps.isEmpty, seed === context.seed { failure = .damaged(.wrap, "the owner's wrap is missing") }
     let devices = Set(headers.filter { $0.flags.contains(.thisDeviceOnly) }.map(\.deviceKeyID))
+    // A machine has one device key.
+    var deviceKey: Key?
+    for device in devices where !wraps.isEmpty && deviceKey == nil { deviceKey = try self.deviceKey(device) }
     var opened: [Opened] = []
+    var commitments: Set<Digest> = []
+    func keep(_ keys: GroupKeys, _ wrap: [UInt8]) {
+      if seed === context.seed { return opened.append(Opened(keys: keys, wrap: wrap)) }
+      guard !commitments.contains(keys.commitment) else { return }
+      if opened.count >= StateSearch.memberKeyCount {
+        guard let roster = index.stored.roster,
+          (try? SignedRoster(opening: roster, with: keys, ownerKey: context.ownerKey)) != nil
+        else { return }
+      }
+      commitments.insert(keys.commitment)
+      opened.append(Opened(keys: keys, wrap: nil))
+    }
     for wrap in wraps {
       do throws(VaultError) {
         let groupKey = try Wrap.open(wrap, for: seed, groupID: groupID, generation: generation)
-        opened.append(Opened(keys: try GroupKeys(groupKey, headers[0], deviceKey: nil), wrap: wrap))
-        for device in devices {
-          guard let deviceKey = try deviceKey(device) else { continue }
-          opened.append(Opened(keys: try GroupKeys(groupKey, headers[0], deviceKey: deviceKey), wrap: wrap))
-        }
+        keep(try GroupKeys(groupKey, headers[0], deviceKey: nil), wrap)
+        if deviceKey != nil { keep(try GroupKeys(groupKey, headers[0], deviceKey: deviceKey?.copy()), wrap) }
       } catch {
         if case .storage = error { throw error }
         failure = error
