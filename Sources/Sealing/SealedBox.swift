@@ -125,33 +125,37 @@ package enum SealedBox {
     }
   }
 
-  /// Opens a box into ordinary memory, which is not wiped: for attributes, rosters and manifests, never for a secret.
+  /// Opens a box into `message`, ordinary memory of the message's size, at least 1 byte, which is not wiped: for attributes,
+  /// rosters and manifests, never for a secret.
   ///
   /// - Throws: ``SealingError/doesNotOpen``, as ``open(_:key:nonce:binding:)-swift.type.method``.
   package static func openUnguarded(
-    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer
-  ) throws(SealingError) -> [UInt8] {
-    guard box.count >= overhead else { throw .doesNotOpen }
-    let count = box.count - overhead
-    var opens = false
-    // At least one byte of capacity, so that the buffer has an address.
-    let message = unsafe [UInt8](unsafeUninitializedCapacity: max(count, 1)) { buffer, initialized in
-      opens = unsafe open(box, key: key, nonce: nonce, binding: binding, into: buffer.baseAddress!)
-      initialized = opens ? count : 0
+    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer,
+    into message: UnsafeMutableRawBufferPointer
+  ) throws(SealingError) {
+    unsafe precondition(!message.isEmpty && box.count == message.count + overhead)
+    guard unsafe open(box, key: key, nonce: nonce, binding: binding, into: message.baseAddress!) else {
+      throw .doesNotOpen
     }
-    guard opens else { throw .doesNotOpen }
-    return message
   }
 
   /// As above, for arrays.
   package static func openUnguarded(
     _ box: [UInt8], key: borrowing Key, nonce: Nonce, binding: [UInt8]
   ) throws(SealingError) -> [UInt8] {
-    try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
-      try unsafe binding.span.withUnsafeBytes { (binding) throws(SealingError) in
-        try unsafe openUnguarded(box, key: key, nonce: nonce, binding: binding)
+    guard box.count >= overhead else { throw .doesNotOpen }
+    var opens = false
+    // At least one byte of capacity, so that the buffer has an address.
+    let message = unsafe [UInt8](unsafeUninitializedCapacity: max(box.count - overhead, 1)) { buffer, initialized in
+      unsafe box.span.withUnsafeBytes { box in
+        unsafe binding.span.withUnsafeBytes { binding in
+          opens = unsafe open(box, key: key, nonce: nonce, binding: binding, into: buffer.baseAddress!)
+        }
       }
+      initialized = opens ? box.count - overhead : 0
     }
+    guard opens else { throw .doesNotOpen }
+    return message
   }
 
   // libsodium checks the tag before it writes a byte of the message.
@@ -234,12 +238,5 @@ package enum Padding {
       guard unsafe padded[index] == 0 else { throw .wrongPadding }
     }
     return text
-  }
-
-  /// The range of the text in padded bytes that are not secret.
-  ///
-  /// - Throws: ``SealingError/wrongPadding``, as ``unpad(_:)``.
-  package static func textRange(inUnguarded padded: [UInt8]) throws(SealingError) -> Range<Int> {
-    try unsafe padded.span.withUnsafeBytes { (padded) throws(SealingError) in try unsafe unpad(padded) }
   }
 }

@@ -107,7 +107,7 @@ extension Item {
   /// Refuses a stored name that is invalid or contains control characters, which could move a terminal's cursor. Only a
   /// modified program of a writer can have signed such a name, so it counts as damage.
   private static func name(_ stored: String) throws(VaultError) -> Name {
-    guard let name = Name(stored: stored) else { throw .damaged(.row, "a name that no item can have") }
+    guard let name = Name(stored: stored) else { throw Name.damage }
     return name
   }
 
@@ -144,9 +144,24 @@ extension Item {
     package static let companionEnding = "//kv"
 
     package var isCompanion: Bool {
-      // A list asks this of each item, and the last byte is enough for most.
-      description.utf8.last == Name.companionEnding.utf8.last && description.hasSuffix(Name.companionEnding)
+      unsafe description.utf8Span.span.withUnsafeBytes { unsafe Name.isCompanion($0) }
     }
+
+    static func isCompanion(_ name: UnsafeRawBufferPointer) -> Bool {
+      // A list asks this of each item, and the last byte is enough for most.
+      guard unsafe name.last == companionEnding.utf8.last else { return false }
+      return unsafe name.suffix(companionEnding.utf8.count).elementsEqual(companionEnding.utf8)
+    }
+
+    /// Checks a stored name, as ``init(stored:)``.
+    ///
+    /// - Throws: `damaged`. Only a modified program of a writer can have signed such a name.
+    static func check(_ name: UnsafeRawBufferPointer) throws(VaultError) {
+      if unsafe (1...1_024).contains(name.count) && UTF8Text.isPrintableASCII(name) { return }
+      guard unsafe Name(stored: String(decoding: name, as: UTF8.self)) != nil else { throw Name.damage }
+    }
+
+    fileprivate static let damage = VaultError.damaged(.row, "a name that no item can have")
 
     /// Checks a stored name, which must already be in the form that a lookup uses.
     ///
@@ -163,15 +178,7 @@ extension Item {
 
     /// Whether it is printable ASCII, as nearly every name is: such a name is in NFC and otherwise valid.
     private static func isPlain(_ text: String) -> Bool {
-      guard (1...1_024).contains(text.utf8.count) else { return false }
-      var text = text
-      return text.withUTF8 { bytes in
-        // A loop over numbers: each item of a list comes here, and `allSatisfy` is not specialized.
-        for index in bytes.indices {
-          guard unsafe (0x20..<0x7F).contains(bytes[index]) else { return false }
-        }
-        return true
-      }
+      (1...1_024).contains(text.utf8.count) && UTF8Text.isPrintableASCII(text)
     }
 
     private static func composed(_ text: String) -> String {

@@ -12,10 +12,14 @@ public final class ItemList {
   private(set) var strangeRows: [StrangeRow] = []
   private var items: ArraySlice<Item> = []
   // Rows are found on the caller's thread, and proved and opened on a second one, in batches.
-  private var ready: [OpenedRows] = []
+  private var waiting: ArraySlice<UnprovedRow> = []
+  private var passed: ArraySlice<UnprovedRow> = []
+  private var ready: ArraySlice<OpenedRows> = []
   private let opened = Locked(OpenedRows())
   private var thread: SecondThread?
   private var isOpening = false
+  /// Whether all rows were found.
+  private var hasEnded = false
   private var failure: VaultError?
 
   private static let batchCount = 256
@@ -39,7 +43,9 @@ public final class ItemList {
   init(_ items: [Item], _ query: ItemQuery, of group: AccessGroup, text: ItemText? = nil) {
     (source, self.group) = (.service(group), group.name.description)
     var opened = OpenedRows()
-    for item in items where query.accepts(item) { opened.add(item, text) }
+    for item in items where query.accepts(item) {
+      if let text { item.withSummary { opened.texts.add($0, text) } } else { opened.items.append(item) }
+    }
     ready = [opened]
   }
 
@@ -75,59 +81,81 @@ public final class ItemList {
 
   /// The next opened rows; `nil` after the last.
   private func nextRows() throws(VaultError) -> OpenedRows? {
-    while ready.isEmpty {
-      guard case .file(_, let walk, let opener) = source else { return nil }
-      if open(walked(walk), opener) { continue }
+    if ready.isEmpty, case .file(_, let walk, let opener) = source { openRows(walk, opener) }
+    guard let rows = ready.popFirst() else {
       if let failure { throw failure.named(group) }
       return nil
     }
-    let rows = ready.removeFirst()
     strangeRows += rows.strange.prefix(StrangeRow.limit - strangeRows.count)
     if let failure = rows.failure { throw failure.named(group) }
     return rows
   }
 
-  /// The next rows; empty at the end, or if an error in `failure` ended the walk.
-  private func walked(_ walk: RowWalk) -> [UnprovedRow] {
-    var rows: [UnprovedRow] = []
-    guard failure == nil else { return rows }
-    rows.reserveCapacity(ItemList.batchCount)
-    do throws(VaultError) {
-      while rows.count < ItemList.batchCount, let row = try walk.nextUnproved() { rows.append(row) }
-    } catch {
-      failure = error
+  /// Finds and opens rows until the second thread has finished some, or until the end.
+  ///
+  /// The second thread always finds rows that wait for it: if it had to sleep between two runs, a sixth of its time would
+  /// pass in that. While enough of them wait, this thread opens some as well.
+  private func openRows(_ walk: RowWalk, _ opener: RowOpener) {
+    var own = OpenedRows()
+    var hasOwn = false
+    defer { if hasOwn { ready.append(own) } }
+    while true {
+      if thread?.isBusy != true {
+        let finished = isOpening ? take() : nil
+        // For a short list a thread costs more than it saves.
+        if waiting.count >= (thread == nil ? ItemList.batchCount : ItemList.batchCount / 4) { begin(opener) }
+        if let finished {
+          ready.append(finished)
+          return
+        }
+      }
+      if !hasEnded, waiting.count < ItemList.batchCount {
+        find(walk)
+      } else if let row = waiting.popFirst() {
+        opener.open(row, into: &own)
+        hasOwn = true
+      } else if isOpening {
+        ready.append(take())
+        return
+      } else {
+        return
+      }
     }
-    return rows
   }
 
-  /// Starts opening `rows`, and takes the results of the previous call.
-  ///
-  /// - Returns: whether there are rows of either kind.
-  private func open(_ rows: [UnprovedRow], _ opener: RowOpener) -> Bool {
-    var own = OpenedRows()
-    guard isOpening || rows.count == ItemList.batchCount else {
-      // For a short list a thread costs more than it saves.
-      for row in rows { opener.open(row, into: &own) }
-      ready = [own]
-      return !rows.isEmpty
+  /// Finds the next row; an error in `failure` ends the walk, too.
+  private func find(_ walk: RowWalk) {
+    do throws(VaultError) {
+      if let row = try walk.nextUnproved() { waiting.append(row) } else { hasEnded = true }
+    } catch {
+      failure = error
+      hasEnded = true
     }
+  }
+
+  /// Passes the rows that wait to the second thread, or half of them if they are the last ones.
+  private func begin(_ opener: RowOpener) {
     let thread = thread ?? SecondThread()
     self.thread = thread
-    var rest = rows[...]
-    if isOpening {
-      // Until the second thread has finished its rows, this one opens some as well.
-      while thread.isBusy, let row = rest.popFirst() { opener.open(row, into: &own) }
-      thread.wait()
-      ready = [opened.withLock { $0 }, own]
+    let rows = hasEnded ? waiting.prefix(waiting.count / 2) : waiting
+    waiting = waiting[rows.endIndex...]
+    isOpening = true
+    // The rows of the previous run are freed here, while the second thread works again.
+    let freed = passed
+    defer { extendLifetime(freed) }
+    passed = rows
+    thread.begin { [opened] in
+      var result = OpenedRows()
+      for row in rows { opener.open(row, into: &result) }
+      opened.withLock { $0 = result }
     }
-    isOpening = !rest.isEmpty
-    guard isOpening else { return true }
-    thread.begin { [opened, rest] in
-      var rows = OpenedRows()
-      for row in rest { opener.open(row, into: &rows) }
-      opened.withLock { $0 = rows }
-    }
-    return true
+  }
+
+  /// Waits for the rows that were passed to the second thread.
+  private func take() -> OpenedRows {
+    thread?.wait()
+    isOpening = false
+    return opened.withLock { $0 }
   }
 
   /// Reads more of the state that the list shows.
@@ -146,6 +174,3 @@ public final class ItemList {
     }
   }
 }
-
-/// Makes a text of an item: it appends the text to the bytes.
-package typealias ItemText = @Sendable (Item, inout [UInt8]) -> Void

@@ -177,6 +177,17 @@ extension Connection {
 }
 
 extension GroupKeys {
+  /// Opened attributes, padding included.
+  func openAttributes(
+    _ box: UnsafeRawBufferPointer, nonce: Nonce, binding: UnsafeRawBufferPointer
+  ) throws -> [UInt8] {
+    var padded = [UInt8](repeating: 0, count: box.count - SealedBox.overhead)
+    try unsafe padded.withUnsafeMutableBytes {
+      try unsafe openAttributes(box, nonce: nonce, binding: binding, into: $0)
+    }
+    return padded
+  }
+
   /// A sealed half of a row.
   func seal(
     _ padded: UnsafeRawBufferPointer, half: RowBinding.Half, nonce: Nonce, binding: UnsafeRawBufferPointer

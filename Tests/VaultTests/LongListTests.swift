@@ -31,7 +31,8 @@ struct LongListTests {
     let group = try store.open().group("default")
     try group.set(contentsOf: (0..<count).map { (name: "item/\($0)", value: "value") })
     let (texts, strange) = try group.texts(
-      ItemQuery(prefix: "item/"), removed: false, progress: { _ in }, text: { $1 += "<\($0.name)>".utf8 })
+      ItemQuery(prefix: "item/"), removed: false, progress: { _ in },
+      text: { $1 += "<\(unsafe String(decoding: $0.name, as: UTF8.self))>".utf8 })
     let expected = try group.items().map { "<\($0.name)>" }
     #expect(strange.isEmpty && texts.count == count)
     for limit in [Int.max, 100] {

@@ -24,9 +24,8 @@ package enum UTCDate {
   package static func text(_ milliseconds: Int64) -> String {
     var text: [UInt8] = []
     let second = append(milliseconds, between: UInt8(ascii: "T"), to: &text)
-    text.append(UInt8(ascii: ":"))
-    appendPair(second % 60, to: &text)
-    text.append(UInt8(ascii: "Z"))
+    let digits = UInt8(second % 60)
+    text += [UInt8(ascii: ":"), UInt8(ascii: "0") + digits / 10, UInt8(ascii: "0") + digits % 10, UInt8(ascii: "Z")]
     return String(decoding: text, as: UTF8.self)
   }
 
@@ -52,23 +51,22 @@ package enum UTCDate {
     if year < 0 { text.append(UInt8(ascii: "-")) }
     // At least four digits.
     if abs(year) >= 10_000 { text += String(abs(year) / 10_000).utf8 }
-    appendPair(abs(year) / 100 % 100, to: &text)
-    appendPair(abs(year) % 100, to: &text)
-    text.append(UInt8(ascii: "-"))
-    appendPair(month, to: &text)
-    text.append(UInt8(ascii: "-"))
-    appendPair(day, to: &text)
-    text.append(separator)
-    appendPair(second / 3_600, to: &text)
-    text.append(UInt8(ascii: ":"))
-    appendPair(second / 60 % 60, to: &text)
+    // The rest at once: a list has a date in each line.
+    unsafe withUnsafeTemporaryAllocation(byteCount: 16, alignment: 1) { bytes in
+      func write(_ number: Int64, at offset: Int, _ separator: UInt8 = 0) {
+        unsafe bytes[offset] = UInt8(ascii: "0") + UInt8(number / 10)
+        unsafe bytes[offset + 1] = UInt8(ascii: "0") + UInt8(number % 10)
+        if separator != 0 { unsafe bytes[offset + 2] = separator }
+      }
+      write(abs(year) / 100 % 100, at: 0)
+      write(abs(year) % 100, at: 2, UInt8(ascii: "-"))
+      write(month, at: 5, UInt8(ascii: "-"))
+      write(day, at: 8, separator)
+      write(second / 3_600, at: 11, UInt8(ascii: ":"))
+      write(second / 60 % 60, at: 14)
+      unsafe text.append(contentsOf: bytes)
+    }
     return second
-  }
-
-  /// Appends a number below 100 in two digits.
-  private static func appendPair(_ number: Int64, to text: inout [UInt8]) {
-    text.append(UInt8(ascii: "0") + UInt8(number / 10))
-    text.append(UInt8(ascii: "0") + UInt8(number % 10))
   }
 
   /// Days since 1970-01-01. Years are counted from March, so that the leap day is the last: Howard Hinnant,

@@ -17,13 +17,22 @@ package enum UTF8Text {
 
   /// Whether the text is printable ASCII, as nearly every text in a table is.
   package static func isPrintableASCII(_ text: String) -> Bool {
-    var text = text
-    return text.withUTF8 { bytes in
-      for index in bytes.indices {
-        guard unsafe (0x20..<0x7F).contains(bytes[index]) else { return false }
-      }
-      return true
+    unsafe text.utf8Span.span.withUnsafeBytes { unsafe isPrintableASCII($0) }
+  }
+
+  package static func isPrintableASCII(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    var start = 0
+    // Eight bytes at a time. Without a byte from 0x80 on, no carry leaves a byte; without one below 0x20, no borrow.
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    while start + 8 <= bytes.count {
+      let word = unsafe bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self)
+      guard (word | (word &- 0x20 * ones) | (word &+ ones)) & (0x80 * ones) == 0 else { return false }
+      start += 8
     }
+    for index in start..<bytes.count {
+      guard unsafe (0x20..<0x7F).contains(bytes[index]) else { return false }
+    }
+    return true
   }
 
   /// C0, DEL and C1.

@@ -58,6 +58,7 @@ struct Rotation {
     let rows = try connection.currentRows()
     defer { rows.reset() }
     var tree = TreeWalk(view, from: root)
+    defer { tree.end() }
     var count: UInt64 = 0
     while let entry = try tree.next() {
       let row = try row(of: entry, in: rows)

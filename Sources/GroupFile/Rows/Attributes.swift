@@ -42,7 +42,7 @@ package struct Attributes: Sendable, Equatable {
 
 extension Attributes {
   /// The tags of the encoding, in the order of their fields.
-  private enum Tag: UInt8 {
+  fileprivate enum Tag: UInt8 {
     case name = 1
     case label, pairs, created, changed, expires, valueKind, typeName, valueEpoch, writer
   }
@@ -90,12 +90,42 @@ extension Attributes {
     return writer.bytes
   }
 
-  /// Reads an encoding that was opened from a row: `bytes[range]`, or all of `bytes`.
+  /// Reads an encoding.
   ///
   /// - Throws: `damaged` at the first violation of the format.
-  package init(decoding bytes: [UInt8], in range: Range<Int>? = nil) throws(VaultError) {
+  package init(decoding bytes: [UInt8]) throws(VaultError) {
+    self.init(try AttributeFields(of: bytes, in: bytes.indices), of: bytes)
+  }
+
+  /// Makes the texts of `fields`, which were read from `bytes`.
+  package init(_ fields: AttributeFields, of bytes: [UInt8]) {
+    func text(_ range: Range<Int>) -> String { String(decoding: bytes[range], as: UTF8.self) }
+    self.init(
+      name: text(fields.name), label: fields.label.map(text), pairs: fields.pairs, created: fields.created,
+      changed: fields.changed, expires: fields.expires, valueKind: fields.valueKind,
+      typeName: fields.typeName.map(text), valueEpoch: fields.valueEpoch, writer: fields.writer)
+  }
+}
+
+/// The fields of an encoding, checked, with the places of the texts: a long list shows few of them.
+package struct AttributeFields {
+  package let name: Range<Int>
+  package let label: Range<Int>?
+  let typeName: Range<Int>?
+  let pairs: [String: String]
+  let created: UInt64
+  package let changed: UInt64
+  package let expires: UInt64?
+  let valueKind: UInt8
+  let valueEpoch: UInt64
+  let writer: Writer
+
+  /// Reads `bytes[range]`.
+  ///
+  /// - Throws: `damaged` at the first violation of the format.
+  init(of bytes: [UInt8], in range: Range<Int>) throws(VaultError) {
     do {
-      try self.init(parsing: bytes, range ?? bytes.indices)
+      try self.init(parsing: bytes, range)
     } catch {
       throw error as? VaultError ?? .damaged(.row, "attributes")
     }
@@ -105,9 +135,9 @@ extension Attributes {
     // The padded size leaves room for a few bytes more than the format allows.
     guard range.count <= GroupLimits.attributesByteCount else { throw VaultError.damaged(.row, "attributes") }
     var reader = FieldReader(bytes, in: range, limit: GroupLimits.attributesByteCount)
-    var name: String?
-    var label: String?
-    var typeName: String?
+    var name: Range<Int>?
+    var label: Range<Int>?
+    var typeName: Range<Int>?
     var pairs: [String: String] = [:]
     var created: UInt64?
     var changed: UInt64?
@@ -115,33 +145,41 @@ extension Attributes {
     var epoch: UInt64?
     var kind: UInt8?
     var writer = Writer.owner
-    while let (number, field) = try reader.next() {
+    while let (number, field) = try reader.nextRange() {
       // A format with more tags has a higher read version, so its rows are never read here.
-      guard let tag = Tag(rawValue: number) else { throw VaultError.damaged(.row, "an unknown attribute") }
+      guard let tag = Attributes.Tag(rawValue: number) else { throw VaultError.damaged(.row, "an unknown attribute") }
       switch tag {
       case .name:
         guard field.count <= GroupLimits.nameByteCount else { throw VaultError.damaged(.row, "name") }
-        name = try Attributes.text(field)
-      case .label: label = try Attributes.text(field)
-      case .pairs: pairs = try Attributes.decodePairs(field)
-      case .created: created = try FieldReader.number(field)
-      case .changed: changed = try FieldReader.number(field)
-      case .expires: expires = try FieldReader.number(field)
+        name = try AttributeFields.text(field, bytes)
+      case .label: label = try AttributeFields.text(field, bytes)
+      case .pairs: pairs = try AttributeFields.decodePairs(bytes[field])
+      case .created: created = try FieldReader.number(bytes[field])
+      case .changed: changed = try FieldReader.number(bytes[field])
+      case .expires: expires = try FieldReader.number(bytes[field])
       case .valueKind:
         guard field.count == 1 else { throw VaultError.damaged(.row, "kind of value") }
-        kind = field.first
-      case .typeName: typeName = try Attributes.text(field)
-      case .valueEpoch: epoch = try FieldReader.number(field)
-      case .writer: writer = try Attributes.decodeWriter(field)
+        kind = bytes[field.lowerBound]
+      case .typeName: typeName = try AttributeFields.text(field, bytes)
+      case .valueEpoch: epoch = try FieldReader.number(bytes[field])
+      case .writer: writer = try AttributeFields.decodeWriter(bytes[field])
       }
     }
     guard let name, let changed, let kind, let epoch else {
       throw VaultError.damaged(.row, "missing attributes")
     }
     guard created != changed else { throw VaultError.damaged(.row, "time of creation") }
-    self.init(
-      name: name, label: label, pairs: pairs, created: created ?? changed, changed: changed, expires: expires,
-      valueKind: kind, typeName: typeName, valueEpoch: epoch, writer: writer)
+    (self.name, self.label, self.typeName) = (name, label, typeName)
+    (self.pairs, self.created, self.changed, self.expires) = (pairs, created ?? changed, changed, expires)
+    (valueKind, valueEpoch, self.writer) = (kind, epoch, writer)
+  }
+
+  /// `range`, if it is a text.
+  private static func text(_ range: Range<Int>, _ bytes: [UInt8]) throws(VaultError) -> Range<Int> {
+    guard unsafe bytes.span.withUnsafeBytes({ unsafe UTF8Text.isValid(.init(rebasing: $0[range])) }) else {
+      throw .damaged(.row, "text")
+    }
+    return range
   }
 
   private static func text(_ field: ArraySlice<UInt8>) throws -> String {
@@ -230,31 +268,45 @@ package struct FieldWriter {
 
 /// Reads tagged fields; tags must rise, and each length has exactly one valid form.
 package struct FieldReader {
-  private var reader: ByteReader
+  private let bytes: [UInt8]
   private let limit: Int
+  private var offset: Int
+  private let end: Int
   private var last: UInt8 = 0
 
   /// Reads `bytes[range]`.
   ///
   /// - Parameter limit: the largest field, in bytes.
   package init(_ bytes: [UInt8], in range: Range<Int>, limit: Int) {
-    reader = ByteReader(bytes, in: range)
+    self.bytes = bytes
     self.limit = limit
+    (offset, end) = (range.lowerBound, range.upperBound)
   }
 
   /// The next field, as a slice of the bytes; `nil` after the last.
   package mutating func next() throws(ByteReader.Failure) -> (tag: UInt8, field: ArraySlice<UInt8>)? {
-    guard reader.remaining > 0 else { return nil }
-    let tag = try reader.read(UInt8.self)
-    guard tag > last else { throw .unexpected(offset: reader.offset - 1) }
+    try nextRange().map { ($0.tag, bytes[$0.field]) }
+  }
+
+  /// The place of the next field in the bytes; `nil` after the last.
+  mutating func nextRange() throws(ByteReader.Failure) -> (tag: UInt8, field: Range<Int>)? {
+    guard offset < end else { return nil }
+    let tag = bytes[offset]
+    guard tag > last else { throw .unexpected(offset: offset) }
+    guard offset + 1 < end else { throw .truncated(offset: offset + 1, needed: 1) }
     last = tag
-    let start = reader.offset
-    var count = Int(try reader.read(UInt8.self))
+    var count = Int(bytes[offset + 1])
+    var start = offset + 2
     if count == FieldWriter.longMark {
-      count = Int(try reader.read(UInt32.self))
-      guard count >= FieldWriter.longMark, count <= limit else { throw .unexpected(offset: start) }
+      guard end - start >= 4 else { throw .truncated(offset: start, needed: 4) }
+      count = 0
+      for index in start..<start + 4 { count = count << 8 | Int(bytes[index]) }
+      guard count >= FieldWriter.longMark, count <= limit else { throw .unexpected(offset: start - 1) }
+      start += 4
     }
-    return (tag, try reader.read(count: count))
+    guard count <= end - start else { throw .truncated(offset: start, needed: count) }
+    offset = start + count
+    return (tag, start..<offset)
   }
 
   /// The number below 2^53 in a field.

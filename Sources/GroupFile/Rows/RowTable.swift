@@ -171,8 +171,11 @@ extension Connection {
     defer { statement.reset() }
     try unsafe place.withKey { (key) throws(VaultError) in _ = try unsafe statement.bind(1, key) }
     guard try statement.step() else { return nil }
-    return try unsafe body(statement.blob(0, count: 34...TreeNode.leafCapacity * 48))
+    return try unsafe body(statement.blob(0, count: Connection.nodeByteCount))
   }
+
+  /// The possible sizes of a body.
+  static let nodeByteCount = 34...TreeNode.leafCapacity * 48
 
   func nodeBody(at place: TreePlace) throws(VaultError) -> [UInt8]? {
     unsafe try withNodeBody(at: place) { (body) throws(VaultError) in unsafe Array(body) }
@@ -183,6 +186,13 @@ extension Connection {
       "INSERT INTO node(prefix, body) VALUES(?, ?) ON CONFLICT(prefix) DO UPDATE SET body = excluded.body")
     try unsafe place.withKey { (key) throws(VaultError) in _ = try unsafe statement.bind(1, key) }
     try statement.run(lending: body, as: 2)
+  }
+
+  /// The keys and bodies from `place` on in rising order of their keys, unproved: a statement of the caller's own.
+  func nodes(from place: TreePlace) throws(VaultError) -> Statement {
+    let statement = try Statement(handle, "SELECT prefix, body FROM node WHERE prefix >= ? ORDER BY prefix")
+    try unsafe place.withKey { (key) throws(VaultError) in _ = try unsafe statement.bind(1, key) }
+    return statement
   }
 
   /// All bodies in rising order of their keys, unproved.

@@ -1,3 +1,4 @@
+internal import Glibc
 import Sealing
 
 /// Walks over all current rows in order of their tokens, and proves each by its leaf.
@@ -16,7 +17,10 @@ package final class RowWalk {
     tree = TreeWalk(transaction.view, from: transaction.view.state.manifest.root)
   }
 
-  deinit { rows.reset() }
+  deinit {
+    rows.reset()
+    tree.end()
+  }
 
   package func next() throws(VaultError) -> Row? {
     guard let next = try nextUnproved() else { return nil }
@@ -58,6 +62,7 @@ package struct UnprovedRow: Sendable {
 /// Walks over the items that a signed root names, in order of their tokens, and proves each node by its parent.
 struct TreeWalk {
   private let view: Snapshot
+  private var nodes: NodeScan
   private var pending: [(digest: Digest, place: TreePlace)]
   private var leaf: ArraySlice<TreeEntry> = []
   /// How many stored nodes the walk has visited.
@@ -65,6 +70,7 @@ struct TreeWalk {
 
   init(_ view: Snapshot, from root: Digest) {
     self.view = view
+    nodes = NodeScan(view.connection)
     pending = [(root, .root)]
   }
 
@@ -73,8 +79,7 @@ struct TreeWalk {
     while leaf.isEmpty {
       guard let (digest, place) = pending.popLast() else { return nil }
       if digest != TreeNode.emptyRoot { nodeCount += 1 }
-      // A walk visits each leaf once, and there are ten times as many of them as branches.
-      switch try view.load(digest, place, keepsLeaf: false) {
+      switch try view.load(digest, place, in: nodes) {
       case .leaf(let entries): leaf = entries[...]
       case .branch(let bitmap, let children):
         for nibble in (0..<16).reversed() {
@@ -84,5 +89,59 @@ struct TreeWalk {
       }
     }
     return leaf.popFirst()
+  }
+
+  /// Ends the reading of nodes, before the connection can be lent to another thread.
+  func end() { nodes.end() }
+}
+
+/// Finds the nodes of a walk, which come in rising order at each depth: one scan for each depth takes a third of the time
+/// of a search for each node.
+///
+/// What a scan does not find as expected is searched for, so that a damaged table leads to the same error.
+final class NodeScan {
+  private struct Level {
+    var visits = 0
+    var scan: Statement?
+  }
+
+  private let connection: Connection
+  private var levels: [Level] = []
+
+  // Preparing a statement takes as long as some ten searches.
+  private static let firstVisit = 24
+
+  init(_ connection: Connection) { self.connection = connection }
+
+  func end() { levels = [] }
+
+  /// As `Connection.withNodeBody`.
+  func withBody<Result>(
+    at place: TreePlace, _ body: (UnsafeRawBufferPointer) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result? {
+    while levels.count <= place.depth { levels.append(Level()) }
+    levels[place.depth].visits += 1
+    if levels[place.depth].visits == NodeScan.firstVisit {
+      levels[place.depth].scan = try? connection.nodes(from: place)
+    }
+    if let scan = levels[place.depth].scan {
+      if let stored = unsafe try? move(scan, to: place) { return try unsafe body(stored) }
+      levels[place.depth].scan = nil
+    }
+    return try unsafe connection.withNodeBody(at: place, body)
+  }
+
+  /// Moves `scan` to `place`, which is after where it is; `nil` if it has no such place.
+  private func move(_ scan: Statement, to place: TreePlace) throws(VaultError) -> UnsafeRawBufferPointer? {
+    try unsafe place.withKey { (key) throws(VaultError) in
+      // The pages of a hostile table can name one large value many times.
+      while try connection.limitingValues(to: 4 << 10, { () throws(VaultError) in try scan.step() }) {
+        let order = unsafe memcmp(try scan.blob(0, count: key.count).baseAddress!, key.baseAddress!, key.count)
+        guard order < 0 else {
+          return order == 0 ? unsafe try scan.blob(1, count: Connection.nodeByteCount) : nil
+        }
+      }
+      return nil
+    }
   }
 }

@@ -27,18 +27,23 @@ package final class Snapshot {
 
   /// The node with `digest`, which the caller took from a proved parent or from the signed root.
   ///
-  /// - Parameter keepsLeaf: whether a leaf is kept for later searches.
-  func load(_ digest: Digest, _ place: TreePlace, keepsLeaf: Bool = true) throws(VaultError) -> TreeNode {
+  /// - Parameter scan: finds the node in a walk over all nodes, which keeps no leaf for later searches.
+  func load(_ digest: Digest, _ place: TreePlace, in scan: NodeScan? = nil) throws(VaultError) -> TreeNode {
     if let node = cache.node(digest) { return node }
     // An empty group has no stored node.
     if digest == TreeNode.emptyRoot, place.depth == 0 { return .leaf([]) }
     // Proved and read in SQLite's own buffer, so that nothing changes in between, and nothing is copied twice.
-    let node = try unsafe connection.withNodeBody(at: place) { (body) throws(VaultError) -> TreeNode? in
+    func prove(_ body: UnsafeRawBufferPointer) throws(VaultError) -> TreeNode? {
       guard unsafe TreeNode.digest(ofBody: body, at: place) == digest else { return nil }
       return try unsafe TreeNode(parsing: body, at: place)
     }
+    let node =
+      if let scan { try unsafe scan.withBody(at: place, prove) } else {
+        try unsafe connection.withNodeBody(at: place, prove)
+      }
     guard case .some(.some(let proved)) = node else { throw .damaged(.tree, "a node does not match its parent") }
-    if !keepsLeaf, case .leaf = proved { return proved }
+    // A walk visits each leaf once, and there are ten times as many of them as branches.
+    if scan != nil, case .leaf = proved { return proved }
     cache.keep(proved, digest)
     return proved
   }

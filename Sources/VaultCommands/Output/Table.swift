@@ -39,7 +39,15 @@ struct Table {
 
   /// Appends a cell to a line for a pipe or a file, and `end`, a tab or a line's end.
   static func append(_ cell: String, to line: inout [UInt8], then end: UInt8) {
-    line += UTF8Text.onOneLine(cell).utf8
+    unsafe cell.utf8Span.span.withUnsafeBytes { unsafe append($0, to: &line, then: end) }
+  }
+
+  static func append(_ cell: UnsafeRawBufferPointer, to line: inout [UInt8], then end: UInt8) {
+    if unsafe UTF8Text.isPrintableASCII(cell) {
+      unsafe line.append(contentsOf: cell)
+    } else {
+      line += UTF8Text.onOneLine(unsafe String(decoding: cell, as: UTF8.self)).utf8
+    }
     line.append(end)
   }
 

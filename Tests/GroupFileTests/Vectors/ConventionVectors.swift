@@ -109,5 +109,7 @@ struct ConventionVectors: Codable, Equatable {
 }
 
 extension Padding {
-  static func text(in padded: [UInt8]) throws -> [UInt8] { Array(padded[try textRange(inUnguarded: padded)]) }
+  static func text(in padded: [UInt8]) throws -> [UInt8] {
+    try unsafe padded.withUnsafeBytes { Array(padded[try unsafe unpad($0)]) }
+  }
 }

@@ -315,7 +315,7 @@ struct ListRequest: Equatable {
       var bytes: [UInt8] = []
       return try take { (group, item) throws(Failure) in
         bytes.removeAll(keepingCapacity: true)
-        line(of: group)(item, &bytes)
+        item.withSummary { line(of: group)($0, &bytes) }
         try unsafe bytes.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe session.output.write(bytes) }
       }
     }
@@ -336,8 +336,8 @@ struct ListRequest: Equatable {
     let group = all ? group.name.description : nil
     return { item, line in
       if let group { Table.append(group, to: &line, then: UInt8(ascii: "\t")) }
-      Table.append(item.name.description, to: &line, then: UInt8(ascii: "\t"))
-      Table.append(item.label ?? "", to: &line, then: UInt8(ascii: "\t"))
+      unsafe Table.append(item.name, to: &line, then: UInt8(ascii: "\t"))
+      unsafe Table.append(item.label, to: &line, then: UInt8(ascii: "\t"))
       Table.append(String(item.version), to: &line, then: UInt8(ascii: "\t"))
       item.changed.appendShortText(to: &line)
       line.append(UInt8(ascii: "\t"))
