@@ -146,6 +146,7 @@ package final class ContainerPlace: Equatable, Sendable {
     let mode: mode_t
     let owner: uid_t
     let unixGroup: gid_t
+    let linkCount: Int
     let changed: ChangeTime
   }
 
@@ -161,7 +162,7 @@ package final class ContainerPlace: Equatable, Sendable {
       isFolder: found.st_mode & S_IFMT == S_IFDIR, byteCount: Int(found.st_size),
       storedByteCount: min(Int(found.st_size), max(8 * 512 * Int(found.st_blocks), 1 << 26)),
       mode: found.st_mode & 0o7777,
-      owner: found.st_uid, unixGroup: found.st_gid, changed: ChangeTime(found))
+      owner: found.st_uid, unixGroup: found.st_gid, linkCount: Int(found.st_nlink), changed: ChangeTime(found))
   }
 
   /// Identifies what is at `path`, without following a link; `nil` if nothing exists there. For files that are written
@@ -233,17 +234,36 @@ enum ContainerTrust {
 
 extension ContainerPlace {
   /// Moves anything that is not a regular file away from the paths of log, index and lock, such as a FIFO that somebody
-  /// put there to stop everybody. It holds no data.
+  /// put there to stop everybody, and a lock that this process cannot open. They hold no data.
   ///
+  /// - Parameter isLockOnly: whether log and index stay.
   /// - Returns: whether something was moved.
-  func clearCompanions() -> Bool {
+  func clearCompanions(lockOnly isLockOnly: Bool = false) -> Bool {
     var isMoved = false
-    for path in [logPath, indexPath, lockPath] {
-      guard let found = try? ContainerPlace.status(path), !found.isRegular else { continue }
-      let aside = "\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
-      if (try? NewName.give(aside, to: path)) != nil { isMoved = true }
+    for path in isLockOnly ? [lockPath] : [logPath, indexPath, lockPath] {
+      guard let found = try? ContainerPlace.status(path) else { continue }
+      if found.isRegular, path != lockPath || (try? OpenFile(path, O_RDONLY)) != nil { continue }
+      if ContainerPlace.moveAside(path) { isMoved = true }
     }
     return isMoved
+  }
+
+  /// Gives what is at `path` a name of its own, which a removal of the group ignores.
+  static func moveAside(_ path: String) -> Bool {
+    let aside = "\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
+    return (try? NewName.give(aside, to: path)) != nil
+  }
+
+  /// The writers' lock, for a change that nobody must be able to prevent. Whoever holds the lock for longer than the
+  /// usual wait keeps it, but at a path where nobody looks any more; a change that they acknowledge would need the file
+  /// at the group's path, which is exchanged.
+  func urgentLock() throws(VaultError) -> WriterLock {
+    do throws(VaultError) {
+      return try WriterLock(at: self)
+    } catch {
+      guard error == .busy(group: nil), ContainerPlace.moveAside(lockPath) else { throw error }
+      return try WriterLock(at: self)
+    }
   }
 }
 

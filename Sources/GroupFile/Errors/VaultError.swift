@@ -251,6 +251,17 @@ extension VaultError {
   /// The system's permissions forbid something that is still to be found.
   static let permissionDenied = VaultError.denied(.permissions(""))
 
+  /// Whether somebody who can only read or write a group's files may have caused it. Then a change of members is made
+  /// in new files, which nobody has open, locked or altered.
+  package var isAvoidable: Bool {
+    switch self {
+    case .busy, .storage(.replaced), .storage(.readOnly), .storage(.memory), .denied(.permissions),
+      .denied(.openToOthers):
+      true
+    default: isRepairable
+    }
+  }
+
   /// Whether a group's own files are damaged, so that they can be rebuilt from what is still proved.
   package var isRepairable: Bool {
     switch self {

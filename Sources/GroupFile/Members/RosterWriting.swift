@@ -36,6 +36,11 @@ extension AccessGroupFile {
   ) throws(VaultError) -> ChangedRoster {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let session = try beginSession()
+    // SQLite would take memory for a key of any length up to the size that the file claims, again for each search.
+    let file = try resolvedPlace().file()
+    guard file.byteCount <= file.storedByteCount else {
+      throw .damaged(.container, "it claims more bytes than it stores")
+    }
     let reading = witness.read()
     var change = change
     let view: Snapshot

@@ -151,6 +151,7 @@ extension SecretStore {
         try ownersAcceptance(of: name, asking: confirm)
       }
       let drafts = try DraftFolder.make(in: location.home)
+      let obstacle: VaultError
       do throws(VaultError) {
         let changed = try file.changeRoster(
           change, accepting: acceptance, at: drafts.places(of: name), by: identity
@@ -158,11 +159,15 @@ extension SecretStore {
         notices.post(changed.left, of: name.description, keptAside: nil)
         return changed.state
       } catch {
-        // We hold the writer lock, so SQLite's lock on the file can only belong to a process that obstructs the
-        // change, which needs no more than read access. A new file has no lock.
-        guard error.isRepairable || error == .busy(group: nil) else { throw error.named(name.description) }
+        guard error.isAvoidable else { throw error.named(name.description) }
+        obstacle = error
       }
-      return try rebuild(name, file, change, accepting: acceptance, progress)
+      do throws(VaultError) {
+        return try rebuild(name, file, change, accepting: acceptance, progress)
+      } catch {
+        // What prevents both is not due to the files, and the first error names its place.
+        throw error.status == obstacle.status ? obstacle.named(name.description) : error
+      }
     }
   }
 

@@ -119,7 +119,7 @@ extension AccessGroupFile {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let place = try ContainerPlace(folder: folder)
     _ = place.clearCompanions()
-    let lock = try WriterLock(at: place)
+    let lock = change.revokes != nil || change.reissue != nil ? try place.urgentLock() : try WriterLock(at: place)
     guard change.isStillWanted() else { throw .contradiction(.superseded) }
     var change = change
     change.rotates = true
@@ -171,6 +171,7 @@ extension AccessGroupFile {
     let place = try ContainerPlace(folder: folder)
     let reading = witness.read()
     if reading == .invalid, acceptance == nil { throw .damaged(.witness, "neither record is valid") }
+    let seen = Connection.seenManifest(at: place)
     ConnectionPool.closeIdle(at: place)
     let draft = try GroupDraft(in: places.draft, for: folder)
     let salvage = places.draft + ".salvage"
@@ -182,7 +183,7 @@ extension AccessGroupFile {
     var offered: OfferedState?
     let old: VerifiedState
     do throws(VaultError) {
-      let (copy, stored) = try SalvageCopy.make(of: place, in: salvage, header: connection.header())
+      let (copy, stored) = try SalvageCopy.make(of: place, in: salvage, header: connection.header(), seen: seen)
       let index = try SalvageIndex(of: copy.path, stored) { progress(.copied(bytes: $0, of: $1)) }
       let state: VerifiedState
       let isRefused: Bool

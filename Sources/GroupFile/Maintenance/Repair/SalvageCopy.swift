@@ -7,22 +7,46 @@ import Sealing
 enum SalvageCopy {
   /// Copies the file at `source` into a new folder of this process; a page that cannot be read becomes zeros.
   ///
+  /// The log is merged without SQLite, which takes none that does not fit to a header that anybody can write. Frames that
+  /// are not merged become pages that no table reaches.
+  ///
   /// - Parameters:
   ///   - folder: an unused path.
   ///   - header: the first bytes of an intact container, for a file that has lost its own.
+  ///   - seen: the manifest that readers see now, if it is known. They may see more of the log than its checksums prove,
+  ///     because an index that was made before is used without looking at them.
   /// - Returns: the copy, and what SQLite finds through the file's tables.
   /// - Throws: `storage`, `denied`; `damaged` if there is no regular file.
   static func make(
-    of source: ContainerPlace, in folder: String, header: [UInt8]
+    of source: ContainerPlace, in folder: String, header: [UInt8], seen: [UInt8]? = nil
+  ) throws(VaultError) -> (copy: ContainerPlace, StoredParts) {
+    if let seen {
+      for isTrusting in [false, true] {
+        let made = try make(of: source, in: folder, header, trustingLog: isTrusting)
+        if made.1.manifest == seen { return made }
+        made.1.close()
+        remove(folder)
+      }
+    }
+    return try make(of: source, in: folder, header, trustingLog: false)
+  }
+
+  /// - Parameter isTrusting: whether the log is merged to its last commit, whatever its checksums are.
+  private static func make(
+    of source: ContainerPlace, in folder: String, _ header: [UInt8], trustingLog isTrusting: Bool
   ) throws(VaultError) -> (copy: ContainerPlace, StoredParts) {
     let original = try Handle(at: source, writable: false, isFrozen: false)
     defer { original.close() }
     try ContainerShape.closed.makeFolder(folder)
     do throws(VaultError) {
       let copy = try ContainerPlace(folder: folder)
-      try self.copy(original, to: copy.path, header)
-      try copyLog(source.logPath, to: copy.logPath)
-      mergeLog(copy)
+      let file = try output(copy.path, .closed)
+      var count = try copyPages(original, to: file)
+      if let log = try LogFrames.read(source.logPath) {
+        count.claimed = min(count.claimed, try source.file().storedByteCount / DatabasePages.size)
+        try merge(log, upTo: isTrusting ? log.markedCount : log.committedCount, into: file, &count)
+      }
+      try mend(file, header)
       return (copy, try StoredParts(copy))
     } catch {
       remove(folder)
@@ -34,11 +58,24 @@ enum SalvageCopy {
   /// Their content is not checked, and SQLite's lock is not requested, because any reader of the file could hold it
   /// indefinitely.
   ///
+  /// - Returns: whether the copy shows the state that readers see now; `true` if they see none.
   /// - Throws: `storage`, `denied`; `damaged` if they are not regular files, or, for a copy that will be shared with
   ///   others, if they have further hard links. When the call returns, the copy is on the disk.
-  static func duplicate(_ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape)
-    throws(VaultError)
-  {
+  static func duplicate(
+    _ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape
+  ) throws(VaultError) -> Bool {
+    let seen = Connection.seenManifest(at: source)
+    try duplicate(source, to: target, shape, mergingLog: false)
+    if seen == nil || seen == Connection.seenManifest(at: target) { return true }
+    // Readers whose index was made before do not look at the checksums of the log.
+    for path in [target.path, target.logPath, target.indexPath, target.lockPath] { unsafe unlink(path) }
+    try duplicate(source, to: target, shape, mergingLog: true)
+    return seen == Connection.seenManifest(at: target)
+  }
+
+  private static func duplicate(
+    _ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape, mergingLog: Bool
+  ) throws(VaultError) {
     let original = try Handle(at: source, writable: false, isFrozen: false)
     defer { original.close() }
     if shape != .closed {
@@ -46,8 +83,18 @@ enum SalvageCopy {
       _ = unsafe csqlite_read(original.database, &header, Int32(header.count), 0)
       try ContainerHeader.check(header)
     }
-    try copy(original, to: target.path, nil, shape)
-    try copyLog(source.logPath, to: target.logPath, shape)
+    let file = try output(target.path, shape)
+    var count = try copyPages(original, to: file)
+    if mergingLog, let log = try LogFrames.read(source.logPath) {
+      try merge(log, upTo: log.markedCount, into: file, &count)
+      try mend(file, nil)
+    } else {
+      var size: Int64 = 0
+      try original.check(unsafe csqlite_size(original.database, &size))
+      guard ftruncate(file.descriptor, off_t(size)) == 0 else { throw ResultCode.error(errno: errno) }
+      try copyLog(source.logPath, to: target.logPath, shape)
+    }
+    try onDisk(file.synchronize())
     try Connection.makeEmptyFile(target.lockPath, mode: shape.lockMode)
     // Creates log and index, so that users who may only read the folder can open the file. For a damaged file this may
     // fail, but it could not be opened anyway.
@@ -63,60 +110,70 @@ enum SalvageCopy {
   }
 
   // Through SQLite's own descriptor, because closing a second descriptor of the same file would end SQLite's locks on
-  // it.
+  // it. A file may claim any number of pages that do not exist: holes stay holes.
   //
-  // A file may claim any number of pages that do not exist: holes stay holes. The copy keeps the size, because SQLite
-  // merges no log into a file that is much smaller than the log says.
-  private static func copy(
-    _ original: Handle, to path: String, _ header: [UInt8]?, _ shape: ContainerShape = .closed
-  ) throws(VaultError) {
+  // Returns the number of pages, and of those up to the last one that is not zeros.
+  private static func copyPages(
+    _ original: Handle, to file: borrowing OpenFile
+  ) throws(VaultError) -> (claimed: Int, stored: Int) {
     var size: Int64 = 0
     try original.check(unsafe csqlite_size(original.database, &size))
-    let pageCount = (Int(size) + DatabasePages.size - 1) / DatabasePages.size
-    let file = try output(path, shape)
+    // SQLite has no more pages.
+    let pageCount = min((Int(size) - 1) / DatabasePages.size + 1, Int(UInt32.max) - 1)
     let nothing = [UInt8](repeating: 0, count: DatabasePages.size)
     var page = nothing
-    func read(_ number: Int) {
+    var (number, count) = (0, 0)
+    while number < pageCount {
       page = nothing
       _ = unsafe csqlite_read(original.database, &page, Int32(page.count), Int64(number * DatabasePages.size))
-    }
-    var number = 0
-    while number < pageCount {
-      read(number)
+      number += 1
       if page != nothing {
-        try onDisk(file.write(page, at: number * DatabasePages.size))
-        number += 1
+        try onDisk(file.write(page, at: (number - 1) * DatabasePages.size))
+        count = number
         continue
       }
-      number += 1
       let data = unsafe csqlite_next_data(original.database, Int64(number * DatabasePages.size))
       guard data >= 0 else { break }
       number = max(number, Int(data) / DatabasePages.size)
     }
-    if let header {
-      read(0)
-      mend(&page, header, pageCount: UInt32(clamping: max(1, pageCount)))
-      try onDisk(file.write(page))
-    }
-    guard ftruncate(file.descriptor, header == nil ? off_t(size) : off_t(max(1, pageCount) * DatabasePages.size)) == 0
-    else {
-      throw ResultCode.error(errno: errno)
-    }
-    try onDisk(file.synchronize())
+    return (pageCount, count)
   }
 
-  /// Gives the first page a header with which SQLite can read the log; the rest of the page is not needed.
-  private static func mend(_ page: inout [UInt8], _ header: [UInt8], pageCount: UInt32) {
-    if (try? ContainerHeader.check(Array(page[..<ContainerHeader.byteCount]))) == nil {
+  /// Writes the first `mergedCount` frames to their pages, and the others behind all pages.
+  private static func merge(
+    _ log: borrowing LogFrames, upTo mergedCount: Int, into file: borrowing OpenFile,
+    _ count: inout (claimed: Int, stored: Int)
+  ) throws(VaultError) {
+    // An honest log names no page beyond those that the file and the log have.
+    let limit = count.claimed + log.pages.count
+    var loose: [Int] = []
+    for (index, number) in log.pages.enumerated() {
+      guard index < mergedCount, number <= limit else {
+        loose.append(index)
+        continue
+      }
+      try onDisk(file.write(log.page(index), at: Int(number - 1) * DatabasePages.size))
+      count.stored = max(count.stored, Int(number))
+    }
+    for index in loose {
+      try onDisk(file.write(log.page(index), at: count.stored * DatabasePages.size))
+      count.stored += 1
+    }
+  }
+
+  /// Gives the first page a header with which SQLite can read the tables; the rest of the page is not needed.
+  private static func mend(_ file: borrowing OpenFile, _ header: [UInt8]?) throws(VaultError) {
+    var page = [UInt8](repeating: 0, count: DatabasePages.size)
+    let found = try onDisk(file.read(limit: page.count))
+    page.replaceSubrange(..<found.count, with: found)
+    if let header, (try? ContainerHeader.check(Array(page[..<ContainerHeader.byteCount]))) == nil {
       page.replaceSubrange(..<header.count, with: header)
-      // A file that is being made has no log yet.
-      (page[18], page[19]) = (2, 2)
     }
-    // SQLite trusts the page count only if these bytes repeat the change counter.
-    for index in 0..<4 {
-      page[28 + index] = UInt8(truncatingIfNeeded: pageCount >> (24 - 8 * UInt32(index)))
-      page[92 + index] = page[24 + index]
-    }
+    // Pages of 4,096 bytes, a log, nothing reserved, and the only fractions that SQLite takes.
+    page.replaceSubrange(16..<24, with: [0x10, 0, 2, 2, 0, 64, 32, 32])
+    // SQLite believes the page count of a header only if these bytes repeat the change counter.
+    for index in 24..<28 { page[68 + index] = ~page[index] }
+    try onDisk(file.write(page))
   }
 
   // SQLite takes no locks on the log itself, so a second descriptor is safe. No writer is active.
@@ -156,15 +213,92 @@ enum SalvageCopy {
     try onDisk(file.setMode(shape.fileMode))
     return file
   }
+}
 
-  /// Lets SQLite merge the intact part of the log into the copy. If it cannot, the parts are read through the log.
-  private static func mergeLog(_ place: ContainerPlace) {
-    guard let copy = try? Handle(at: place, writable: true, isFrozen: false) else { return }
-    defer { copy.close() }
-    // The first read opens the log; this one parses no table.
-    guard let first = try? Statement(copy, "PRAGMA schema_version"), (try? first.step()) != nil else { return }
-    first.reset()
-    _ = unsafe sqlite3_wal_checkpoint_v2(copy.database, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+extension Connection {
+  /// The manifest that every reader of the file sees, unproved; `nil` if it cannot be read.
+  static func seenManifest(at place: ContainerPlace) -> [UInt8]? {
+    // SQLite would write to a file that the index is a link to.
+    for path in [place.path, place.logPath, place.indexPath] {
+      guard let found = try? ContainerPlace.status(path), !(found.isRegular && found.linkCount == 1) else { continue }
+      return nil
+    }
+    guard let connection = try? Connection(at: place, access: .reading) else { return nil }
+    defer { connection.close() }
+    guard (try? connection.begin(.reading)) != nil else { return nil }
+    return try? connection.part(.manifest)
+  }
+}
+
+/// The frames of a log (https://www.sqlite.org/walformat.html). Nothing counts after one that names no page or has not
+/// the log's salts, such as a hole; so a log is read to its end, however long the file claims to be.
+private struct LogFrames: ~Copyable {
+  private let file: OpenFile
+  /// The page that each frame has.
+  private(set) var pages: [UInt32] = []
+  /// The number of frames up to the last commit, and up to the last one that is proved by the checksums.
+  private(set) var (markedCount, committedCount) = (0, 0)
+
+  /// - Returns: `nil` without a log.
+  static func read(_ path: String) throws(VaultError) -> LogFrames? {
+    guard try ContainerPlace.status(path)?.isRegular == true else { return nil }
+    // SQLite takes no locks on the log itself, so a second descriptor is safe. No writer is active.
+    return try LogFrames(onDisk(OpenFile(path, O_RDONLY)))
+  }
+
+  private init(_ file: consuming OpenFile) throws(VaultError) {
+    self.file = file
+    let header = try onDisk(self.file.read(limit: LogFrames.headerByteCount))
+    guard header.count == LogFrames.headerByteCount else { return }
+    var sum = Checksum(isBigEndian: header[3] & 1 == 1)
+    sum.add(header[..<24])
+    var isProved = sum.isEqual(to: header[24...])
+    while let frame = frame(pages.count), frame[8..<16].elementsEqual(header[16..<24]), frame.word(at: 0) != 0 {
+      pages.append(frame.word(at: 0))
+      if isProved {
+        sum.add(frame[..<8])
+        sum.add(frame[24...])
+        isProved = sum.isEqual(to: frame[16..<24])
+      }
+      guard frame.word(at: 4) != 0 else { continue }
+      markedCount = pages.count
+      if isProved { committedCount = pages.count }
+    }
+  }
+
+  func page(_ index: Int) -> [UInt8] { Array((frame(index) ?? [])[24...]) }
+
+  private func frame(_ index: Int) -> [UInt8]? {
+    var frame = [UInt8](repeating: 0, count: 24 + DatabasePages.size)
+    let offset = LogFrames.headerByteCount + index * frame.count
+    return unsafe pread(file.descriptor, &frame, frame.count, offset) == frame.count ? frame : nil
+  }
+
+  private static let headerByteCount = 32
+
+  /// SQLite's sum of words of four bytes, which goes on from frame to frame.
+  private struct Checksum {
+    let isBigEndian: Bool
+    private var sums: (UInt32, UInt32) = (0, 0)
+
+    init(isBigEndian: Bool) { self.isBigEndian = isBigEndian }
+
+    mutating func add(_ bytes: ArraySlice<UInt8>) {
+      unsafe bytes.withUnsafeBytes { bytes in
+        for offset in stride(from: 0, to: bytes.count - 7, by: 8) {
+          for half in [0, 4] {
+            let stored = unsafe bytes.loadUnaligned(fromByteOffset: offset + half, as: UInt32.self)
+            let word = isBigEndian ? UInt32(bigEndian: stored) : UInt32(littleEndian: stored)
+            if half == 0 { sums.0 = sums.0 &+ word &+ sums.1 } else { sums.1 = sums.1 &+ word &+ sums.0 }
+          }
+        }
+      }
+    }
+
+    func isEqual(to stored: ArraySlice<UInt8>) -> Bool {
+      let bytes = Array(stored)
+      return bytes.word(at: 0) == sums.0 && bytes.word(at: 4) == sums.1
+    }
   }
 }
 
@@ -211,6 +345,8 @@ struct StoredParts {
       }
     }
   }
+
+  func close() { tables?.close() }
 
   func row(_ token: Token) -> Row? { try? tables?.currentRow(token) }
 

@@ -78,7 +78,9 @@ struct SalvageIndex: ~Copyable {
       blobs[Hash.digest(.blob, Array(record.payload[bytes]))] = location
     case (2, true): keepPart(record, location)
     case (2, false):
-      guard let slot = record.bytes(0, 16...16), let sealed = record.bytes(1, 1...1_024) else { return }
+      guard let slot = record.bytes(0, 16...16), let sealed = record.bytes(1, Wrap.byteCount...Wrap.byteCount) else {
+        return
+      }
       foundWraps[Array(record.payload[slot]), default: []].insert(Array(record.payload[sealed]))
     default: return
     }
@@ -147,10 +149,12 @@ struct SalvageIndex: ~Copyable {
   }
 
   /// The sealed secret of a row that is stored apart from it; `nil` if it is lost.
-  func blob(of row: Row) -> [UInt8]? {
+  ///
+  /// - Parameter isSearching: whether it is also searched for outside the file's tables.
+  func blob(of row: Row, searching isSearching: Bool = true) -> [UInt8]? {
     guard let digest = Digest(row.encoded[row.secretRange]) else { return nil }
     if let bytes = stored.blob(row.token, version: row.version), Hash.digest(.blob, bytes) == digest { return bytes }
-    guard let location = blobs[digest], let record = record(at: location),
+    guard isSearching, let location = blobs[digest], let record = record(at: location),
       record.columns.count == 3, let range = record.bytes(2, Row.blobByteCount)
     else { return nil }
     let bytes = Array(record.payload[range])

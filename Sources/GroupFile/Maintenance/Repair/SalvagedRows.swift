@@ -9,6 +9,9 @@ struct SalvagedRows {
   /// Tokens of proved items to leave out.
   private let dropped: Set<Token>
   private var kept: [Token] = []
+  /// The large values that were searched for outside the file's tables. Each belongs to one row, but any number of rows
+  /// can name it.
+  private var searched: Set<Digest> = []
 
   // SQLite cannot store more rows.
   private static let believedItemCount: UInt64 = 1 << 36
@@ -75,7 +78,7 @@ struct SalvagedRows {
   }
 
   /// Whether attributes and secret of a row can be opened; if so, its large value is written.
-  private func opens(_ row: Row, _ index: borrowing SalvageIndex) throws(VaultError) -> Bool {
+  private mutating func opens(_ row: Row, _ index: borrowing SalvageIndex) throws(VaultError) -> Bool {
     do throws(VaultError) {
       // The attributes first: rows without a key's seal could all name one large value, which would be read for each.
       _ = try view.attributes(of: row)
@@ -84,18 +87,14 @@ struct SalvagedRows {
         _ = try view.secret(of: row)
         return true
       }
-      guard let blob = index.blob(of: row) else { return false }
+      let isNew = Digest(row.encoded[row.secretRange]).map { searched.insert($0).inserted } ?? false
+      guard let blob = index.blob(of: row, searching: isNew) else { return false }
       _ = try view.state.keys.secret(blob, in: blob.indices, of: row)
       try connection.insertBlob(row.token, version: row.version, blob)
       return true
     } catch .damaged(_, .row, _) {
       return false
     }
-  }
-
-  private func dropBlob(of row: Row) throws(VaultError) {
-    try connection.statement("DELETE FROM blob WHERE token = ? AND version = ?").bind(1, row.token)
-      .bind(2, counter: row.version).run()
   }
 
   /// Records the name of a lost item, if any version has it: a name that yields the item's token is its name.
@@ -108,7 +107,8 @@ struct SalvagedRows {
     }
   }
 
-  /// Lists each item that was not kept, with its newest version that can be opened; a tombstone has nothing to keep.
+  /// Lists each item that was not kept, with its newest version whose attributes open, and whose value does if it is in
+  /// the row; a tombstone has nothing to keep.
   private mutating func noteUnproved(
     _ index: borrowing SalvageIndex, _ writer: inout GroupWriter
   ) throws(VaultError) {
@@ -119,24 +119,18 @@ struct SalvagedRows {
       while position < kept.count, kept[position] < record.token { position += 1 }
       if position < kept.count, kept[position] == record.token || dropped.contains(record.token) { continue }
       for candidate in index.versions(of: record.token).reversed() {
-        guard let row = index.row(candidate), row.state == .present, try opens(row, index) else { continue }
-        try note(row, &writer)
+        guard let row = index.row(candidate), row.state == .present, let attributes = try? view.attributes(of: row)
+        else { continue }
+        let isKept = wanted.contains(row.token)
+        // Large values are read for wanted items alone: anybody who has the key can plant rows that name them.
+        guard try row.place == .blob && !isKept ? true : opens(row, index) else { continue }
+        group.unproved.append(
+          UnprovedItem(
+            name: attributes.name, version: row.version, changed: Timestamp(milliseconds: attributes.changed),
+            isKept: isKept))
+        if isKept { try writer.add([row.keeping(from: row.version)]) }
         break
       }
-    }
-  }
-
-  private mutating func note(_ row: Row, _ writer: inout GroupWriter) throws(VaultError) {
-    let attributes = try view.attributes(of: row)
-    let isKept = wanted.contains(row.token)
-    group.unproved.append(
-      UnprovedItem(
-        name: attributes.name, version: row.version, changed: Timestamp(milliseconds: attributes.changed),
-        isKept: isKept))
-    if isKept {
-      try writer.add([row.keeping(from: row.version)])
-    } else if row.place == .blob {
-      try dropBlob(of: row)
     }
   }
 }
