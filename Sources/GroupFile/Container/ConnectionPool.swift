@@ -122,6 +122,9 @@ package struct ConnectionLease: ~Copyable {
     return try body()
   }
 
+  /// Whether this process has connections to the file.
+  func isOpen(_ identity: FileIdentity) -> Bool { locked { open.contains(identity) } }
+
   // MARK: Idle connections
 
   /// Removes and returns an idle connection to the file, if there is one.

@@ -146,7 +146,6 @@ package final class ContainerPlace: Equatable, Sendable {
     let mode: mode_t
     let owner: uid_t
     let unixGroup: gid_t
-    let linkCount: Int
     let changed: ChangeTime
   }
 
@@ -162,7 +161,7 @@ package final class ContainerPlace: Equatable, Sendable {
       isFolder: found.st_mode & S_IFMT == S_IFDIR, byteCount: Int(found.st_size),
       storedByteCount: min(Int(found.st_size), max(8 * 512 * Int(found.st_blocks), 1 << 26)),
       mode: found.st_mode & 0o7777,
-      owner: found.st_uid, unixGroup: found.st_gid, linkCount: Int(found.st_nlink), changed: ChangeTime(found))
+      owner: found.st_uid, unixGroup: found.st_gid, changed: ChangeTime(found))
   }
 
   /// Identifies what is at `path`, without following a link; `nil` if nothing exists there. For files that are written

@@ -126,9 +126,8 @@ extension AccessGroupFile {
   /// users who may only read the files cannot prevent the change.
   ///
   /// - Parameter places: `draft` is the path of the new folder and, afterwards, of the old one, which the caller removes.
-  /// - Returns: whether the old files were moved to `places.kept`, because the new ones may show an older state.
   /// - Throws: `denied`, `busy`, `notFound`, `damaged`, `storage`; the group is unchanged then.
-  package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) -> Bool {
+  package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) {
     let place = try resolvedPlace()
     do throws(VaultError) {
       // Checked before locking, which would report a link's own mode as too wide.
@@ -136,8 +135,8 @@ extension AccessGroupFile {
       _ = place.clearCompanions(lockOnly: true)
       let lock = try WriterLock(at: place, toChangeModes: true)
       let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
-      let isSame = try SalvageCopy.duplicate(place, to: ContainerPlace(folder: places.draft), shape)
-      return try draft.take(keeping: places.kept, dropping: isSame, holding: lock)
+      try SalvageCopy.duplicate(place, to: ContainerPlace(folder: places.draft), shape)
+      _ = try draft.take(keeping: places.kept, dropping: true, holding: lock)
     } catch {
       guard error == .permissionDenied else { throw error }
       throw .denied(.permissions(DeniedPath.words(folder: folder, toWrite: false)))

@@ -166,7 +166,7 @@ extension SecretStore {
         return try rebuild(name, file, change, accepting: acceptance, progress)
       } catch {
         // What prevents both is not due to the files, and the first error names its place.
-        throw error.status == obstacle.status ? obstacle.named(name.description) : error
+        throw !obstacle.isRepairable && error.status == obstacle.status ? obstacle.named(name.description) : error
       }
     }
   }

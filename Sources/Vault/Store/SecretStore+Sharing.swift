@@ -41,10 +41,7 @@ extension SecretStore {
     try lockingGroups { (groups) throws(VaultError) in
       let drafts = try DraftFolder.make(in: location.home)
       let file = try group.file
-      let places = drafts.places(of: group.name)
-      if try inGroup(name, file.take(shape, at: places)) {
-        notices.post([.groupRemade(group: name, keptAside: places.kept)])
-      }
+      try inGroup(name, file.take(shape, at: drafts.places(of: group.name)))
       try location.settleEntrance(groups)
     }
   }

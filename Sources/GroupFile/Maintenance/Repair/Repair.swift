@@ -171,7 +171,6 @@ extension AccessGroupFile {
     let place = try ContainerPlace(folder: folder)
     let reading = witness.read()
     if reading == .invalid, acceptance == nil { throw .damaged(.witness, "neither record is valid") }
-    let seen = Connection.seenManifest(at: place)
     ConnectionPool.closeIdle(at: place)
     let draft = try GroupDraft(in: places.draft, for: folder)
     let salvage = places.draft + ".salvage"
@@ -183,7 +182,7 @@ extension AccessGroupFile {
     var offered: OfferedState?
     let old: VerifiedState
     do throws(VaultError) {
-      let (copy, stored) = try SalvageCopy.make(of: place, in: salvage, header: connection.header(), seen: seen)
+      let (copy, stored) = try SalvageCopy.make(of: place, in: salvage, header: connection.header())
       let index = try SalvageIndex(of: copy.path, stored) { progress(.copied(bytes: $0, of: $1)) }
       let state: VerifiedState
       let isRefused: Bool

@@ -13,27 +13,10 @@ enum SalvageCopy {
   /// - Parameters:
   ///   - folder: an unused path.
   ///   - header: the first bytes of an intact container, for a file that has lost its own.
-  ///   - seen: the manifest that readers see now, if it is known. They may see more of the log than its checksums prove,
-  ///     because an index that was made before is used without looking at them.
   /// - Returns: the copy, and what SQLite finds through the file's tables.
   /// - Throws: `storage`, `denied`; `damaged` if there is no regular file.
   static func make(
-    of source: ContainerPlace, in folder: String, header: [UInt8], seen: [UInt8]? = nil
-  ) throws(VaultError) -> (copy: ContainerPlace, StoredParts) {
-    if let seen {
-      for isTrusting in [false, true] {
-        let made = try make(of: source, in: folder, header, trustingLog: isTrusting)
-        if made.1.manifest == seen { return made }
-        made.1.close()
-        remove(folder)
-      }
-    }
-    return try make(of: source, in: folder, header, trustingLog: false)
-  }
-
-  /// - Parameter isTrusting: whether the log is merged to its last commit, whatever its checksums are.
-  private static func make(
-    of source: ContainerPlace, in folder: String, _ header: [UInt8], trustingLog isTrusting: Bool
+    of source: ContainerPlace, in folder: String, header: [UInt8]
   ) throws(VaultError) -> (copy: ContainerPlace, StoredParts) {
     let original = try Handle(at: source, writable: false, isFrozen: false)
     defer { original.close() }
@@ -42,9 +25,9 @@ enum SalvageCopy {
       let copy = try ContainerPlace(folder: folder)
       let file = try output(copy.path, .closed)
       var count = try copyPages(original, to: file)
-      if let log = try LogFrames.read(source.logPath) {
+      if let log = try LogFrames.read(source) {
         count.claimed = min(count.claimed, try source.file().storedByteCount / DatabasePages.size)
-        try merge(log, upTo: isTrusting ? log.markedCount : log.committedCount, into: file, &count)
+        try merge(log, into: file, &count)
       }
       try mend(file, header)
       return (copy, try StoredParts(copy))
@@ -58,23 +41,10 @@ enum SalvageCopy {
   /// Their content is not checked, and SQLite's lock is not requested, because any reader of the file could hold it
   /// indefinitely.
   ///
-  /// - Returns: whether the copy shows the state that readers see now; `true` if they see none.
   /// - Throws: `storage`, `denied`; `damaged` if they are not regular files, or, for a copy that will be shared with
   ///   others, if they have further hard links. When the call returns, the copy is on the disk.
   static func duplicate(
     _ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape
-  ) throws(VaultError) -> Bool {
-    let seen = Connection.seenManifest(at: source)
-    try duplicate(source, to: target, shape, mergingLog: false)
-    if seen == nil || seen == Connection.seenManifest(at: target) { return true }
-    // Readers whose index was made before do not look at the checksums of the log.
-    for path in [target.path, target.logPath, target.indexPath, target.lockPath] { unsafe unlink(path) }
-    try duplicate(source, to: target, shape, mergingLog: true)
-    return seen == Connection.seenManifest(at: target)
-  }
-
-  private static func duplicate(
-    _ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape, mergingLog: Bool
   ) throws(VaultError) {
     let original = try Handle(at: source, writable: false, isFrozen: false)
     defer { original.close() }
@@ -85,8 +55,9 @@ enum SalvageCopy {
     }
     let file = try output(target.path, shape)
     var count = try copyPages(original, to: file)
-    if mergingLog, let log = try LogFrames.read(source.logPath) {
-      try merge(log, upTo: log.markedCount, into: file, &count)
+    if let log = try LogFrames.read(source), log.visibleCount > log.provedCount {
+      // The copy gets a new index, which is made with the checksums.
+      try merge(log, into: file, &count)
       try mend(file, nil)
     } else {
       var size: Int64 = 0
@@ -139,16 +110,15 @@ enum SalvageCopy {
     return (pageCount, count)
   }
 
-  /// Writes the first `mergedCount` frames to their pages, and the others behind all pages.
+  /// Writes the frames that readers see to their pages, and the others behind all pages.
   private static func merge(
-    _ log: borrowing LogFrames, upTo mergedCount: Int, into file: borrowing OpenFile,
-    _ count: inout (claimed: Int, stored: Int)
+    _ log: borrowing LogFrames, into file: borrowing OpenFile, _ count: inout (claimed: Int, stored: Int)
   ) throws(VaultError) {
     // An honest log names no page beyond those that the file and the log have.
     let limit = count.claimed + log.pages.count
     var loose: [Int] = []
     for (index, number) in log.pages.enumerated() {
-      guard index < mergedCount, number <= limit else {
+      guard index < log.visibleCount, number <= limit else {
         loose.append(index)
         continue
       }
@@ -215,38 +185,26 @@ enum SalvageCopy {
   }
 }
 
-extension Connection {
-  /// The manifest that every reader of the file sees, unproved; `nil` if it cannot be read.
-  static func seenManifest(at place: ContainerPlace) -> [UInt8]? {
-    // SQLite would write to a file that the index is a link to.
-    for path in [place.path, place.logPath, place.indexPath] {
-      guard let found = try? ContainerPlace.status(path), !(found.isRegular && found.linkCount == 1) else { continue }
-      return nil
-    }
-    guard let connection = try? Connection(at: place, access: .reading) else { return nil }
-    defer { connection.close() }
-    guard (try? connection.begin(.reading)) != nil else { return nil }
-    return try? connection.part(.manifest)
-  }
-}
-
 /// The frames of a log (https://www.sqlite.org/walformat.html). Nothing counts after one that names no page or has not
 /// the log's salts, such as a hole; so a log is read to its end, however long the file claims to be.
 private struct LogFrames: ~Copyable {
   private let file: OpenFile
   /// The page that each frame has.
   private(set) var pages: [UInt32] = []
-  /// The number of frames up to the last commit, and up to the last one that is proved by the checksums.
-  private(set) var (markedCount, committedCount) = (0, 0)
+  /// The number of frames up to the last commit that the checksums prove.
+  private(set) var provedCount = 0
+  /// The number of frames up to the last commit that readers see: those are proved, or in the index. Readers do not look
+  /// at the checksums of what is in an index that was made before.
+  private(set) var visibleCount = 0
 
   /// - Returns: `nil` without a log.
-  static func read(_ path: String) throws(VaultError) -> LogFrames? {
-    guard try ContainerPlace.status(path)?.isRegular == true else { return nil }
+  static func read(_ place: ContainerPlace) throws(VaultError) -> LogFrames? {
+    guard try ContainerPlace.status(place.logPath)?.isRegular == true else { return nil }
     // SQLite takes no locks on the log itself, so a second descriptor is safe. No writer is active.
-    return try LogFrames(onDisk(OpenFile(path, O_RDONLY)))
+    return try LogFrames(onDisk(OpenFile(place.logPath, O_RDONLY)), LogIndex(place))
   }
 
-  private init(_ file: consuming OpenFile) throws(VaultError) {
+  private init(_ file: consuming OpenFile, _ index: LogIndex?) throws(VaultError) {
     self.file = file
     let header = try onDisk(self.file.read(limit: LogFrames.headerByteCount))
     guard header.count == LogFrames.headerByteCount else { return }
@@ -261,8 +219,9 @@ private struct LogFrames: ~Copyable {
         isProved = sum.isEqual(to: frame[16..<24])
       }
       guard frame.word(at: 4) != 0 else { continue }
-      markedCount = pages.count
-      if isProved { committedCount = pages.count }
+      if isProved { provedCount = pages.count }
+      let isIndexed = index.map { pages.count <= $0.frameCount && $0.salts.elementsEqual(header[16..<24]) } ?? false
+      if isProved || isIndexed { visibleCount = pages.count }
     }
   }
 
@@ -299,6 +258,29 @@ private struct LogFrames: ~Copyable {
       let bytes = Array(stored)
       return bytes.word(at: 0) == sums.0 && bytes.word(at: 4) == sums.1
     }
+  }
+}
+
+/// The header of a log's index (https://www.sqlite.org/walformat.html, section 2.1).
+private struct LogIndex {
+  let frameCount: Int
+  let salts: ArraySlice<UInt8>
+
+  /// - Returns: `nil` without a valid one.
+  init?(_ place: ContainerPlace) {
+    guard let file = try? place.file(), let status = try? ContainerPlace.status(place.indexPath), status.isRegular
+    else { return nil }
+    let descriptor = unsafe open(place.indexPath, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { return nil }
+    // Closing it would end the locks of this process's connections to the file.
+    defer { if !ConnectionTable.shared.isOpen(file.identity) { close(descriptor) } }
+    var bytes = [UInt8](repeating: 0, count: 96)
+    // Read and not mapped, because somebody could cut the file short.
+    guard unsafe pread(descriptor, &bytes, bytes.count, 0) == bytes.count, bytes[..<48].elementsEqual(bytes[48...]),
+      bytes[12] == 1
+    else { return nil }
+    frameCount = Int(unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: 16, as: UInt32.self) })
+    salts = bytes[32..<40]
   }
 }
 
