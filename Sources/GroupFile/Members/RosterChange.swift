@@ -101,9 +101,6 @@ struct RosterPlan {
     }
     members = staying + joining
     guard members.count <= GroupLimits.memberCount else { throw .overLimit("\(GroupLimits.memberCount) members") }
-    guard roster.removed.count + leaving.count <= GroupLimits.removedCount else {
-      throw .overLimit("\(GroupLimits.removedCount) removed members")
-    }
     let isPublished = roster.flags.version == .published
     let changesOrder = change.publishes.map { $0 != isPublished } ?? false
     rotates = change.rotates || !leaving.isEmpty || !change.drops.isEmpty || changesOrder && !isPublished
@@ -126,6 +123,35 @@ extension Roster {
   package var issues: [String: UInt32] {
     let members = members.lazy.filter { $0.kind == .application }.map { ($0.application, $0.issue) }
     return Dictionary(members + removed.map { ($0.application, $0.issue) }, uniquingKeysWith: max)
+  }
+
+  /// Drops entries about removed members as far as the limits require, so that these never prevent a removal.
+  ///
+  /// A value that a removed member could read is exposed to those removed later, too. So the entries of the oldest
+  /// removals are dropped first, and those of the newest one never: every value stays exposed, and only a reader is no
+  /// longer named. Entries from which a replaced credential is recognized stay longer (format article, "Writing").
+  mutating func dropRemoved() {
+    var surplus = max(removed.count - GroupLimits.removedCount, 0)
+    var excess = body().count - SignedRoster.bodyByteCount
+    guard surplus > 0 || excess > 0 else { return }
+    let current = Dictionary(members.map { ($0.application, $0.issue) }, uniquingKeysWith: max)
+    let highest = issues
+    let newest = removed.map(\.epoch).max()
+    let byWeight = removed.indices.map { index in
+      let entry = removed[index]
+      let next = index + 1 < removed.count ? removed[index + 1] : nil
+      let isRepeated = next?.application == entry.application && next?.issue == entry.issue
+      let isKnownOtherwise = highest[entry.application] != entry.issue || current[entry.application] == entry.issue
+      let weight = isRepeated ? 0 : entry.epoch == newest ? 3 : isKnownOtherwise ? 1 : 2
+      return (weight: weight, epoch: entry.epoch, index: index)
+    }.sorted { ($0.weight, $0.epoch, $0.index) < ($1.weight, $1.epoch, $1.index) }
+    var dropped = Set<Int>()
+    for (_, _, index) in byWeight where surplus > 0 || excess > 0 {
+      dropped.insert(index)
+      surplus -= 1
+      excess -= removed[index].byteCount
+    }
+    removed = removed.indices.filter { !dropped.contains($0) }.map { removed[$0] }
   }
 }
 

@@ -174,6 +174,7 @@ struct RosterWriting {
   ) throws(VaultError) -> VerifiedState {
     var roster = roster
     roster.members.sort { $0.signingKey < $1.signingKey }
+    roster.dropRemoved()
     guard [roster.revision, roster.generation, manifest.epoch].allSatisfy({ $0 < ByteReader.counterLimit }) else {
       throw .overLimit("2^53 states")
     }

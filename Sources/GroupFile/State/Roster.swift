@@ -177,6 +177,9 @@ extension Roster {
 }
 
 extension RemovedMember {
+  /// The size of the entry in a roster's body.
+  var byteCount: Int { 22 + application.utf8.count }
+
   /// Whether `right` may follow `left` in a roster.
   static func rises(from left: RemovedMember, to right: RemovedMember) -> Bool {
     let leftID = Array(left.application.utf8)
@@ -233,6 +236,10 @@ package struct SignedRoster: Sendable, Equatable {
     content.writeZeros(SignedRoster.paddedCount(signed.count) - 4 - signed.count)
     return keys.sealMeta(content.bytes, .rosterBinding, nonce: nonce)
   }
+
+  /// The largest body whose stored form is within the limit: without nonce and tag a multiple of 256 bytes, which
+  /// begins with a count and ends with the signature.
+  static let bodyByteCount = (GroupLimits.rosterByteCount - 40) / block * block - 4 - 64
 
   private static let block = 256
 
