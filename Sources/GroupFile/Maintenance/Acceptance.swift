@@ -274,10 +274,15 @@ extension AccessGroupFile {
 
   /// Moves away what a process that was killed while it made a group has left in `folder`; `path` is as for
   /// `remove(to:)`. A group's file, a log with content, and anything that Vault does not make there stay.
-  package static func clearFolder(_ folder: String, movingTo path: String) throws(VaultError) {
+  ///
+  /// - Parameter movesLog: whether a log with content is moved away, too.
+  package static func clearFolder(
+    _ folder: String, movingTo path: String, withLog movesLog: Bool = false
+  ) throws(VaultError) {
     func isLeftover() throws(VaultError) -> Bool {
       guard try ContainerPlace.status(folder)?.isFolder == true, !exists(in: folder) else { return false }
-      if let log = try ContainerPlace.status(ContainerPlace(folder: folder).logPath), log.byteCount > 0 { return false }
+      let log = try ContainerPlace.status(ContainerPlace(folder: folder).logPath)
+      if !movesLog, let log, log.byteCount > 0 { return false }
       let names = try onDisk(Folder(folder, FileTrust(owners: [geteuid(), 0], forbiddenMode: 0)).names(hidden: true))
       return names.allSatisfy(ContainerPlace.isOwnName)
     }

@@ -160,9 +160,16 @@ extension SecretStore {
     }
   }
 
+  /// Records that the owner gave up a group whose file is gone, so that its name can be used again. A log without its
+  /// file is kept aside.
   private func noteRemoval(of name: AccessGroup.Name) throws(VaultError) {
     let registry = try registry()
     guard var entry = try registry.entry(of: name) else { return }
+    let drafts = try DraftFolder.make(in: location.home)
+    try lockingGroups { (_) throws(VaultError) in
+      let folder = location.groupFolder(name.description)
+      try AccessGroupFile.clearFolder(folder, movingTo: drafts.keepingPath(of: name), withLog: true)
+    }
     entry.presence = .absent
     try registry.record(entry, of: name)
   }
