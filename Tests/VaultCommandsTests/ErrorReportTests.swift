@@ -165,7 +165,14 @@ import Vault
       .contradiction(.recovering), 18, "the recovery of this store was not finished",
       "run it again: vault init --recover DIR"
     ),
-    (.exists(.group), 22, "a group of this name exists already", nil),
+    (
+      .exists(.group), 22, "a group of this name exists already",
+      "list the groups: vault group list; if it is not there, its folder holds other files; to see where: vault paths"
+    ),
+    (
+      .formerMember(group: "team", application: "api", issue: 1), 14,
+      "'team' still admits issue 1 of 'api', which was replaced or revoked", "put it out: vault revoke team api"
+    ),
     (
       .noStore(path: ""), 21, "no home folder is known, so the store cannot be located",
       "name its place: VAULT_HOME"

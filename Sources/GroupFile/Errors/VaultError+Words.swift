@@ -9,7 +9,7 @@ extension VaultError: CustomStringConvertible {
     case .locked, .ownerNeeded, .noKeyring, .otherDevice: .locked
     case .denied: .denied
     case .damaged, .unproved, .anotherGroup, .strangeRows, .witnessUnavailable: .damaged
-    case .rolledBack: .rolledBack
+    case .rolledBack, .formerMember: .rolledBack
     case .unordered(_, .tooOld): .denied
     case .busy, .unordered: .busy
     case .wrongKey, .mistypedCode: .wrongKey
@@ -92,6 +92,8 @@ extension VaultError: CustomStringConvertible {
       "the list of applications is older than '\(group)': it names issue \(found) of the application, the group issue \(known)"
     case .rolledBack(let group, let found, let known, _):
       "'\(group)' is older (epoch \(found)) than the state seen last (epoch \(known))"
+    case .formerMember(let group, let application, let issue):
+      "'\(group)' still admits issue \(issue) of '\(application)', which was replaced or revoked"
     case .busy(let group?): "'\(group)' is in use by another process or thread"
     case .busy(nil): "the store is in use by another process or thread"
     case .wrongKey(let kind): "wrong \(kind.name)"

@@ -33,6 +33,8 @@ public enum VaultError: Error, Sendable, Equatable {
   case unproved(group: String, items: UInt64, versions: UInt64)
   /// A group's state is older than one this machine has verified, or is not descended from it.
   case rolledBack(group: String, found: UInt64, known: UInt64, reason: RollbackReason)
+  /// A group still admits a credential that the owner replaced or revoked.
+  case formerMember(group: String, application: String, issue: UInt32)
   /// Other processes or threads have held the group for too long.
   case busy(group: String?)
   /// A wrong passphrase or key.

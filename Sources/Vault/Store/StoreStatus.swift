@@ -34,7 +34,7 @@ public struct GroupStatus: Sendable {
   public let generation: UInt64?
   /// The number of items, removed ones included; `nil` if the group was not verified.
   public let itemCount: UInt64?
-  /// The error of verifying the group.
+  /// The error of verifying the group, or about a member that should be out.
   public let problem: VaultError?
   /// Whether the group was created on another machine and is bound to it, so that it cannot be verified here.
   public let isOfOtherDevice: Bool
@@ -59,7 +59,8 @@ extension SecretStore {
   /// The status of the open store; each group's state is verified. An application sees the groups that it is a member
   /// of, or was when its credential was written.
   public func status() throws(VaultError) -> StoreStatus {
-    var groups = try expectedGroupNames().compactMap(groupStatus)
+    let applications = registeredApplications()
+    var groups = try expectedGroupNames().compactMap { groupStatus($0, applications) }
     groups += vanishedGroups().map { GroupStatus($0.name, $0.problem) }
     groups.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     return StoreStatus(
@@ -73,13 +74,14 @@ extension SecretStore {
   package var lastBackup: Timestamp? { location.lastBackup(of: access.ownerKey) }
 
   /// - Returns: `nil` for a group that does not concern this application, or was removed meanwhile.
-  private func groupStatus(_ name: String) -> GroupStatus? {
+  private func groupStatus(_ name: String, _ applications: [String: Application]) -> GroupStatus? {
     do throws(VaultError) {
       return try settled(name) { () throws(VaultError) in
-        let manifest = try group(name).verifiedState().manifest
+        let state = try group(name).verifiedState()
         return GroupStatus(
-          name: name, isVerified: true, epoch: manifest.epoch, generation: manifest.generation,
-          itemCount: manifest.itemCount, problem: nil, isOfOtherDevice: false)
+          name: name, isVerified: true, epoch: state.manifest.epoch, generation: state.manifest.generation,
+          itemCount: state.manifest.itemCount, problem: formerMembers(of: state.roster, applications).first,
+          isOfOtherDevice: false)
       }
     } catch {
       if isOthersBusiness(name, error) { return nil }

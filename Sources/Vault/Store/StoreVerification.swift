@@ -95,12 +95,13 @@ extension SecretStore {
       return [GroupVerification(name: registry.group.name.description, result: .failure(.notFound(.group)))]
     }
     guard case .success = own.result else { return [own] }
-    _ = try registry.applications()
     let problems = try atOdds(registry) { (entries) throws(VaultError) in
       var problems = vanished(of: entries).filter { !found.contains($0.name) }
+      let applications = try registry.applications()
       for name in found {
-        guard let problem = contradiction(name, entries[try AccessGroup.Name(name)]) else { continue }
-        problems.append((name, problem))
+        if let problem = contradiction(name, entries[try AccessGroup.Name(name)]) { problems.append((name, problem)) }
+        guard let roster = try? group(name).file.beginReading().view.state.roster else { continue }
+        problems += formerMembers(of: roster, applications).map { (name, $0) }
       }
       return problems
     }
@@ -135,10 +136,37 @@ extension SecretStore {
     entries.compactMap { name, entry in
       let folder = location.groupFolder(name.description)
       guard entry.presence == .present, !AccessGroupFile.exists(in: folder) else { return nil }
-      // For a group that this machine never saw, only the registry shows that it existed.
-      let known: UInt64 = if case .valid(let record) = witness(name).read() { record.epoch } else { 1 }
-      return (name.description, .rolledBack(group: name.description, found: 0, known: known, reason: .vanished))
+      return (name.description, vanished(name))
     }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+  }
+
+  /// The error for a group that should exist and has no file.
+  func vanished(_ name: AccessGroup.Name) -> VaultError {
+    // For a group that this machine never saw, only the registry shows that it existed.
+    let known: UInt64 = if case .valid(let record) = witness(name).read() { record.epoch } else { 1 }
+    return .rolledBack(group: name.description, found: 0, known: known, reason: .vanished)
+  }
+
+  /// The error for a group that was not found; `nil` if the owner removed it, or has not made it yet.
+  func missing(_ name: AccessGroup.Name) throws(VaultError) -> VaultError? {
+    let entry = try keepingGroups { () throws(VaultError) in try registry().entry(of: name) }
+    // Even if the file is back: whoever hid it chose the moment.
+    return entry?.presence == .present ? vanished(name) : nil
+  }
+
+  /// An error for each member of a group whose credential was replaced or revoked according to the registry.
+  func formerMembers(of roster: Roster, _ applications: [String: Application]) -> [VaultError] {
+    roster.members.compactMap { member in
+      guard let known = applications[member.application], known.standing == .revoked || member.issue < known.issue
+      else { return nil }
+      return .formerMember(group: roster.groupName, application: member.application, issue: member.issue)
+    }
+  }
+
+  /// The applications of the owner's registry; none for anyone who cannot open it.
+  func registeredApplications() -> [String: Application] {
+    guard access.isOwners, !access.lacksIdentity else { return [:] }
+    return (try? registry().applications()) ?? [:]
   }
 
   private func contradiction(_ name: String, _ entry: Registry.Entry?) -> VaultError? {

@@ -81,6 +81,8 @@ extension VaultError {
     case .notFound(.binding): "list the bindings: vault service show"
     case .notFound(.remote): "list the remotes: vault remote list"
     case .notFound(.slot): "list the slots: vault slot list"
+    case .exists(.group):
+      "list the groups: vault group list; if it is not there, its folder holds other files; to see where: vault paths"
     case .exists(.remote): "to change its address or its login: --replace"
     case .exists(.applicationID):
       "write its credential again: vault app issue APP --output FILE --again; or, if it was stolen: --replace"
@@ -135,6 +137,8 @@ extension VaultError {
       "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
     case .rolledBack(let group, _, _, _):
       "if you put a copy back yourself, or one without group.vault-wal: vault group accept \(group); otherwise find out who did, and remove them: vault revoke \(group) APP --accept"
+    case .formerMember(let group, let application, _):
+      "put it out: vault revoke \(group) \(application)"
     case .unordered(_, .notHere):
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
     case .unordered(_, .outcomeUnknown):
