@@ -56,9 +56,13 @@ extension Applications {
     _ id: String, _ alternative: ServiceBinding.Alternative? = nil
   ) throws(VaultError) -> ServiceBinding? {
     _ = try store.owner()
-    // Even if the binding is already gone: an earlier call may have been interrupted.
-    try endTokens(of: id)
-    guard try store.serviceBinding(of: id) != nil else { throw .notFound(.binding) }
+    // Even if the binding is already gone: an earlier call may have been interrupted. The binding is removed even if the
+    // tokens cannot be.
+    let ended = Result { () throws(VaultError) in try endTokens(of: id) }
+    guard try store.serviceBinding(of: id) != nil else {
+      try ended.get()
+      throw .notFound(.binding)
+    }
     let left = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
       let count = alternatives.count
       alternatives.removeAll { alternative?.hasConditions(of: $0) ?? true }
@@ -71,14 +75,26 @@ extension Applications {
 
   /// Removes all bindings of a revoked application and ends its tokens, so that they do not come back with a new
   /// credential.
-  func removeBinding(of id: String) throws(VaultError) {
-    guard store.hasGroup(.service), id != Applications.service else { return }
-    do { try store.group(.service).remove(ServiceBinding.prefix + id) } catch .notFound {}
-    try endTokens(of: id)
+  ///
+  /// - Returns: the groups that could not be changed.
+  func removeBinding(of id: String) -> [UnchangedGroup] {
+    guard id != Applications.service else { return [] }
+    var unchanged: [UnchangedGroup] = []
+    do throws(VaultError) {
+      if try store.expects(.service) {
+        do { try store.group(.service).remove(ServiceBinding.prefix + id) } catch .notFound(.item) {}
+      }
+    } catch {
+      unchanged.append(UnchangedGroup(name: AccessGroup.Name.service.description, problem: error))
+    }
+    do throws(VaultError) { try endTokens(of: id) } catch {
+      unchanged.append(UnchangedGroup(name: AccessGroup.Name.tokens.description, problem: error))
+    }
+    return unchanged
   }
 
   private func endTokens(of id: String) throws(VaultError) {
-    if store.hasGroup(.tokens) { try ServiceTokens(of: store).revokeAll(of: id) }
+    if try store.expects(.tokens) { try ServiceTokens(of: store).revokeAll(of: id) }
   }
 
   /// The service; `nil` if it has no valid credential.

@@ -54,28 +54,30 @@ public struct Applications: Sendable {
 
   /// Makes `change` in every group of the store in turn, including groups that the application joins meanwhile.
   ///
-  /// - Returns: the groups that could not be changed. A group bound to another device is left out, with a notice.
+  /// - Returns: the groups that could not be changed, sorted by name. A missing group is one of them, because nothing
+  ///   else says who its members are. A group bound to another device is left out, with a notice.
   func changeEverywhere(
     _ change: RosterChange, accepting confirm: ((ReturningState) -> Bool)?,
     _ progress: (String, MaintenanceProgress) -> Void
   ) throws(VaultError) -> [UnchangedGroup] {
     var found: [UnchangedGroup] = []
-    for name in try store.groupNames() {
+    for name in try store.ownersGroupNames() {
       do throws(VaultError) {
-        _ = try store.settled(name) { () throws(VaultError) in
-          try store.change(try store.group(name).name, change, accepting: confirm) { progress(name, $0) }
+        let changed = try store.settled(name.description) { () throws(VaultError) in
+          try store.change(name, change, accepting: confirm) { progress(name.description, $0) }
         }
+        if changed == nil, let problem = try store.missing(name) { throw problem }
       } catch {
-        found += unchanged(try store.group(name).name, error)
+        found += unchanged(name, error)
       }
     }
     return found
   }
 
   /// The report that `problem` kept a group from being changed; empty, with a notice, for a group that is bound to
-  /// another device.
+  /// another device. A group that was verified here belongs to this device, whatever its header says now.
   func unchanged(_ name: AccessGroup.Name, _ problem: VaultError) -> [UnchangedGroup] {
-    guard case .otherDevice = problem else { return [UnchangedGroup(name: name.description, problem: problem)] }
+    guard store.isOfOtherDevice(problem) else { return [UnchangedGroup(name: name.description, problem: problem)] }
     store.notices.post(.groupLeftOut(group: name.description, reason: problem.message))
     return []
   }
@@ -114,20 +116,20 @@ extension SecretStore {
 
   /// The verified state of each group, sorted by name.
   ///
-  /// - Parameter leftOut: called with the name and the error of each group that fails verification.
+  /// - Parameter leftOut: called with the name and the error of each group that fails verification or is missing.
+  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
   func verifiedStates(
     leftOut: (AccessGroup.Name, VaultError) -> Void = { _, _ in }
   ) throws(VaultError) -> [(name: AccessGroup.Name, state: VerifiedState)] {
     var found: [(name: AccessGroup.Name, state: VerifiedState)] = []
-    for name in try groupNames() {
-      let group = try group(name)
+    for name in try ownersGroupNames() {
       do throws(VaultError) {
-        let state = try settled(name) { () throws(VaultError) in
-          try group.reading { (transaction) throws(VaultError) in transaction.view.state }
+        let state = try settled(name.description) { () throws(VaultError) in
+          try group(name).reading { (transaction) throws(VaultError) in transaction.view.state }
         }
-        if let state { found.append((group.name, state)) }
+        if let state { found.append((name, state)) } else if let problem = try missing(name) { throw problem }
       } catch {
-        leftOut(group.name, error)
+        leftOut(name, error)
       }
     }
     return found

@@ -20,8 +20,8 @@ extension SecretStore {
   /// Change these values, because a removed member may have kept a copy; a changed value leaves the list.
   ///
   /// - Parameters:
-  ///   - leftOut: called with a group's name and error if the group fails verification and is missing from the result,
-  ///     or if a writer signed rows that are not valid items and these rows are missing.
+  ///   - leftOut: called with a group's name and error if the group has no files or fails verification, so that the
+  ///     result lacks it, or if a writer signed rows that are not valid items and these rows are missing.
   ///   - progress: called with each group's name.
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
   public func exposure(
@@ -50,6 +50,10 @@ extension SecretStore {
         notices.post(.groupLeftOut(group: name, reason: problem.message))
         leftOut(name, problem)
       }
+    }
+    for (name, problem) in vanishedGroups() where (try? AccessGroup.Name(name))?.isReserved == false {
+      notices.post(.groupLeftOut(group: name, reason: problem.message))
+      leftOut(name, problem)
     }
     return found
   }

@@ -43,7 +43,7 @@ extension Applications {
   ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
   ///   - progress: called now and then with a group's name while the group gets a new key.
   /// - Returns: the contents that the application can read through `grants`, and the groups that could not be changed.
-  ///   A damaged group does not stop the others from learning the new credential.
+  ///   A damaged or missing group, the private one included, does not stop the others from learning the new credential.
   /// - Throws: ``VaultError/exists(_:)`` if the application has a credential, a group has this name, or a file exists
   ///   at `path`; ``VaultError/notFound(_:)`` for an unknown application, group or remote; ``VaultError/overLimit(_:)``
   ///   for a remote and more than 256 groups;
@@ -86,27 +86,41 @@ extension Applications {
       entry.wasReplaced && found.application == id && found.issue == entry.issue
         && found.ownerKey == identity.ownerKey && found.remote?.name == remote?.name
     }
-    for grant in grants { _ = try store.group(grant.group).info() }
+    let isReplacing = issuance == .replacing
+    for grant in grants { try check(grant, mayBeBroken: isReplacing) }
     if entry.standing == .interrupted { try registry.record(entry) }
-    if name == .service { try store.makeServiceGroups() } else { try makePrivateGroup(name, entry) }
     var unchanged: [UnchangedGroup] = []
     if entry.issue > 1 {
+      // First of all, so that no group that cannot be used keeps the old credential valid in the others.
       let change = RosterChange(reissue: (id, entry.issue), dropsUnproved: isDroppingUnproved)
       unchanged = try changeEverywhere(change, accepting: confirm, progress)
     }
-    if !unchanged.contains(where: { $0.name == id }) {
-      try store.change(
-        name,
-        RosterChange(grants: [.init(application: id, issue: entry.issue, rights: name == .service ? .read : .write)]))
-    }
-    if name == .service {
-      try store.makeOwnGroup(.tokens, keep: 1)
-      for name in [AccessGroup.Name.audit, .tokens] {
-        try store.change(name, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: .write)]))
+    func inGroup(_ group: AccessGroup.Name, _ step: () throws(VaultError) -> Void) throws(VaultError) {
+      guard !unchanged.contains(where: { $0.name == group.description }) else { return }
+      do throws(VaultError) { try step() } catch {
+        guard isReplacing else { throw error }
+        unchanged.append(UnchangedGroup(name: group.description, problem: error))
       }
     }
+    func join(_ group: AccessGroup.Name, _ rights: MemberRights) throws(VaultError) {
+      try inGroup(group) { () throws(VaultError) in
+        try store.change(group, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: rights)]))
+      }
+    }
+    try inGroup(name) { () throws(VaultError) in
+      if name == .service { try store.makeServiceGroups() } else { try makePrivateGroup(name, entry) }
+    }
+    try join(name, name == .service ? .read : .write)
+    if name == .service {
+      try inGroup(.tokens) { () throws(VaultError) in try store.makeOwnGroup(.tokens, keep: 1) }
+      for name in [AccessGroup.Name.audit, .tokens] { try join(name, .write) }
+    }
     var admissions: [Admission] = []
-    for grant in grants { admissions.append(try store.grant(grant.rights, in: grant.group, to: id, entry)) }
+    for grant in grants {
+      try inGroup(store.group(grant.group).name) { () throws(VaultError) in
+        admissions.append(try store.grant(grant.rights, in: grant.group, to: id, entry))
+      }
+    }
     let credential = Credential(
       issue: entry.issue, ownerKey: identity.ownerKey, application: id,
       member: try sealing(identity.seed(application: id, issue: entry.issue)),
@@ -116,7 +130,17 @@ extension Applications {
     if unchanged.isEmpty || entry.standing != .interrupted { entry.standing = .issued }
     entry.issued = .now
     try registry.record(entry)
+    unchanged.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     return IssuedCredential(admissions: admissions, unchanged: unchanged)
+  }
+
+  /// - Parameter mayBeBroken: whether a group that exists may fail verification, or be missing.
+  /// - Throws: ``VaultError/notFound(_:)`` for an unknown group, and the errors of reading it.
+  private func check(_ grant: Grant, mayBeBroken: Bool) throws(VaultError) {
+    let group = try store.group(grant.group)
+    do throws(VaultError) { _ = try group.info() } catch {
+      guard mayBeBroken, try store.ownersGroupNames().contains(group.name) else { throw error }
+    }
   }
 
   /// The name of an application's private group: its id.

@@ -57,13 +57,15 @@ extension Applications {
       }
     }
     if revoking {
-      try removeBinding(of: id)
+      var bound = removeBinding(of: id)
       let change = RosterChange(dropsUnproved: isDroppingUnproved) { $0.application == id }
       let unrevoked = try changeEverywhere(change, accepting: confirm, progress)
-      // Changing a group may still succeed after reading it failed.
+      // Changing a group may still succeed after reading it failed, and mend the groups that hold the binding.
       report.unchanged.removeAll { group in !states.contains { $0.name.description == group.name } }
-      report.unchanged.removeAll { group in unrevoked.contains { $0.name == group.name } }
-      report.unchanged = (report.unchanged + unrevoked).sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+      if !bound.isEmpty { bound = removeBinding(of: id) }
+      let left = unrevoked + bound.filter { group in !unrevoked.contains { $0.name == group.name } }
+      report.unchanged.removeAll { group in left.contains { $0.name == group.name } }
+      report.unchanged = (report.unchanged + left).sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
       report.revoked.removeAll { name in unrevoked.contains { $0.name == name } }
     } else if entry.standing != .revoked {
       entry.standing = .uninstalled

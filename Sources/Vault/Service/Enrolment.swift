@@ -82,7 +82,7 @@ extension SecretStore {
         wanted[name] = .write
       }
     }
-    for group in try unservedGroups().map(\.group) where !named.contains(group.name) {
+    for group in try unservedGroups(mayBeUnknown: issuance == .replacing) where !named.contains(group.name) {
       wanted[group.name] = max(wanted[group.name] ?? .read, group.rights)
     }
     let issued = try applications.issue(
@@ -133,6 +133,21 @@ extension SecretStore {
   /// Whether the file of one of the store's own groups exists.
   func hasGroup(_ name: AccessGroup.Name) -> Bool {
     AccessGroupFile.exists(in: location.groupFolder(name.description))
+  }
+
+  /// - Parameter mayBeUnknown: whether bindings that cannot be read count as none. They must not keep a replaced
+  ///   credential valid.
+  private func unservedGroups(mayBeUnknown: Bool) throws(VaultError) -> [ApplicationGroup] {
+    do throws(VaultError) { return try unservedGroups().map(\.group) } catch {
+      guard mayBeUnknown else { throw error }
+      return []
+    }
+  }
+
+  /// Whether one of the store's own groups exists, or should.
+  func expects(_ name: AccessGroup.Name) throws(VaultError) -> Bool {
+    if hasGroup(name) { return true }
+    return try registry().entry(of: name)?.presence == .present
   }
 
   /// Makes the groups `vault.service` and `vault.audit` if they are missing, and writes the public key of the record.

@@ -32,6 +32,18 @@ extension SecretStore {
     return Set(names).union(credential.floors.map(\.group)).sorted()
   }
 
+  /// The groups that a change of all groups must visit: the existing ones and those that the registry knows, sorted.
+  ///
+  /// Whoever may write the folder of groups can hide a group and bring it back after the change.
+  ///
+  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
+  func ownersGroupNames() throws(VaultError) -> [AccessGroup.Name] {
+    let known = try registry().groups().filter { $0.value.presence != .absent }.map(\.key)
+    let found = try groupNames().map { (name) throws(VaultError) in try AccessGroup.Name(name) }
+    return Set(found + known).subtracting([.registry])
+      .sorted { $0.description.utf8.lexicographicallyPrecedes($1.description.utf8) }
+  }
+
   /// Creates a group that keeps `keep` versions of each item; see ``createGroup(_:_:)``.
   @discardableResult
   public func createGroup(_ name: String, keep: Int = 10) throws(VaultError) -> AccessGroup {
@@ -77,6 +89,8 @@ extension SecretStore {
     let registry = try registry()
     try lockingGroups { (groups) throws(VaultError) in
       try refuseKnown(name)
+      // A machine without a witness knows from the registry alone that the group existed.
+      if try registry.entry(of: name)?.presence == .present { throw vanished(name) }
       // Recorded before and after, so that a process killed in between leaves neither an unregistered nor a missing
       // group.
       var entry = Registry.Entry(groupID: GroupID(Randomness.bytes(32))!, presence: .changing, created: creation.time)

@@ -54,15 +54,27 @@ enum UnchangedGroups {
     for group in groups {
       session.warn("'\(group.name)' was not changed (status \(group.problem.status)): \(group.problem.message)")
     }
-    let isUnproved = groups.contains { if case .unproved = $0.problem { true } else { false } }
     let count = groups.count == 1 ? "1 group was" : "\(groups.count) groups were"
     return Failure(
       first.problem.exitStatus, "\(count) not changed, and may still admit '\(application)'",
-      hint: groups.contains { if case .rolledBack = $0.problem { true } else { false } }
-        ? "with --accept, the command shows what that state brings back and accepts it in the same step; but first find out who put it there"
-        : isUnproved
-          ? "to continue without what cannot be proved, repeat the command with --drop-unproved; or first: vault repair \(first.name)"
-          : "repair it (vault repair \(first.name)) and repeat the command; or only: vault revoke \(first.name) \(application)"
-    )
+      hint: hint(groups, application))
+  }
+
+  private static func hint(_ groups: [UnchangedGroup], _ application: String) -> String {
+    func first(_ isMeant: (VaultError) -> Bool) -> String? { groups.first { isMeant($0.problem) }?.name }
+    if let gone = first({ if case .rolledBack(_, _, _, .vanished) = $0 { true } else { false } }) {
+      return
+        "bring its files back (vault restore-backup DIR \(gone)), or give it up (vault group accept \(gone)), and repeat the command"
+    }
+    if first({ if case .rolledBack = $0 { true } else { false } }) != nil {
+      return
+        "with --accept, the command shows what that state brings back and accepts it in the same step; but first find out who put it there"
+    }
+    if let unproved = first({ if case .unproved = $0 { true } else { false } }) {
+      return
+        "to continue without what cannot be proved, repeat the command with --drop-unproved; or first: vault repair \(unproved)"
+    }
+    let name = groups[0].name
+    return "repair it (vault repair \(name)) and repeat the command; or only: vault revoke \(name) \(application)"
   }
 }

@@ -111,6 +111,28 @@ import Testing
     #expect(uninstalled.status == 13 && uninstalled.errors.contains("kept 'api' under a new key;"))
   }
 
+  @Test func `a group that is missing while a credential is replaced is named, and found when it is back`() throws {
+    let credential = store.folder.file("new")
+    store.run("group", "create", "team")
+    store.run("app", "issue", "api", "--output", store.folder.file("old"), "--group", "team:read")
+    let (file, hidden) = (store.folder.file("store/groups/team/group.vault"), store.folder.file("hidden"))
+    try FileManager.default.moveItem(atPath: file, toPath: hidden)
+    let replaced = store.run("app", "issue", "api", "--output", credential, "--replace")
+    #expect(replaced.status == 14 && replaced.errors.contains("wrote a credential of 'api', issue 2;"))
+    #expect(
+      replaced.errors.contains("vault: warning: 'team' was not changed (status 14): 'team' was last seen at epoch"))
+    #expect(replaced.errors.contains("or give it up (vault group accept team), and repeat the command\n"))
+    #expect(store.run("app", "uninstall", "api").status == 14)
+    try FileManager.default.moveItem(atPath: hidden, toPath: file)
+    for command in ["verify", "status"] {
+      let shown = store.run(command)
+      #expect(shown.status == 14 && shown.errors.contains("'team' still admits issue 1 of 'api'"))
+      #expect(shown.errors.contains("put it out: vault revoke team api\n"))
+    }
+    #expect(store.run("revoke", "team", "api").status == 0)
+    #expect(store.run("verify").status == 0 && store.run("status").status == 0)
+  }
+
   @Test
   func
     `a store on another machine verifies except for groups bound to this one, which end with 11 if they are named`()
