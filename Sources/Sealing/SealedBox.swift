@@ -179,7 +179,7 @@ extension UnsafeRawBufferPointer {
   var octets: UnsafePointer<UInt8>? { unsafe baseAddress?.assumingMemoryBound(to: UInt8.self) }
 }
 
-/// Hides the length of a sealed text: u32 length ‖ bytes ‖ zeros (format article, "Rows").
+/// Hides the length of a sealed text: u32 length ‖ bytes ‖ zeros (format article, "Padding").
 ///
 /// Sizes are at least 32, multiples of 16 up to 64, of 32 up to 512, then Padmé (Nikitin et al., PURBs, 2019): at most
 /// 12 % more, and the size reveals O(log log n) bits.

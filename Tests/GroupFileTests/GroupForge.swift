@@ -93,7 +93,8 @@ extension GroupForge {
   /// - padded: changes the attributes after padding.
   func row(
     _ name: String, named: String? = nil, version: UInt64 = 1, oldest: UInt64? = nil,
-    attributes change: ([UInt8]) -> [UInt8] = { $0 }, padded: ([UInt8]) -> [UInt8] = { $0 }
+    attributes change: ([UInt8]) -> [UInt8] = { $0 }, padded: ([UInt8]) -> [UInt8] = { $0 },
+    naming blob: [UInt8]? = nil
   ) throws -> Row {
     let token = keys.token(of: name)
     let nonce = Nonce()
@@ -108,7 +109,7 @@ extension GroupForge {
     }
     let content = try Attributes(name: named ?? name, created: 1, changed: 1, valueKind: 2).encoded()
     let sealed = seal(padded(Padding.padUnguarded(change(content))), .attributes)
-    let secret = seal(Padding.padUnguarded(Array("forged".utf8)), .secret)
+    let secret = blob ?? seal(Padding.padUnguarded(Array("forged".utf8)), .secret)
     return unsafe Digest.zero.withUnsafeBytes { previous in
       unsafe nonce.withUnsafeBytes { nonce in
         unsafe sealed.withUnsafeBytes { attributes in
@@ -116,7 +117,7 @@ extension GroupForge {
             unsafe Row(
               Row.Parts(
                 token: token, version: version, state: .present, oldest: oldest ?? version, previous: previous,
-                nonce: nonce, attributes: attributes, place: .inline, secret: secret))
+                nonce: nonce, attributes: attributes, place: blob == nil ? .inline : .blob, secret: secret))
           }
         }
       }

@@ -61,7 +61,10 @@ public struct Applications: Sendable {
     _ progress: (String, MaintenanceProgress) -> Void
   ) throws(VaultError) -> [UnchangedGroup] {
     var found: [UnchangedGroup] = []
-    for name in try store.ownersGroupNames() {
+    let names = try store.ownersGroupNames()
+    // Others who may write a group's files can end this process, so those groups come last.
+    let shared = names.filter { (try? store.group($0).file.containerShape().unixGroup?.isReadOnly) == false }
+    for name in names.filter({ !shared.contains($0) }) + shared {
       do throws(VaultError) {
         let changed = try store.settled(name.description) { () throws(VaultError) in
           try store.change(name, change, accepting: confirm) { progress(name.description, $0) }
@@ -71,7 +74,7 @@ public struct Applications: Sendable {
         found += unchanged(name, error)
       }
     }
-    return found
+    return found.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }
 
   /// The report that `problem` kept a group from being changed; empty, with a notice, for a group that is bound to

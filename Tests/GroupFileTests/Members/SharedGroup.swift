@@ -64,7 +64,7 @@ extension GroupFixture {
     }
     do {
       return try open().changeRoster(change, accepting: acceptance, by: authority())
-    } catch let error as VaultError where error.isRepairable {
+    } catch let error as VaultError where error.isAvoidable {
       return try open().changeRoster(
         change, accepting: acceptance, salvagingAt: DraftPlaces(draft: draft, kept: aside), by: authority(),
         members: members())

@@ -1,0 +1,144 @@
+import CVaultSQLite
+import Foundation
+import Glibc
+import Ground
+import Sealing
+import Testing
+
+@testable import GroupFile
+
+/// What somebody does to a group's files without any key neither prevents the removal of a member nor costs a state that
+/// readers see.
+@Suite struct ObstructionTests {
+  /// A group whose file cannot be changed in place, because of damage that no reader notices, and whose newest state is
+  /// only in the log.
+  private func group(in folder: String? = nil) throws -> GroupFixture {
+    let group = if let folder { try GroupFixture(keep: 3, in: folder) } else { try GroupFixture(keep: 3) }
+    try group.grant(RevocationTests.thief, .read)
+    for value in ["a", "b", "c"] { try group.set(["history": value]) }
+    try group.set(["item": "old"])
+    try group.checkpoint()
+    try damageHistory(group)
+    try group.set(["item": "new"])
+    return group
+  }
+
+  private func damageHistory(_ group: GroupFixture) throws {
+    let token = try group.forge().keys.token(of: "history")
+    let row = try #require(try group.peek { try $0.olderRow(token, version: 1) })
+    var files = try group.files()
+    let attributes = Array(row.encoded[row.attributesRange])
+    let place = try #require(Data(files.main).range(of: Data(attributes)))
+    files.main[place.lowerBound] ^= 1
+    try group.replace(with: files)
+  }
+
+  private func expectRevoked(_ group: GroupFixture, sourceLocation: SourceLocation = #_sourceLocation) throws {
+    let outcome = try group.forceRevocation(of: RevocationTests.thief, droppingUnproved: true)
+    #expect(outcome.left.isReplaced, sourceLocation: sourceLocation)
+    #expect(try group.value("item") == "new", sourceLocation: sourceLocation)
+    #expect(
+      failure { try group.open(RevocationTests.thief).value("item") } == .denied(.notAMember),
+      sourceLocation: sourceLocation)
+    _ = try group.open().verify()
+  }
+
+  @Test(arguments: [4_096, 1 << 27]) func `a file that is longer than its log says hides nothing in the log`(
+    _ surplus: Int
+  ) throws {
+    let group = try group()
+    let files = try group.files()
+    let frames = stride(from: 32, to: files.log.count, by: 24 + 4_096).map { files.log[$0..<$0 + 4] }
+    try #require(!frames.isEmpty && !frames.contains { $0.elementsEqual([0, 0, 0, 1]) })
+    #expect(unsafe truncate(group.folder + "/group.vault", files.main.count + surplus) == 0)
+    #expect(try group.value("item") == "new")
+    try expectRevoked(group)
+  }
+
+  @Test func `a header with other fractions of a page hides nothing in the log`() throws {
+    let group = try group()
+    var files = try group.files()
+    files.main.replaceSubrange(21..<24, with: [1, 2, 3])
+    try group.replace(with: files)
+    try expectRevoked(group)
+  }
+
+  @Test func `a file of the greatest size does not block a revocation`() throws {
+    // A file system in memory takes such a size.
+    let folder = "/dev/shm/vault-\(UInt64.random(in: 0 ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    let group = try group(in: folder)
+    let file = folder + "/group.vault"
+    let isHuge = unsafe truncate(file, off_t(Int64.max)) == 0 || truncate(file, 1 << 43) == 0
+    try #require(isHuge)
+    try expectRevoked(group)
+  }
+
+  /// SQLite takes as much memory for a key as it claims to have bytes, up to the size of the file.
+  @Test func `a file that claims more than it stores is not changed in place`() throws {
+    let group = try GroupFixture()
+    try group.grant(RevocationTests.thief, .read)
+    try group.set(["item": "new"])
+    try group.claim(pages: 1 << 19)
+    try expectRevoked(group)
+  }
+
+  /// Readers whose index was made before do not look at the checksums of the log.
+  @Test func `what readers see of a log outlives a revocation and a change of sharing`() throws {
+    for shares in [false, true] {
+      let group = try group()
+      // As long as somebody has the index, nobody makes it anew.
+      let reader = try Connection(folder: group.folder, access: .reading)
+      defer { reader.close() }
+      try reader.begin(.reading)
+      let log = try #require(FileHandle(forUpdatingAtPath: group.folder + "/group.vault-wal"))
+      defer { try? log.close() }
+      // The checksum of the first frame.
+      try log.seek(toOffset: 32 + 16)
+      try log.write(contentsOf: [0, 0, 0, 0, 0, 0, 0, 0])
+      #expect(try group.value("item") == "new")
+      if shares {
+        try group.share(.closed)
+        #expect(try group.value("item") == "new")
+      } else {
+        try expectRevoked(group)
+      }
+    }
+  }
+
+  @Test func `a lease on the lock does not block a revocation`() throws {
+    signal(SIGIO, SIG_IGN)
+    let group = try group()
+    // A new one, because this process keeps the old one open.
+    unsafe unlink(group.folder + "/lock")
+    let lock = unsafe Glibc.open(group.folder + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    defer { close(lock) }
+    let isLeased = fcntl(lock, 1_024, F_WRLCK) == 0
+    try #require(isLeased)
+    #expect(failure { try group.set(["item": "other"]) } == .busy(group: nil))
+    try expectRevoked(group)
+  }
+
+  @Test func `whoever keeps the lock does not block a revocation`() throws {
+    let group = try group()
+    let lock = unsafe Glibc.open(group.folder + "/lock", O_RDONLY | O_CLOEXEC)
+    defer { close(lock) }
+    try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
+    try expectRevoked(group)
+  }
+
+  /// Rows that name a large value could make a repair read it for each of them.
+  @Test func `unproved rows that name one large value are listed without reading it`() throws {
+    let group = try group()
+    try group.set(["large": String(repeating: "x", count: 5_000)])
+    let large = try group.open().beginReading().storedRow("large")
+    let digest = try #require(large).encoded.suffix(32)
+    let planted = try (0..<3).map { try group.forge().row("planted/\($0)", naming: Array(digest)) }
+    try group.tamper { for row in planted { try $0.insertCurrent(row) } }
+    let repaired = try #require(try group.repair())
+    #expect(repaired.unproved.map(\.name) == ["planted/0", "planted/1", "planted/2"])
+    #expect(try group.value("large").utf8.count == 5_000)
+  }
+}
