@@ -54,7 +54,7 @@ package final class AccessGroupFile: Sendable {
   ///
   /// - Parameter beginning: `readingLater` for a single answer. If a later call throws `storage(.replaced)`, begin
   ///   again with `reading`.
-  /// - Throws: the first error of a reader's checks, in the order of "Opening a group" in the format article; `busy` if whoever makes or
+  /// - Throws: the first error of a reader's checks (format article, "Opening a group"); `busy` if whoever makes or
   ///   removes groups takes ten seconds.
   package func beginReading(_ beginning: Connection.Beginning = .reading) throws(VaultError) -> ReadTransaction {
     try settled { () throws(VaultError) in try look(beginning) }

@@ -74,6 +74,10 @@ public final class ItemList {
     var texts = ItemTexts()
     while let rows = try nextRows() {
       texts.add(rows.texts)
+      if texts.count == rows.texts.count, case .file(let transaction, _, _) = source {
+        // A writer may have signed any number.
+        texts.reserve(Int(min(transaction.view.state.manifest.itemCount, 1 << 20)))
+      }
       if texts.count / 1_024 > (texts.count - rows.texts.count) / 1_024 { progress(texts.count) }
     }
     return texts
@@ -103,7 +107,9 @@ public final class ItemList {
       if thread?.isBusy != true {
         let finished = isOpening ? take() : nil
         // For a short list a thread costs more than it saves.
-        if waiting.count >= (thread == nil ? ItemList.batchCount : ItemList.batchCount / 4) { begin(opener) }
+        if waiting.count >= ItemList.batchCount / 4, opener.state.manifest.itemCount >= ItemList.batchCount {
+          begin(opener)
+        }
         if let finished {
           ready.append(finished)
           return

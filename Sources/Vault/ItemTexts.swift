@@ -37,6 +37,13 @@ package struct ItemTexts: Sendable {
     texts.append { write(item, &$0) }
   }
 
+  /// Takes memory for `count` texts at once, supposing that they are as long as those so far.
+  mutating func reserve(_ count: Int) {
+    guard self.count > 0, count > self.count else { return }
+    names.reserve(count)
+    texts.reserve(count)
+  }
+
   mutating func add(_ more: ItemTexts) {
     names.append(more.names)
     texts.append(more.texts)
@@ -75,6 +82,11 @@ struct JoinedTexts: Sendable {
     let start = bytes.count
     bytes += more.bytes
     for end in more.ends { ends.append(start + end) }
+  }
+
+  fileprivate mutating func reserve(_ count: Int) {
+    bytes.reserveCapacity((bytes.count / ends.count + 1) * count)
+    ends.reserveCapacity(count)
   }
 
   fileprivate func range(_ index: Int) -> Range<Int> { (index == 0 ? 0 : ends[index - 1])..<ends[index] }

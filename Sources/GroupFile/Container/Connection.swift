@@ -123,6 +123,12 @@ internal import Ground
     try Statement(handle, "PRAGMA cache_size=-8192").run()
   }
 
+  /// Prepares a scan of whole tables, in which each page is read once: memory that is used again at once costs less.
+  func prepareScan() throws(VaultError) {
+    guard !isReused, access == .reading else { return }
+    try Statement(handle, "PRAGMA cache_size=-256").run()
+  }
+
   /// Identifies the log and the index where SQLite finds them.
   func findCompanions() throws(VaultError) -> Companions {
     let path = handle.isLasting ? location.name : location.path

@@ -13,6 +13,7 @@ package final class RowWalk {
 
   package init(_ transaction: ReadTransaction) throws(VaultError) {
     self.transaction = transaction
+    try transaction.view.connection.prepareScan()
     rows = try transaction.view.connection.currentRows()
     tree = TreeWalk(transaction.view, from: transaction.view.state.manifest.root)
   }
