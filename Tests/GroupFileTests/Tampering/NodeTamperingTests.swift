@@ -97,4 +97,38 @@ import Testing
     try group.fixture.tamper { try $0.storeNode([UInt8](repeating: 1, count: count), at: place) }
     try group.expectRefused("item/5")
   }
+
+  /// A walk over many items finds their nodes by scans of the table instead of a search for each.
+  @Test func `a scan of the nodes finds what a search finds`() throws {
+    let group = try GroupFixture()
+    try group.set(Dictionary(uniqueKeysWithValues: (0..<2_000).map { ("item/\($0)", "value") }))
+    func list() throws -> Int {
+      let walk = try RowWalk(group.open().beginReading())
+      var count = 0
+      while try walk.next() != nil { count += 1 }
+      return count
+    }
+    let files = try group.files()
+    for junk in [
+      "INSERT INTO node SELECT CAST(x'02' || randomblob(16) AS BLOB), randomblob(66) FROM node",
+      "INSERT INTO node SELECT CAST(x'02' || randomblob(3) AS BLOB), randomblob(66) FROM node",
+      "INSERT INTO node SELECT CAST(x'02' || randomblob(16) AS BLOB), randomblob(9000) FROM node",
+    ] as [StaticString] {
+      try group.tamper { try $0.run(junk) }
+      #expect(try list() == 2_000)
+      _ = try group.open().changeRoster(RosterChange(rotates: true), by: group.authority())
+      #expect(try list() == 2_000)
+      try group.replace(with: files)
+      group.witness.reading = .absent
+    }
+    for damage in [
+      "DELETE FROM node WHERE prefix = (SELECT prefix FROM node WHERE hex(prefix) LIKE '02%' LIMIT 1 OFFSET 200)",
+      "UPDATE node SET body = zeroblob(length(body)) WHERE prefix = (SELECT max(prefix) FROM node)",
+      "UPDATE node SET body = zeroblob(9000) WHERE prefix = (SELECT max(prefix) FROM node)",
+    ] as [StaticString] {
+      try group.tamper { try $0.run(damage) }
+      #expect(failure { try list() }?.isDamage == true)
+      try group.replace(with: files)
+    }
+  }
 }
