@@ -125,6 +125,19 @@ package enum SealedBox {
     }
   }
 
+  /// Opens a box into guarded memory of the caller's, which has room for the message.
+  ///
+  /// - Throws: ``SealingError/doesNotOpen``, as ``open(_:key:nonce:binding:)-swift.type.method``.
+  package static func open(
+    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer,
+    into message: GuardedBytes
+  ) throws(SealingError) {
+    defer { extendLifetime(message) }
+    guard box.count >= overhead, box.count - overhead <= message.count,
+      unsafe open(box, key: key, nonce: nonce, binding: binding, into: message.memory)
+    else { throw .doesNotOpen }
+  }
+
   /// Opens a box into `message`, ordinary memory of the message's size, at least 1 byte, which is not wiped: for attributes,
   /// rosters and manifests, never for a secret.
   ///
@@ -217,10 +230,10 @@ package enum Padding {
   /// Pads a text that need not be in guarded memory.
   ///
   /// - Parameter result: receives the padded text; it has exactly the padded size.
-  package static func padUnguarded(_ text: [UInt8], into result: UnsafeMutableRawBufferPointer) {
+  package static func padUnguarded(_ text: UnsafeRawBufferPointer, into result: UnsafeMutableRawBufferPointer) {
     let end = lengthByteCount + text.count
     unsafe result.storeBytes(of: UInt32(text.count).bigEndian, as: UInt32.self)
-    unsafe UnsafeMutableRawBufferPointer(rebasing: result[lengthByteCount..<end]).copyBytes(from: text)
+    unsafe UnsafeMutableRawBufferPointer(rebasing: result[lengthByteCount..<end]).copyMemory(from: text)
     unsafe UnsafeMutableRawBufferPointer(rebasing: result[end...]).initializeMemory(as: UInt8.self, repeating: 0)
   }
 

@@ -5,7 +5,9 @@ extension Padding {
   package static func padUnguarded(_ text: [UInt8]) -> [UInt8] {
     let count = padded(count: text.count)
     return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-      unsafe padUnguarded(text, into: UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count))
+      unsafe text.withUnsafeBytes {
+        unsafe padUnguarded($0, into: UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count))
+      }
       initializedCount = count
     }
   }

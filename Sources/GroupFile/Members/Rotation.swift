@@ -181,6 +181,9 @@ struct Rotation {
     var nonces = Nonce.random(count: rows.count)
     var sealed: [Row] = []
     sealed.reserveCapacity(rows.count)
+    var opened: [UInt8] = []
+    // Memory for each value in turn: guarded memory for each would take a tenth of all time.
+    let padded = try sealing(GuardedBytes(count: GroupLimits.inlineSecretByteCount))
     var start = 0
     while start < rows.count {
       var end = start + 1
@@ -188,20 +191,35 @@ struct Rotation {
       var before: Row?
       for index in (start..<end).reversed() {
         let version = rows[index]
-        var attributes = try state.keys.attributes(of: version)
-        // No value can be newer than the last state; a later epoch would hide the value from the list of exposed values.
-        attributes.valueEpoch = min(attributes.valueEpoch, state.manifest.epoch)
-        var value: OpenedSecret?
-        if version.state == .present {
-          value =
-            if let secret { try secret(version) } else {
-              try state.keys.secret(version.encoded, in: version.secretRange, of: version)
-            }
+        let fields = try state.keys.fields(of: version, in: &opened)
+        var encoded = opened[fields.range]
+        if fields.valueEpoch > state.manifest.epoch {
+          // No value can be newer than the last state; a later epoch would hide the value from the list of exposed
+          // values.
+          var attributes = Attributes(fields, of: opened)
+          attributes.valueEpoch = state.manifest.epoch
+          encoded = try attributes.encoded()[...]
         }
-        let (row, blob) = try keys.sealedRow(
-          attributes, value, token: before?.token ?? keys.token(of: attributes.name),
-          version: version.version, oldest: version.oldest, previous: before?.digest ?? .zero,
-          nonce: nonces.removeLast().marked(version.nonce.mark))
+        let token = unsafe before?.token ?? opened[fields.name].withUnsafeBytes { unsafe keys.token(of: $0) }
+        let nonce = nonces.removeLast().marked(version.nonce.mark)
+        // The attributes stay as they are: no text is made of them.
+        func seal(_ padded: UnsafeRawBufferPointer?) -> (row: Row, blob: [UInt8]?) {
+          unsafe encoded.span.withUnsafeBytes { encoded in
+            unsafe keys.sealedRow(
+              encoded: encoded, padded: padded, token: token, version: version.version, oldest: version.oldest,
+              previous: before?.digest ?? .zero, nonce: nonce)
+          }
+        }
+        let (row, blob): (Row, [UInt8]?)
+        if version.state != .present {
+          (row, blob) = seal(nil)
+        } else if let secret {
+          let value = try secret(version)
+          (row, blob) = unsafe value.withPadded { unsafe seal($0) }
+        } else {
+          let count = try state.keys.openInline(version, into: padded)
+          (row, blob) = unsafe padded.withUnsafeBytes { unsafe seal(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+        }
         if let blob { try store(row, blob) }
         sealed.append(row)
         before = row

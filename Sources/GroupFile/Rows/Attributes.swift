@@ -109,6 +109,8 @@ extension Attributes {
 
 /// The fields of an encoding, checked, with the places of the texts: a long list shows few of them.
 package struct AttributeFields {
+  /// The place of the whole encoding.
+  let range: Range<Int>
   package let name: Range<Int>
   package let label: Range<Int>?
   let typeName: Range<Int>?
@@ -169,7 +171,7 @@ package struct AttributeFields {
       throw VaultError.damaged(.row, "missing attributes")
     }
     guard created != changed else { throw VaultError.damaged(.row, "time of creation") }
-    (self.name, self.label, self.typeName) = (name, label, typeName)
+    (self.range, self.name, self.label, self.typeName) = (range, name, label, typeName)
     (self.pairs, self.created, self.changed, self.expires) = (pairs, created ?? changed, changed, expires)
     (valueKind, valueEpoch, self.writer) = (kind, epoch, writer)
   }

@@ -165,7 +165,9 @@ package struct OpenedSecret: Sendable {
   var paddedByteCount: Int { bytes.count }
 
   /// Lends the value in the padded form in which it is sealed.
-  func withPadded(_ body: (UnsafeRawBufferPointer) -> Void) { unsafe bytes.withUnsafeBytes { unsafe body($0) } }
+  func withPadded<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    unsafe bytes.withUnsafeBytes { unsafe body($0) }
+  }
 }
 
 /// An item in a snapshot: a proved row and its opened attributes.
