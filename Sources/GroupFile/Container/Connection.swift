@@ -198,7 +198,7 @@ internal import Ground
   /// Commits the transaction; the changes are durable when the call returns.
   ///
   /// - Throws: `storage(.replaced)` if another file, log or index is at the path now; the errors of SQLite. The
-  ///   transaction is rolled back then.
+  ///   transaction is rolled back then. `storage(.unconfirmed)` if the files were exchanged while it was made durable.
   package func commit() throws(VaultError) {
     do throws(VaultError) {
       endStatements()
@@ -207,6 +207,8 @@ internal import Ground
       if isWriting, try hasMoved() { throw .storage(.replaced) }
       if isChanging { try statement("COMMIT").run() }
       hasBegunChange = false
+      // The owner can go on without the writers' lock, and look at the replaced files only once.
+      if isWriting, try hasMoved() { throw .storage(.unconfirmed) }
     } catch {
       rollback()
       throw error

@@ -233,37 +233,36 @@ enum ContainerTrust {
 
 extension ContainerPlace {
   /// Moves anything that is not a regular file away from the paths of log, index and lock, such as a FIFO that somebody
-  /// put there to stop everybody, and a lock that this process cannot open. They hold no data.
+  /// put there to stop everybody, and a lock that this process is not allowed to open. They hold no data.
   ///
   /// - Parameter isLockOnly: whether log and index stay.
-  /// - Returns: whether something was moved.
+  /// - Returns: whether something was moved. Others may have a lock that was moved, so the caller must then check that
+  ///   nobody has written meanwhile.
   func clearCompanions(lockOnly isLockOnly: Bool = false) -> Bool {
     var isMoved = false
     for path in isLockOnly ? [lockPath] : [logPath, indexPath, lockPath] {
       guard let found = try? ContainerPlace.status(path) else { continue }
-      if found.isRegular, path != lockPath || (try? OpenFile(path, O_RDONLY)) != nil { continue }
-      if ContainerPlace.moveAside(path) { isMoved = true }
+      if found.isRegular, path != lockPath || !ContainerPlace.isKeptFromUs(path) { continue }
+      let aside = "\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
+      guard (try? NewName.give(aside, to: path)) != nil else { continue }
+      // Another process of the owner may have cleared the path just now, and made a lock of its own.
+      if (try? ContainerPlace.status(aside))?.identity == found.identity {
+        isMoved = true
+      } else {
+        try? NewName.give(path, to: aside)
+      }
     }
     return isMoved
   }
 
-  /// Gives what is at `path` a name of its own, which a removal of the group ignores.
-  static func moveAside(_ path: String) -> Bool {
-    let aside = "\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
-    return (try? NewName.give(aside, to: path)) != nil
+  /// Whether its permissions or somebody's lease keep this process from opening the file.
+  private static func isKeptFromUs(_ path: String) -> Bool {
+    do throws(FileFault) { _ = try OpenFile(path, O_RDONLY) } catch { return error == .denied || error == .busy }
+    return false
   }
 
-  /// The writers' lock, for a change that nobody must be able to prevent. Whoever holds the lock for longer than the
-  /// usual wait keeps it, but at a path where nobody looks any more; a change that they acknowledge would need the file
-  /// at the group's path, which is exchanged.
-  func urgentLock() throws(VaultError) -> WriterLock {
-    do throws(VaultError) {
-      return try WriterLock(at: self)
-    } catch {
-      guard error == .busy(group: nil), ContainerPlace.moveAside(lockPath) else { throw error }
-      return try WriterLock(at: self)
-    }
-  }
+  /// What the group's file and its log look like: another one after a write.
+  func look() -> [Status?] { [try? ContainerPlace.status(path), try? ContainerPlace.status(logPath)] }
 }
 
 /// Finds the path that the system's permissions refuse after a call failed, because an error number names no path.

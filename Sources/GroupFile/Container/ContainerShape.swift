@@ -126,17 +126,19 @@ extension AccessGroupFile {
   /// users who may only read the files cannot prevent the change.
   ///
   /// - Parameter places: `draft` is the path of the new folder and, afterwards, of the old one, which the caller removes.
+  /// - Returns: whether the old files were moved to `places.kept`, because they may have a state that the new ones have not.
   /// - Throws: `denied`, `busy`, `notFound`, `damaged`, `storage`; the group is unchanged then.
-  package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) {
+  package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) -> Bool {
     let place = try resolvedPlace()
     do throws(VaultError) {
       // Checked before locking, which would report a link's own mode as too wide.
       _ = try place.file()
-      _ = place.clearCompanions(lockOnly: true)
+      let isCleared = place.clearCompanions(lockOnly: true)
       let lock = try WriterLock(at: place, toChangeModes: true)
+      let look = isCleared ? place.look() : nil
       let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
-      try SalvageCopy.duplicate(place, to: ContainerPlace(folder: places.draft), shape)
-      _ = try draft.take(keeping: places.kept, dropping: true, holding: lock)
+      let isWhole = try SalvageCopy.duplicate(place, to: ContainerPlace(folder: places.draft), shape)
+      return try draft.take(keeping: places.kept, dropping: isWhole, expecting: look, holding: lock)
     } catch {
       guard error == .permissionDenied else { throw error }
       throw .denied(.permissions(DeniedPath.words(folder: folder, toWrite: false)))

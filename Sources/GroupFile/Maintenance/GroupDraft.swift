@@ -54,20 +54,27 @@ package struct GroupDraft: Sendable {
   }
 
   /// As `take(keeping:dropping:)`, for a caller that holds the writer lock of the group's place.
+  ///
+  /// - Parameter look: what the replaced files must look like afterwards, if others may have written them meanwhile.
+  ///   Otherwise the call has changed nothing and throws `busy`.
   func take(
-    keeping kept: String, dropping drops: Bool = false, holding lock: borrowing WriterLock
+    keeping kept: String, dropping drops: Bool = false, expecting look: [ContainerPlace.Status?]? = nil,
+    holding lock: borrowing WriterLock
   ) throws(VaultError) -> Bool {
-    try takeWhileLocked(keeping: kept, dropping: drops)
+    try takeWhileLocked(keeping: kept, dropping: drops, expecting: look)
   }
 
   /// As `take(keeping:dropping:)`, while the writer lock of the group's place is held.
-  func takeWhileLocked(keeping kept: String, dropping drops: Bool) throws(VaultError) -> Bool {
+  func takeWhileLocked(
+    keeping kept: String, dropping drops: Bool, expecting look: [ContainerPlace.Status?]? = nil
+  ) throws(VaultError) -> Bool {
     let old = try ContainerPlace(folder: target)
     for place in [try ContainerPlace(folder: folder), old] { ConnectionPool.closeIdle(at: place) }
     // A folder without a group's file holds nothing to keep.
     let drops = drops || (try? old.checkVacant()) != nil
     // If the process is killed, the replaced files are where the drafts of killed processes are removed.
     if drops, try GroupDraft.exchange(folder, target) {
+      try requireSame(look, in: folder)
       try confirm(folder)
       return false
     }
@@ -79,9 +86,21 @@ package struct GroupDraft: Sendable {
       try? NewName.give(folder, to: kept)
       throw error
     }
+    do throws(VaultError) { try requireSame(look, in: kept) } catch {
+      try? NewName.give(folder, to: kept)
+      throw error
+    }
     try confirm(kept)
     if drops { try onDisk(NewName.give(folder, to: kept)) }
     return !drops
+  }
+
+  /// Exchanges the folders back if somebody has written to the replaced files. Whoever writes to them later notices that
+  /// they are not at their path any more.
+  private func requireSame(_ look: [ContainerPlace.Status?]?, in replaced: String) throws(VaultError) {
+    guard let look, try ContainerPlace(folder: replaced).look() != look else { return }
+    if try !GroupDraft.exchange(replaced, target) { try GroupDraft.exchangeInSteps(replaced, target) }
+    throw .busy(group: nil)
   }
 
   /// - Returns: `false` if the file system cannot exchange two folders.

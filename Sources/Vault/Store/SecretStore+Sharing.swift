@@ -41,7 +41,10 @@ extension SecretStore {
     try lockingGroups { (groups) throws(VaultError) in
       let drafts = try DraftFolder.make(in: location.home)
       let file = try group.file
-      try inGroup(name, file.take(shape, at: drafts.places(of: group.name)))
+      let places = drafts.places(of: group.name)
+      if try inGroup(name, file.take(shape, at: places)) {
+        notices.post([.groupRemade(group: name, keptAside: places.kept)])
+      }
       try location.settleEntrance(groups)
     }
   }

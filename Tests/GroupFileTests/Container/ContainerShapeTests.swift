@@ -180,6 +180,6 @@ extension GroupFixture {
   func share(_ shape: ContainerShape) throws {
     let places = DraftPlaces(draft: folder + ".draft", kept: folder + ".kept")
     defer { for path in [places.draft, places.kept] { try? FileManager.default.removeItem(atPath: path) } }
-    try open().take(shape, at: places)
+    _ = try open().take(shape, at: places)
   }
 }

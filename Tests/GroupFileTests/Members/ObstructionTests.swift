@@ -121,14 +121,6 @@ import Testing
     try expectRevoked(group)
   }
 
-  @Test func `whoever keeps the lock does not block a revocation`() throws {
-    let group = try group()
-    let lock = unsafe Glibc.open(group.folder + "/lock", O_RDONLY | O_CLOEXEC)
-    defer { close(lock) }
-    try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
-    try expectRevoked(group)
-  }
-
   /// Rows that name a large value could make a repair read it for each of them.
   @Test func `unproved rows that name one large value are listed without reading it`() throws {
     let group = try group()

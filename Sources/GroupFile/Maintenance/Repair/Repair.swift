@@ -94,7 +94,8 @@ extension AccessGroupFile {
     guard try isCleared ? true : isDamaged(progress) else { return nil }
     let places = DraftPlaces(draft: draft, kept: kept)
     return try makeNew(
-      at: places, holding: lock, names: names, members: members, unsigned: \.withoutSignedState, progress: progress
+      at: places, holding: lock, isCleared: isCleared, names: names, members: members, unsigned: \.withoutSignedState,
+      progress: progress
     ) { (salvaged, makeNew) throws(VaultError) in
       try salvaged.group.requireWhole(or: isLossAccepted)
       var left = LeftBehind()
@@ -118,8 +119,8 @@ extension AccessGroupFile {
   ) throws(VaultError) -> ChangedRoster {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let place = try ContainerPlace(folder: folder)
-    _ = place.clearCompanions()
-    let lock = change.revokes != nil || change.reissue != nil ? try place.urgentLock() : try WriterLock(at: place)
+    let isCleared = place.clearCompanions()
+    let lock = try WriterLock(at: place)
     guard change.isStillWanted() else { throw .contradiction(.superseded) }
     var change = change
     change.rotates = true
@@ -138,7 +139,7 @@ extension AccessGroupFile {
       return try writing.write(change, at: now(), &left, progress, makingNew: makeNew)?.writer
     }
     let made = try makeNew(
-      at: places, holding: lock, dropping: change.drops, accepting: acceptance, members: members,
+      at: places, holding: lock, isCleared: isCleared, dropping: change.drops, accepting: acceptance, members: members,
       progress: { _ in }, sign: sign)
     left.losesChain = made.group.losesChain
     left.isReplaced = made.group.isKeptAside
@@ -160,10 +161,12 @@ extension AccessGroupFile {
   /// Rebuilds the group's file from what its last signed state proves, proves the result, and replaces the old file.
   ///
   /// - Parameters:
+  ///   - isCleared: whether others may have a lock that was moved away.
   ///   - unsigned: describes the defect of a file without a signed state.
   ///   - sign: writes the new state, for a new key into a further file, which it returns.
   private func makeNew(
-    at places: DraftPlaces, holding lock: borrowing WriterLock, names: [String] = [], dropping: Set<Token> = [],
+    at places: DraftPlaces, holding lock: borrowing WriterLock, isCleared: Bool, names: [String] = [],
+    dropping: Set<Token> = [],
     accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed],
     unsigned: (VaultError) -> VaultError = { $0 }, progress: (MaintenanceProgress) -> Void,
     sign: (SalvagedGroup, () throws(VaultError) -> GroupWriter) throws(VaultError) -> GroupWriter?
@@ -172,6 +175,7 @@ extension AccessGroupFile {
     let reading = witness.read()
     if reading == .invalid, acceptance == nil { throw .damaged(.witness, "neither record is valid") }
     ConnectionPool.closeIdle(at: place)
+    let look = isCleared ? place.look() : nil
     let draft = try GroupDraft(in: places.draft, for: folder)
     let salvage = places.draft + ".salvage"
     defer { SalvageCopy.remove(salvage) }
@@ -223,7 +227,9 @@ extension AccessGroupFile {
     let state = try drafted.provedState { progress(.proved($0)) }.state
     group.epoch = state.manifest.epoch
     try publish(draft, holding: state, after: old)
-    do throws(VaultError) { group.isKeptAside = try draft.take(keeping: places.kept, holding: lock) } catch {
+    do throws(VaultError) {
+      group.isKeptAside = try draft.take(keeping: places.kept, expecting: look, holding: lock)
+    } catch {
       // As with a commit: the other hosts have the state.
       throw state.isPublished || old.isPublished ? .storage(.unconfirmed) : error
     }

@@ -25,7 +25,7 @@ enum SalvageCopy {
       let copy = try ContainerPlace(folder: folder)
       let file = try output(copy.path, .closed)
       var count = try copyPages(original, to: file)
-      if let log = try LogFrames.read(source) {
+      if let log = try LogFrames.read(source, through: copy.logPath) {
         count.claimed = min(count.claimed, try source.file().storedByteCount / DatabasePages.size)
         try merge(log, into: file, &count)
       }
@@ -41,11 +41,13 @@ enum SalvageCopy {
   /// Their content is not checked, and SQLite's lock is not requested, because any reader of the file could hold it
   /// indefinitely.
   ///
+  /// - Returns: whether the copy has all states that the files have: `false` if readers see another one than the log's
+  ///   checksums prove.
   /// - Throws: `storage`, `denied`; `damaged` if they are not regular files, or, for a copy that will be shared with
   ///   others, if they have further hard links. When the call returns, the copy is on the disk.
   static func duplicate(
     _ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape
-  ) throws(VaultError) {
+  ) throws(VaultError) -> Bool {
     let original = try Handle(at: source, writable: false, isFrozen: false)
     defer { original.close() }
     if shape != .closed {
@@ -55,9 +57,13 @@ enum SalvageCopy {
     }
     let file = try output(target.path, shape)
     var count = try copyPages(original, to: file)
-    if let log = try LogFrames.read(source), log.visibleCount > log.provedCount {
+    var isIndexed = false
+    if let log = try LogFrames.read(source, through: target.logPath) {
+      isIndexed = log.isIndexed
+      if isIndexed { try merge(log, into: file, &count) }
+    }
+    if isIndexed {
       // The copy gets a new index, which is made with the checksums.
-      try merge(log, into: file, &count)
       try mend(file, nil)
     } else {
       var size: Int64 = 0
@@ -71,6 +77,7 @@ enum SalvageCopy {
     // fail, but it could not be opened anyway.
     try? Connection(at: target, access: .writing).close()
     try Connection.synchronise(target.folder)
+    return !isIndexed
   }
 
   /// Removes a copy.
@@ -110,24 +117,34 @@ enum SalvageCopy {
     return (pageCount, count)
   }
 
-  /// Writes the frames that readers see to their pages, and the others behind all pages.
+  /// Writes the frames that readers see to their pages, and the others behind all pages, where no table reaches them. So do
+  /// the pages that are replaced, if only an index, which anybody can write, says that readers see others.
   private static func merge(
     _ log: borrowing LogFrames, into file: borrowing OpenFile, _ count: inout (claimed: Int, stored: Int)
   ) throws(VaultError) {
     // An honest log names no page beyond those that the file and the log have.
     let limit = count.claimed + log.pages.count
-    var loose: [Int] = []
+    let storedCount = count.stored
+    count.stored = log.pages[log.visible].reduce(count.stored) { $1 <= limit ? max($0, Int($1)) : $0 }
+    var replaced: Set<UInt32> = []
     for (index, number) in log.pages.enumerated() {
-      guard index < log.visibleCount, number <= limit else {
-        loose.append(index)
-        continue
+      let page = try log.page(index)
+      var place = count.stored * DatabasePages.size
+      if log.visible.contains(index), number >= 1, number <= limit {
+        let target = Int(number - 1) * DatabasePages.size
+        if log.isIndexed, number <= storedCount, replaced.insert(number).inserted {
+          var old = [UInt8](repeating: 0, count: DatabasePages.size)
+          _ = unsafe pread(file.descriptor, &old, old.count, target)
+          if old != page, old.contains(where: { $0 != 0 }) {
+            try onDisk(file.write(old, at: place))
+            count.stored += 1
+          }
+        }
+        place = target
+      } else {
+        count.stored += 1
       }
-      try onDisk(file.write(log.page(index), at: Int(number - 1) * DatabasePages.size))
-      count.stored = max(count.stored, Int(number))
-    }
-    for index in loose {
-      try onDisk(file.write(log.page(index), at: count.stored * DatabasePages.size))
-      count.stored += 1
+      try onDisk(file.write(page, at: place))
     }
   }
 
@@ -147,8 +164,12 @@ enum SalvageCopy {
   }
 
   // SQLite takes no locks on the log itself, so a second descriptor is safe. No writer is active.
-  private static func copyLog(
-    _ source: String, to path: String, _ shape: ContainerShape = .closed
+  //
+  // A frame names a page and has the log's salts (https://www.sqlite.org/walformat.html), and nothing counts after one
+  // that does not, such as a hole; so a log is copied to its end, however long the file claims to be. But readers with an
+  // index from before see the first `indexedCount` frames, whatever they are.
+  static func copyLog(
+    _ source: String, to path: String, _ shape: ContainerShape = .closed, atLeast indexedCount: Int = 0
   ) throws(VaultError) {
     guard try ContainerPlace.status(source) != nil else { return }
     let log = try onDisk(OpenFile(source, O_RDONLY))
@@ -160,12 +181,17 @@ enum SalvageCopy {
     var offset = 0
     var bytes = [UInt8](repeating: 0, count: logHeaderByteCount)
     var salts: [UInt8] = []
-    while unsafe pread(log.descriptor, &bytes, bytes.count, offset) == bytes.count {
-      // A frame names a page and has the log's salts (https://www.sqlite.org/walformat.html), and nothing counts after
-      // one that does not, such as a hole. So a log is copied to its end, however long the file claims to be.
+    while true {
+      var span = bytes.mutableSpan
+      let count = try unsafe span.withUnsafeMutableBytes { (buffer) throws(VaultError) in
+        try onDisk(unsafe log.read(into: buffer, at: offset))
+      }
+      guard count == bytes.count else { break }
       if offset == 0 {
         salts = Array(bytes[16..<24])
-      } else if !bytes[8..<16].elementsEqual(salts) || bytes.word(at: 0) == 0 {
+      } else if (offset - logHeaderByteCount) / frameByteCount >= indexedCount,
+        !bytes[8..<16].elementsEqual(salts) || bytes.word(at: 0) == 0
+      {
         break
       }
       try onDisk(file.write(bytes, at: offset))
@@ -175,112 +201,13 @@ enum SalvageCopy {
     try onDisk(file.synchronize())
   }
 
-  private static let logHeaderByteCount = 32
-  private static let frameByteCount = 24 + DatabasePages.size
+  static let logHeaderByteCount = 32
+  static let frameByteCount = 24 + DatabasePages.size
 
   private static func output(_ path: String, _ shape: ContainerShape) throws(VaultError) -> OpenFile {
     let file = try onDisk(OpenFile(path, O_RDWR | O_CREAT | O_EXCL, mode: shape.fileMode))
     try onDisk(file.setMode(shape.fileMode))
     return file
-  }
-}
-
-/// The frames of a log (https://www.sqlite.org/walformat.html). Nothing counts after one that names no page or has not
-/// the log's salts, such as a hole; so a log is read to its end, however long the file claims to be.
-private struct LogFrames: ~Copyable {
-  private let file: OpenFile
-  /// The page that each frame has.
-  private(set) var pages: [UInt32] = []
-  /// The number of frames up to the last commit that the checksums prove.
-  private(set) var provedCount = 0
-  /// The number of frames up to the last commit that readers see: those are proved, or in the index. Readers do not look
-  /// at the checksums of what is in an index that was made before.
-  private(set) var visibleCount = 0
-
-  /// - Returns: `nil` without a log.
-  static func read(_ place: ContainerPlace) throws(VaultError) -> LogFrames? {
-    guard try ContainerPlace.status(place.logPath)?.isRegular == true else { return nil }
-    // SQLite takes no locks on the log itself, so a second descriptor is safe. No writer is active.
-    return try LogFrames(onDisk(OpenFile(place.logPath, O_RDONLY)), LogIndex(place))
-  }
-
-  private init(_ file: consuming OpenFile, _ index: LogIndex?) throws(VaultError) {
-    self.file = file
-    let header = try onDisk(self.file.read(limit: LogFrames.headerByteCount))
-    guard header.count == LogFrames.headerByteCount else { return }
-    var sum = Checksum(isBigEndian: header[3] & 1 == 1)
-    sum.add(header[..<24])
-    var isProved = sum.isEqual(to: header[24...])
-    while let frame = frame(pages.count), frame[8..<16].elementsEqual(header[16..<24]), frame.word(at: 0) != 0 {
-      pages.append(frame.word(at: 0))
-      if isProved {
-        sum.add(frame[..<8])
-        sum.add(frame[24...])
-        isProved = sum.isEqual(to: frame[16..<24])
-      }
-      guard frame.word(at: 4) != 0 else { continue }
-      if isProved { provedCount = pages.count }
-      let isIndexed = index.map { pages.count <= $0.frameCount && $0.salts.elementsEqual(header[16..<24]) } ?? false
-      if isProved || isIndexed { visibleCount = pages.count }
-    }
-  }
-
-  func page(_ index: Int) -> [UInt8] { Array((frame(index) ?? [])[24...]) }
-
-  private func frame(_ index: Int) -> [UInt8]? {
-    var frame = [UInt8](repeating: 0, count: 24 + DatabasePages.size)
-    let offset = LogFrames.headerByteCount + index * frame.count
-    return unsafe pread(file.descriptor, &frame, frame.count, offset) == frame.count ? frame : nil
-  }
-
-  private static let headerByteCount = 32
-
-  /// SQLite's sum of words of four bytes, which goes on from frame to frame.
-  private struct Checksum {
-    let isBigEndian: Bool
-    private var sums: (UInt32, UInt32) = (0, 0)
-
-    init(isBigEndian: Bool) { self.isBigEndian = isBigEndian }
-
-    mutating func add(_ bytes: ArraySlice<UInt8>) {
-      unsafe bytes.withUnsafeBytes { bytes in
-        for offset in stride(from: 0, to: bytes.count - 7, by: 8) {
-          for half in [0, 4] {
-            let stored = unsafe bytes.loadUnaligned(fromByteOffset: offset + half, as: UInt32.self)
-            let word = isBigEndian ? UInt32(bigEndian: stored) : UInt32(littleEndian: stored)
-            if half == 0 { sums.0 = sums.0 &+ word &+ sums.1 } else { sums.1 = sums.1 &+ word &+ sums.0 }
-          }
-        }
-      }
-    }
-
-    func isEqual(to stored: ArraySlice<UInt8>) -> Bool {
-      let bytes = Array(stored)
-      return bytes.word(at: 0) == sums.0 && bytes.word(at: 4) == sums.1
-    }
-  }
-}
-
-/// The header of a log's index (https://www.sqlite.org/walformat.html, section 2.1).
-private struct LogIndex {
-  let frameCount: Int
-  let salts: ArraySlice<UInt8>
-
-  /// - Returns: `nil` without a valid one.
-  init?(_ place: ContainerPlace) {
-    guard let file = try? place.file(), let status = try? ContainerPlace.status(place.indexPath), status.isRegular
-    else { return nil }
-    let descriptor = unsafe open(place.indexPath, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else { return nil }
-    // Closing it would end the locks of this process's connections to the file.
-    defer { if !ConnectionTable.shared.isOpen(file.identity) { close(descriptor) } }
-    var bytes = [UInt8](repeating: 0, count: 96)
-    // Read and not mapped, because somebody could cut the file short.
-    guard unsafe pread(descriptor, &bytes, bytes.count, 0) == bytes.count, bytes[..<48].elementsEqual(bytes[48...]),
-      bytes[12] == 1
-    else { return nil }
-    frameCount = Int(unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: 16, as: UInt32.self) })
-    salts = bytes[32..<40]
   }
 }
 

@@ -18,10 +18,17 @@ struct SalvageIndex: ~Copyable {
     fileprivate let location: Location
   }
 
+  /// A large value belongs to one version of one item; whatever other rows name its digest, it is read for that one.
+  private struct BlobName: Hashable {
+    let token: Token
+    let version: UInt64
+    let digest: Digest
+  }
+
   private let pages: DatabasePages
   /// Sorted by token and version.
   private(set) var rows: [RowRecord] = []
-  private var blobs: [Digest: Location] = [:]
+  private var blobs: [BlobName: Location] = [:]
   private var nodes: [Digest: Location] = [:]
   /// The node that was found last for each place.
   private(set) var nodesByPlace: [TreePlace: Digest] = [:]
@@ -74,8 +81,15 @@ struct SalvageIndex: ~Copyable {
       guard let row = Row(record) else { return }
       rows.append(RowRecord(token: row.token, version: row.version, digest: row.digest, location: location))
     case (3, true):
-      guard let bytes = record.bytes(2, Row.blobByteCount) else { return }
-      blobs[Hash.digest(.blob, Array(record.payload[bytes]))] = location
+      guard let token = record.bytes(0, 16...16), let bytes = record.bytes(2, Row.blobByteCount),
+        let version = record.integer(1, in: 1...Int64(ByteReader.counterLimit - 1))
+      else { return }
+      let name = unsafe record.payload.withUnsafeBytes { payload in
+        unsafe BlobName(
+          token: Token(loadingFrom: UnsafeRawBufferPointer(rebasing: payload[token])), version: UInt64(version),
+          digest: Hash.digest(.blob, UnsafeRawBufferPointer(rebasing: payload[bytes])))
+      }
+      blobs[name] = location
     case (2, true): keepPart(record, location)
     case (2, false):
       guard let slot = record.bytes(0, 16...16), let sealed = record.bytes(1, Wrap.byteCount...Wrap.byteCount) else {
@@ -149,12 +163,11 @@ struct SalvageIndex: ~Copyable {
   }
 
   /// The sealed secret of a row that is stored apart from it; `nil` if it is lost.
-  ///
-  /// - Parameter isSearching: whether it is also searched for outside the file's tables.
-  func blob(of row: Row, searching isSearching: Bool = true) -> [UInt8]? {
+  func blob(of row: Row) -> [UInt8]? {
     guard let digest = Digest(row.encoded[row.secretRange]) else { return nil }
     if let bytes = stored.blob(row.token, version: row.version), Hash.digest(.blob, bytes) == digest { return bytes }
-    guard isSearching, let location = blobs[digest], let record = record(at: location),
+    guard let location = blobs[BlobName(token: row.token, version: row.version, digest: digest)],
+      let record = record(at: location),
       record.columns.count == 3, let range = record.bytes(2, Row.blobByteCount)
     else { return nil }
     let bytes = Array(record.payload[range])

@@ -9,9 +9,6 @@ struct SalvagedRows {
   /// Tokens of proved items to leave out.
   private let dropped: Set<Token>
   private var kept: [Token] = []
-  /// The large values that were searched for outside the file's tables. Each belongs to one row, but any number of rows
-  /// can name it.
-  private var searched: Set<Digest> = []
 
   // SQLite cannot store more rows.
   private static let believedItemCount: UInt64 = 1 << 36
@@ -78,7 +75,7 @@ struct SalvagedRows {
   }
 
   /// Whether attributes and secret of a row can be opened; if so, its large value is written.
-  private mutating func opens(_ row: Row, _ index: borrowing SalvageIndex) throws(VaultError) -> Bool {
+  private func opens(_ row: Row, _ index: borrowing SalvageIndex) throws(VaultError) -> Bool {
     do throws(VaultError) {
       // The attributes first: rows without a key's seal could all name one large value, which would be read for each.
       _ = try view.attributes(of: row)
@@ -87,8 +84,7 @@ struct SalvagedRows {
         _ = try view.secret(of: row)
         return true
       }
-      let isNew = Digest(row.encoded[row.secretRange]).map { searched.insert($0).inserted } ?? false
-      guard let blob = index.blob(of: row, searching: isNew) else { return false }
+      guard let blob = index.blob(of: row) else { return false }
       _ = try view.state.keys.secret(blob, in: blob.indices, of: row)
       try connection.insertBlob(row.token, version: row.version, blob)
       return true

@@ -156,7 +156,7 @@ import Testing
     let source = try ContainerPlace(folder: fixture.group.folder)
     #expect(unsafe truncate(source.logPath, 1 << 30) == 0)
     let copy = try ContainerPlace(folder: target)
-    try SalvageCopy.duplicate(source, to: copy, .closed)
+    _ = try SalvageCopy.duplicate(source, to: copy, .closed)
     #expect(try #require(try ContainerPlace.status(copy.logPath)).byteCount <= honest)
     try fixture.group.replace(with: GroupFiles(in: target))
     if !hasZeroSalts { #expect(try fixture.group.value("item/3") == "in the log") }
