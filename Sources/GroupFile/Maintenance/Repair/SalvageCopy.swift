@@ -27,7 +27,7 @@ enum SalvageCopy {
       var count = try copyPages(original, to: file)
       if let log = try LogFrames.read(source, through: copy.logPath) {
         count.claimed = min(count.claimed, try source.file().storedByteCount / DatabasePages.size)
-        try merge(log, into: file, &count)
+        try merge(log, into: file, &count, keepingOthers: true)
       }
       try mend(file, header)
       return (copy, try StoredParts(copy))
@@ -60,7 +60,7 @@ enum SalvageCopy {
     var isIndexed = false
     if let log = try LogFrames.read(source, through: target.logPath) {
       isIndexed = log.isIndexed
-      if isIndexed { try merge(log, into: file, &count) }
+      if isIndexed { try merge(log, into: file, &count, keepingOthers: false) }
     }
     if isIndexed {
       // The copy gets a new index, which is made with the checksums.
@@ -117,10 +117,11 @@ enum SalvageCopy {
     return (pageCount, count)
   }
 
-  /// Writes the frames that readers see to their pages, and the others behind all pages, where no table reaches them. So do
-  /// the pages that are replaced, if only an index, which anybody can write, says that readers see others.
+  /// Writes the frames that readers see to their pages, and the others behind all pages, where no table reaches them, if they
+  /// are kept. So are the pages that are replaced, if only an index, which anybody can write, says that readers see others.
   private static func merge(
-    _ log: borrowing LogFrames, into file: borrowing OpenFile, _ count: inout (claimed: Int, stored: Int)
+    _ log: borrowing LogFrames, into file: borrowing OpenFile, _ count: inout (claimed: Int, stored: Int),
+    keepingOthers isKeeping: Bool
   ) throws(VaultError) {
     // An honest log names no page beyond those that the file and the log have.
     let limit = count.claimed + log.pages.count
@@ -132,7 +133,7 @@ enum SalvageCopy {
       var place = count.stored * DatabasePages.size
       if log.visible.contains(index), number >= 1, number <= limit {
         let target = Int(number - 1) * DatabasePages.size
-        if log.isIndexed, number <= storedCount, replaced.insert(number).inserted {
+        if isKeeping, log.isIndexed, number <= storedCount, replaced.insert(number).inserted {
           var old = [UInt8](repeating: 0, count: DatabasePages.size)
           _ = unsafe pread(file.descriptor, &old, old.count, target)
           if old != page, old.contains(where: { $0 != 0 }) {
@@ -141,8 +142,10 @@ enum SalvageCopy {
           }
         }
         place = target
-      } else {
+      } else if isKeeping {
         count.stored += 1
+      } else {
+        continue
       }
       try onDisk(file.write(page, at: place))
     }
