@@ -133,4 +133,23 @@ import Testing
     #expect(repaired.unproved.map(\.name) == ["planted/0", "planted/1", "planted/2"])
     #expect(try group.value("large").utf8.count == 5_000)
   }
+
+  /// Whoever has a lock that the owner moved away may write until the files are exchanged.
+  @Test(arguments: [false, true]) func `an exchange is undone if somebody has written to the replaced files`(
+    _ drops: Bool
+  ) throws {
+    let group = try GroupFixture()
+    try group.set(["item": "old"])
+    let (draft, kept) = (group.folder + ".draft", group.folder + ".kept")
+    defer { for path in [draft, kept] { try? FileManager.default.removeItem(atPath: path) } }
+    let look = try ContainerPlace(folder: group.folder).look()
+    try group.set(["item": "new"])
+    let made = try GroupFile.GroupDraft(in: draft, for: group.folder)
+    try Data([1]).write(to: URL(fileURLWithPath: draft + "/group.vault"))
+    let error = failure { try made.takeWhileLocked(keeping: kept, dropping: drops, expecting: look) }
+    #expect(error == .busy(group: nil))
+    #expect(try group.value("item") == "new")
+    #expect(try Data(contentsOf: URL(fileURLWithPath: draft + "/group.vault")) == Data([1]))
+    #expect(!FileManager.default.fileExists(atPath: kept))
+  }
 }
