@@ -84,6 +84,11 @@ import Vault
       "'team' is older (epoch 3) than the state seen last (epoch 9)", rollbackHint
     ),
     (
+      .rolledBack(group: "vault.owner", found: 3, known: 9, reason: .olderState), 14,
+      "'vault.owner' is older (epoch 3) than the state seen last (epoch 9)",
+      "if you put a copy back yourself: vault group accept vault.owner; otherwise put a newer backup back"
+    ),
+    (
       .rolledBack(group: "team", found: 9, known: 9, reason: .fork), 14,
       "'team' (epoch 9) does not descend from the state seen last (epoch 9)", rollbackHint
     ),

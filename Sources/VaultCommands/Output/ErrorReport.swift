@@ -135,6 +135,8 @@ extension VaultError {
       "bring it back: vault restore-backup DIR \(group); if you deleted its files yourself: vault group accept \(group)"
     case .rolledBack(_, _, _, .olderIssue):
       "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
+    case .rolledBack("vault.owner", _, _, _):
+      "if you put a copy back yourself: vault group accept vault.owner; otherwise put a newer backup back"
     case .rolledBack(let group, _, _, _):
       "if you put a copy back yourself, or one without group.vault-wal: vault group accept \(group); otherwise find out who did, and remove them: vault revoke \(group) APP --accept"
     case .formerMember(let group, let application, _):

@@ -114,6 +114,13 @@ private struct LogIndex {
     guard let header = words(25, at: 0), header[..<12] == header[12..<24], header[0] == 3_007_000,
       header[3] & 0xFF == 1
     else { return nil }
+    // A reader makes an index with another checksum anew.
+    var sums: (UInt32, UInt32) = (0, 0)
+    for index in stride(from: 0, to: 10, by: 2) {
+      sums.0 = sums.0 &+ header[index] &+ sums.1
+      sums.1 = sums.1 &+ header[index + 1] &+ sums.0
+    }
+    guard header[10] == sums.0, header[11] == sums.1 else { return nil }
     (frameCount, backfilledCount) = (Int(header[4]), min(Int(header[24]), Int(header[4])))
     // The first block has fewer, because the header takes part of its space.
     var block = 0

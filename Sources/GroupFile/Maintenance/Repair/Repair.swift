@@ -209,7 +209,7 @@ extension AccessGroupFile {
       try connection.storeChain(index.chain, of: state)
       group.losesChain = try !connection.confirmChain(of: state)
       var wraps: [[UInt8]: Set<[UInt8]>] = [:]
-      for member in state.roster.members { wraps[member.slotID] = index.wraps(of: member.slotID) }
+      for member in state.roster.members { wraps[member.slotID] = Set(index.wraps(of: member.slotID)) }
       let salvaged = SalvagedGroup(
         view: rows.view, group: group, itemCount: writer.itemCount, versionRowCount: writer.versionRowCount,
         root: root, offered: offered, wraps: wraps)

@@ -114,11 +114,11 @@ struct SalvageIndex: ~Copyable {
     }
   }
 
-  /// All records that could be the wrap of `slot`: the stored one, and those on pages that no table reaches.
-  func wraps(of slot: [UInt8]) -> Set<[UInt8]> {
-    var wraps = foundWraps[slot] ?? []
-    if let wrap = stored.wrap(slot) { wraps.insert(wrap) }
-    return wraps
+  /// All records that could be the wrap of `slot`: the stored one, and then those on pages that no table reaches.
+  func wraps(of slot: [UInt8]) -> [[UInt8]] {
+    let found = foundWraps[slot] ?? []
+    guard let wrap = stored.wrap(slot) else { return Array(found) }
+    return [wrap] + found.subtracting([wrap])
   }
 
   private func record(at location: Location) -> Record? {

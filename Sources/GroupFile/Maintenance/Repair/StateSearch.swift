@@ -32,8 +32,8 @@ struct StateSearch {
     let wrap: [UInt8]?
   }
 
-  /// How many keys of one member are tried with all rosters, beside one that opens the stored roster. An honest member
-  /// has one, but whoever has a credential can make wraps of any keys, and keys times rosters could be billions.
+  /// How many keys of one member are tried with all rosters, beside the one that opens the stored roster. An honest
+  /// member has one, but whoever has a credential can make wraps of any keys, and keys times rosters could be billions.
   private static let memberKeyCount = 16
 
   private typealias Rosters = [Digest: (signed: SignedRoster, entry: (member: Member, sealed: [UInt8]))]
@@ -145,18 +145,17 @@ struct StateSearch {
     for device in devices where !wraps.isEmpty && deviceKey == nil { deviceKey = try self.deviceKey(device) }
     var opened: [Opened] = []
     var commitments: Set<Digest> = []
+    var isFound = false
     func keep(_ keys: GroupKeys, _ wrap: [UInt8]) {
       if seed === context.seed { return opened.append(Opened(keys: keys, wrap: wrap)) }
-      guard !commitments.contains(keys.commitment) else { return }
-      if opened.count >= StateSearch.memberKeyCount {
-        guard let roster = index.stored.roster,
-          (try? SignedRoster(opening: roster, with: keys, ownerKey: context.ownerKey)) != nil
-        else { return }
-      }
-      commitments.insert(keys.commitment)
-      opened.append(Opened(keys: keys, wrap: nil))
+      guard commitments.insert(keys.commitment).inserted else { return }
+      isFound =
+        index.stored.roster.map {
+          (try? SignedRoster(opening: $0, with: keys, ownerKey: context.ownerKey)) != nil
+        } ?? false
+      if isFound || opened.count < StateSearch.memberKeyCount { opened.append(Opened(keys: keys, wrap: nil)) }
     }
-    for wrap in wraps {
+    for wrap in wraps where !isFound {
       do throws(VaultError) {
         let groupKey = try Wrap.open(wrap, for: seed, groupID: groupID, generation: generation)
         keep(try GroupKeys(groupKey, headers[0], deviceKey: nil), wrap)
