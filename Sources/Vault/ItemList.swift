@@ -75,7 +75,6 @@ public final class ItemList {
     while let rows = try nextRows() {
       texts.add(rows.texts)
       if texts.count == rows.texts.count, case .file(let transaction, _, _) = source {
-        // A writer may have signed any number.
         texts.reserve(Int(min(transaction.view.state.manifest.itemCount, 1 << 20)))
       }
       if texts.count / 1_024 > (texts.count - rows.texts.count) / 1_024 { progress(texts.count) }

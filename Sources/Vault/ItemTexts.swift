@@ -85,7 +85,8 @@ struct JoinedTexts: Sendable {
   }
 
   fileprivate mutating func reserve(_ count: Int) {
-    bytes.reserveCapacity((bytes.count / ends.count + 1) * count)
+    // The first texts may be long, and a writer may have signed any number of items.
+    bytes.reserveCapacity(min((bytes.count / ends.count + 1) * count, 1 << 26))
     ends.reserveCapacity(count)
   }
 

@@ -95,7 +95,8 @@ private struct LogIndex {
 
   /// - Returns: `nil` without one that somebody uses: otherwise the next reader makes it anew.
   init?(_ place: ContainerPlace) {
-    guard let file = try? place.file(), let status = try? ContainerPlace.status(place.indexPath), status.isRegular
+    guard let file = try? place.file(), let status = try? ContainerPlace.status(place.indexPath), status.isRegular,
+      let log = try? ContainerPlace.status(place.logPath)
     else { return nil }
     let descriptor = unsafe open(place.indexPath, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { return nil }
@@ -120,7 +121,9 @@ private struct LogIndex {
       sums.0 = sums.0 &+ header[index] &+ sums.1
       sums.1 = sums.1 &+ header[index + 1] &+ sums.0
     }
-    guard header[10] == sums.0, header[11] == sums.1 else { return nil }
+    guard header[10] == sums.0, header[11] == sums.1,
+      Int(header[4]) <= log.storedByteCount / SalvageCopy.frameByteCount
+    else { return nil }
     (frameCount, backfilledCount) = (Int(header[4]), min(Int(header[24]), Int(header[4])))
     // The first block has fewer, because the header takes part of its space.
     var block = 0
