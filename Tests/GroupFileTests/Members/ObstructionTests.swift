@@ -108,6 +108,40 @@ import Testing
     }
   }
 
+  /// SQLite ignores a log whose header has another page size, although all its checksums are right.
+  @Test func `a log that readers ignore does not bring an older state back`() throws {
+    let group = try group()
+    let before = try group.files()
+    try group.checkpoint()
+    var files = try group.files()
+    files.log = ForgedLog.bytes(of: before.pagesInLog, from: before.main, pageSize: 3)
+    try group.replace(with: files)
+    #expect(try group.value("item") == "new")
+    try expectRevoked(group)
+  }
+
+  /// Readers look for pages that the index counts as backfilled in the file, whatever the log has.
+  @Test func `frames that an index counts as backfilled do not bring an older state back`() throws {
+    let group = try group()
+    let before = try group.files()
+    let writer = try Connection(folder: group.folder, access: .writing)
+    defer { writer.close() }
+    let reader = try Connection(folder: group.folder, access: .reading)
+    defer { reader.close() }
+    try reader.begin(.reading)
+    let seen = try reader.part(.manifest)
+    try Statement(writer.handle, "PRAGMA wal_checkpoint(PASSIVE)").run()
+    let forged = ForgedLog.bytes(of: before.pagesInLog, from: before.main, pageSize: 4_096)
+    let log = try #require(FileHandle(forUpdatingAtPath: group.folder + "/group.vault-wal"))
+    try log.write(contentsOf: forged)
+    try log.close()
+    #expect(try group.value("item") == "new")
+    let folder = group.folder + ".salvage"
+    defer { SalvageCopy.remove(folder) }
+    let (_, stored) = try SalvageCopy.make(of: ContainerPlace(folder: group.folder), in: folder, header: writer.header())
+    #expect(stored.manifest == seen)
+  }
+
   @Test func `a lease on the lock does not block a revocation`() throws {
     signal(SIGIO, SIG_IGN)
     let group = try group()
@@ -151,5 +185,42 @@ import Testing
     #expect(try group.value("item") == "new")
     #expect(try Data(contentsOf: URL(fileURLWithPath: draft + "/group.vault")) == Data([1]))
     #expect(!FileManager.default.fileExists(atPath: kept))
+  }
+}
+
+/// A log as SQLite would write it (https://www.sqlite.org/walformat.html).
+private enum ForgedLog {
+  /// One frame for each of `pages`, with the page's content in `main`; the last one is a commit.
+  static func bytes(of pages: [UInt32], from main: [UInt8], pageSize: UInt32) -> [UInt8] {
+    var sums: (UInt32, UInt32) = (0, 0)
+    func add(_ bytes: ArraySlice<UInt8>) {
+      let words = stride(from: bytes.startIndex, to: bytes.endIndex, by: 4).map {
+        Array(bytes[$0..<$0 + 4]).word(at: 0)
+      }
+      for index in stride(from: 0, to: words.count, by: 2) {
+        sums.0 = sums.0 &+ words[index] &+ sums.1
+        sums.1 = sums.1 &+ words[index + 1] &+ sums.0
+      }
+    }
+    func bytes(_ word: UInt32) -> [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: word >> (24 - 8 * $0)) } }
+    let salts = bytes(7) + bytes(9)
+    var log = bytes(0x377F_0683) + bytes(3_007_000) + bytes(pageSize) + bytes(1) + salts
+    add(log[...])
+    log += bytes(sums.0) + bytes(sums.1)
+    for (index, page) in pages.enumerated() {
+      let start = bytes(page) + bytes(index == pages.count - 1 ? UInt32(main.count / 4_096) : 0)
+      let content = main[Int(page - 1) * 4_096..<Int(page) * 4_096]
+      add(start[...])
+      add(content)
+      log += start + salts + bytes(sums.0) + bytes(sums.1) + content
+    }
+    return log
+  }
+}
+
+extension GroupFiles {
+  /// The page of each frame of the log.
+  fileprivate var pagesInLog: [UInt32] {
+    stride(from: 32, to: log.count, by: 24 + 4_096).map { Array(log[$0..<$0 + 4]).word(at: 0) }
   }
 }
