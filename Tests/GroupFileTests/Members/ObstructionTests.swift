@@ -138,7 +138,8 @@ import Testing
     #expect(try group.value("item") == "new")
     let folder = group.folder + ".salvage"
     defer { SalvageCopy.remove(folder) }
-    let (_, stored) = try SalvageCopy.make(of: ContainerPlace(folder: group.folder), in: folder, header: writer.header())
+    let (_, stored) = try SalvageCopy.make(
+      of: ContainerPlace(folder: group.folder), in: folder, header: writer.header())
     #expect(stored.manifest == seen)
   }
 
