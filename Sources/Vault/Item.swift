@@ -157,7 +157,7 @@ extension Item {
     ///
     /// - Throws: `damaged`. Only a modified program of a writer can have signed such a name.
     static func check(_ name: UnsafeRawBufferPointer) throws(VaultError) {
-      if unsafe (1...1_024).contains(name.count) && UTF8Text.isPrintableASCII(name) { return }
+      if unsafe isPlain(name) { return }
       guard unsafe Name(stored: String(decoding: name, as: UTF8.self)) != nil else { throw Name.damage }
     }
 
@@ -177,8 +177,12 @@ extension Item {
     }
 
     /// Whether it is printable ASCII, as nearly every name is: such a name is in NFC and otherwise valid.
+    private static func isPlain(_ name: UnsafeRawBufferPointer) -> Bool {
+      unsafe (1...1_024).contains(name.count) && UTF8Text.isPrintableASCII(name)
+    }
+
     private static func isPlain(_ text: String) -> Bool {
-      (1...1_024).contains(text.utf8.count) && UTF8Text.isPrintableASCII(text)
+      unsafe text.utf8Span.span.withUnsafeBytes { unsafe isPlain($0) }
     }
 
     private static func composed(_ text: String) -> String {

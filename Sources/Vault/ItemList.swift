@@ -13,6 +13,7 @@ public final class ItemList {
   private var items: ArraySlice<Item> = []
   // Rows are found on the caller's thread, and proved and opened on a second one, in batches.
   private var waiting: ArraySlice<UnprovedRow> = []
+  /// The rows that the second thread has now.
   private var passed: ArraySlice<UnprovedRow> = []
   private var ready: ArraySlice<OpenedRows> = []
   private let opened = Locked(OpenedRows())

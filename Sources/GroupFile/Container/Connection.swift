@@ -207,7 +207,8 @@ internal import Ground
       if isWriting, try hasMoved() { throw .storage(.replaced) }
       if isChanging { try statement("COMMIT").run() }
       hasBegunChange = false
-      // The owner can go on without the writers' lock, and look at the replaced files only once.
+      // An owner who had to move the writers' lock aside may have exchanged the files since, and looks at the replaced
+      // ones only once.
       if isWriting, try hasMoved() { throw .storage(.unconfirmed) }
     } catch {
       rollback()

@@ -261,8 +261,8 @@ extension ContainerPlace {
     return false
   }
 
-  /// What the group's file and its log look like: another one after a write.
-  func look() -> [Status?] { [try? ContainerPlace.status(path), try? ContainerPlace.status(logPath)] }
+  /// The statuses of the group's file and its log: one of them changes with each write.
+  func statuses() -> [Status?] { [try? ContainerPlace.status(path), try? ContainerPlace.status(logPath)] }
 }
 
 /// Finds the path that the system's permissions refuse after a call failed, because an error number names no path.

@@ -135,10 +135,10 @@ extension AccessGroupFile {
       _ = try place.file()
       let isCleared = place.clearCompanions(lockOnly: true)
       let lock = try WriterLock(at: place, toChangeModes: true)
-      let look = isCleared ? place.look() : nil
+      let statuses = isCleared ? place.statuses() : nil
       let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
       let isWhole = try SalvageCopy.duplicate(place, to: ContainerPlace(folder: places.draft), shape)
-      return try draft.take(keeping: places.kept, dropping: isWhole, expecting: look, holding: lock)
+      return try draft.take(keeping: places.kept, dropping: isWhole, expecting: statuses, holding: lock)
     } catch {
       guard error == .permissionDenied else { throw error }
       throw .denied(.permissions(DeniedPath.words(folder: folder, toWrite: false)))

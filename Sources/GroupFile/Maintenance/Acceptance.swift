@@ -307,7 +307,7 @@ extension RosterChange {
   func taking(_ offered: OfferedState, _ owner: OwnersAcceptance) -> RosterChange {
     let (revokes, staysOut) = (revokes, owner.revokes)
     var change = self
-    change.revokes = { revokes?($0) == true || staysOut($0) }
+    change.revokes = { revokes($0) || staysOut($0) }
     change.rotates = true
     if let known = offered.known, offered.state.isSameGroup(known) {
       change.above = Numbers(

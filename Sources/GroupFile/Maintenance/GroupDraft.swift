@@ -55,18 +55,18 @@ package struct GroupDraft: Sendable {
 
   /// As `take(keeping:dropping:)`, for a caller that holds the writer lock of the group's place.
   ///
-  /// - Parameter look: what the replaced files must look like afterwards, if others may have written them meanwhile.
-  ///   Otherwise the call has changed nothing and throws `busy`.
+  /// - Parameter statuses: those of the files to replace from before they were copied, if others may write to them
+  ///   meanwhile. If they have changed, the call changes nothing and throws `busy`.
   func take(
-    keeping kept: String, dropping drops: Bool = false, expecting look: [ContainerPlace.Status?]? = nil,
+    keeping kept: String, dropping drops: Bool = false, expecting statuses: [ContainerPlace.Status?]? = nil,
     holding lock: borrowing WriterLock
   ) throws(VaultError) -> Bool {
-    try takeWhileLocked(keeping: kept, dropping: drops, expecting: look)
+    try takeWhileLocked(keeping: kept, dropping: drops, expecting: statuses)
   }
 
   /// As `take(keeping:dropping:)`, while the writer lock of the group's place is held.
   func takeWhileLocked(
-    keeping kept: String, dropping drops: Bool, expecting look: [ContainerPlace.Status?]? = nil
+    keeping kept: String, dropping drops: Bool, expecting statuses: [ContainerPlace.Status?]? = nil
   ) throws(VaultError) -> Bool {
     let old = try ContainerPlace(folder: target)
     for place in [try ContainerPlace(folder: folder), old] { ConnectionPool.closeIdle(at: place) }
@@ -74,7 +74,7 @@ package struct GroupDraft: Sendable {
     let drops = drops || (try? old.checkVacant()) != nil
     // If the process is killed, the replaced files are where the drafts of killed processes are removed.
     if drops, try GroupDraft.exchange(folder, target) {
-      try requireSame(look, in: folder)
+      try requireSame(statuses, in: folder)
       try confirm(folder)
       return false
     }
@@ -86,7 +86,7 @@ package struct GroupDraft: Sendable {
       try? NewName.give(folder, to: kept)
       throw error
     }
-    do throws(VaultError) { try requireSame(look, in: kept) } catch {
+    do throws(VaultError) { try requireSame(statuses, in: kept) } catch {
       try? NewName.give(folder, to: kept)
       throw error
     }
@@ -97,8 +97,8 @@ package struct GroupDraft: Sendable {
 
   /// Exchanges the folders back if somebody has written to the replaced files. Whoever writes to them later notices that
   /// they are not at their path any more.
-  private func requireSame(_ look: [ContainerPlace.Status?]?, in replaced: String) throws(VaultError) {
-    guard let look, try ContainerPlace(folder: replaced).look() != look else { return }
+  private func requireSame(_ statuses: [ContainerPlace.Status?]?, in replaced: String) throws(VaultError) {
+    guard let statuses, try ContainerPlace(folder: replaced).statuses() != statuses else { return }
     if try !GroupDraft.exchange(replaced, target) { try GroupDraft.exchangeInSteps(replaced, target) }
     throw .busy(group: nil)
   }

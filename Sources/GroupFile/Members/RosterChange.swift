@@ -34,8 +34,8 @@ package struct RosterChange: Sendable {
   package var reissue: (application: String, issue: UInt32)?
   /// Called while no other process can write: whether the change should still be made.
   package var isStillWanted: @Sendable () -> Bool = { true }
-  /// Whether an application is removed; `nil` if none is.
-  package var revokes: (@Sendable (Member) -> Bool)?
+  /// Whether an application is removed.
+  package var revokes: @Sendable (Member) -> Bool
   /// Whether the group gets a new key; it always does if a member is removed.
   package var rotates: Bool
   /// Whether a log orders the group's states from now on; `nil` leaves that as it is. A group that is to be published
@@ -51,7 +51,7 @@ package struct RosterChange: Sendable {
   package init(
     grants: [Grant] = [], reissue: (application: String, issue: UInt32)? = nil, rotates: Bool = false,
     publishes: Bool? = nil, above: Numbers = Numbers(), dropsUnproved: Bool = false, drops: Set<Token> = [],
-    revokes: (@Sendable (Member) -> Bool)? = nil
+    revokes: @escaping @Sendable (Member) -> Bool = { _ in false }
   ) {
     (self.grants, self.reissue, self.rotates, self.publishes) = (grants, reissue, rotates, publishes)
     (self.above, self.dropsUnproved, self.drops, self.revokes) = (above, dropsUnproved, drops, revokes)
@@ -84,7 +84,7 @@ struct RosterPlan {
     var staying: [Member] = []
     for member in roster.members {
       let isReplaced = change.grants.contains { $0.application == member.application && $0.issue != member.issue }
-      if member.kind == .application, isReplaced || change.revokes?(member) == true {
+      if member.kind == .application, isReplaced || change.revokes(member) {
         leaving.append(member)
       } else {
         staying.append(member)

@@ -63,7 +63,7 @@ package struct UnprovedRow: Sendable {
 /// Walks over the items that a signed root names, in order of their tokens, and proves each node by its parent.
 struct TreeWalk {
   private let view: Snapshot
-  private var nodes: NodeScan
+  private let nodes: NodeScan
   private var pending: [(digest: Digest, place: TreePlace)]
   private var leaf: ArraySlice<TreeEntry> = []
   /// How many stored nodes the walk has visited.

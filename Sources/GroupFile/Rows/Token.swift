@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Ground
 package import Sealing
 
@@ -106,12 +105,5 @@ extension [Token] {
       places[place] = (token, position)
     }
     return places
-  }
-}
-
-extension UnsafeRawBufferPointer {
-  // `elementsEqual` takes ten times as long, and every get comes here.
-  func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
-    unsafe count == other.count && (isEmpty || memcmp(baseAddress!, other.baseAddress!, count) == 0)
   }
 }

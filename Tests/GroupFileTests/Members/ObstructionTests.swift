@@ -177,11 +177,11 @@ import Testing
     try group.set(["item": "old"])
     let (draft, kept) = (group.folder + ".draft", group.folder + ".kept")
     defer { for path in [draft, kept] { try? FileManager.default.removeItem(atPath: path) } }
-    let look = try ContainerPlace(folder: group.folder).look()
+    let statuses = try ContainerPlace(folder: group.folder).statuses()
     try group.set(["item": "new"])
     let made = try GroupFile.GroupDraft(in: draft, for: group.folder)
     try Data([1]).write(to: URL(fileURLWithPath: draft + "/group.vault"))
-    let error = failure { try made.takeWhileLocked(keeping: kept, dropping: drops, expecting: look) }
+    let error = failure { try made.takeWhileLocked(keeping: kept, dropping: drops, expecting: statuses) }
     #expect(error == .busy(group: nil))
     #expect(try group.value("item") == "new")
     #expect(try Data(contentsOf: URL(fileURLWithPath: draft + "/group.vault")) == Data([1]))

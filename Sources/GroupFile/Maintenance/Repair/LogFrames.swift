@@ -11,21 +11,59 @@ struct LogFrames: ~Copyable {
   /// Whether readers have an index from before, and so look neither at the log's header nor at checksums.
   private(set) var isIndexed = false
 
-  /// Copies the log to the unused `path`, from where it is removed, so that nobody can change it while it is read.
+  /// Copies the log of `place` to the unused `path`, so that nobody can change it while it is read.
+  ///
+  /// SQLite takes no locks on the log itself, so a second descriptor is safe. No writer is active.
   ///
   /// - Returns: `nil` without a log.
-  static func read(_ place: ContainerPlace, through path: String) throws(VaultError) -> LogFrames? {
-    guard try ContainerPlace.status(place.logPath)?.isRegular == true else { return nil }
+  /// - Throws: `damaged` if it is not a regular file, or, for a copy that will be shared with others, if it has further
+  ///   hard links; `denied`, `storage`.
+  init?(of place: ContainerPlace, copiedTo path: String, _ shape: ContainerShape = .closed) throws(VaultError) {
+    guard try ContainerPlace.status(place.logPath) != nil else { return nil }
     let index = LogIndex(place)
-    try SalvageCopy.copyLog(place.logPath, to: path, atLeast: index?.frameCount ?? 0)
-    defer { unsafe unlink(path) }
-    return try LogFrames(onDisk(OpenFile(path, O_RDONLY)), index)
+    try self.init(LogFrames.copy(place.logPath, to: path, shape, atLeast: index?.frameCount ?? 0), index)
+  }
+
+  /// A frame names a page and has the log's salts, and nothing counts after one that does not, such as a hole; so a log is
+  /// copied to its end, however long the file claims to be. But readers with an index from before see the first
+  /// `indexedCount` frames, whatever they are.
+  private static func copy(
+    _ source: String, to path: String, _ shape: ContainerShape, atLeast indexedCount: Int
+  ) throws(VaultError) -> OpenFile {
+    let log = try onDisk(OpenFile(source, O_RDONLY))
+    let status = try onDisk(log.status())
+    guard status.st_mode & S_IFMT == S_IFREG, shape == .closed || status.st_nlink == 1 else {
+      throw .damaged(.container, "a file of the group is not a regular file with a single name")
+    }
+    let file = try SalvageCopy.output(path, shape)
+    var offset = 0
+    var bytes = [UInt8](repeating: 0, count: headerByteCount)
+    var salts: [UInt8] = []
+    while true {
+      var span = bytes.mutableSpan
+      let count = try unsafe span.withUnsafeMutableBytes { (buffer) throws(VaultError) in
+        try onDisk(unsafe log.read(into: buffer, at: offset))
+      }
+      guard count == bytes.count else { break }
+      if offset == 0 {
+        salts = Array(bytes[16..<24])
+      } else if (offset - headerByteCount) / frameByteCount >= indexedCount,
+        !bytes[8..<16].elementsEqual(salts) || bytes.word(at: 0) == 0
+      {
+        break
+      }
+      try onDisk(file.write(bytes, at: offset))
+      offset += bytes.count
+      bytes = [UInt8](repeating: 0, count: frameByteCount)
+    }
+    try onDisk(file.synchronize())
+    return file
   }
 
   private init(_ file: consuming OpenFile, _ index: LogIndex?) throws(VaultError) {
     self.file = file
-    let header = try onDisk(self.file.read(limit: SalvageCopy.logHeaderByteCount))
-    guard header.count == SalvageCopy.logHeaderByteCount else { return }
+    let header = try onDisk(self.file.read(limit: LogFrames.headerByteCount))
+    guard header.count == LogFrames.headerByteCount else { return }
     var sum = Checksum(isBigEndian: header[3] & 1 == 1)
     sum.add(header[..<24])
     // SQLite ignores any other log.
@@ -54,10 +92,13 @@ struct LogFrames: ~Copyable {
   }
 
   private func frame(_ index: Int) -> [UInt8]? {
-    var frame = [UInt8](repeating: 0, count: SalvageCopy.frameByteCount)
-    let offset = SalvageCopy.logHeaderByteCount + index * frame.count
+    var frame = [UInt8](repeating: 0, count: LogFrames.frameByteCount)
+    let offset = LogFrames.headerByteCount + index * frame.count
     return unsafe pread(file.descriptor, &frame, frame.count, offset) == frame.count ? frame : nil
   }
+
+  private static let headerByteCount = 32
+  fileprivate static let frameByteCount = 24 + DatabasePages.size
 
   /// SQLite's sum of words of four bytes, which goes on from frame to frame.
   private struct Checksum {
@@ -122,7 +163,7 @@ private struct LogIndex {
       sums.1 = sums.1 &+ header[index + 1] &+ sums.0
     }
     guard header[10] == sums.0, header[11] == sums.1,
-      Int(header[4]) <= log.storedByteCount / SalvageCopy.frameByteCount
+      Int(header[4]) <= log.storedByteCount / LogFrames.frameByteCount
     else { return nil }
     (frameCount, backfilledCount) = (Int(header[4]), min(Int(header[24]), Int(header[4])))
     // The first block has fewer, because the header takes part of its space.

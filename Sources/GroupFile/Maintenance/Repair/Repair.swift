@@ -175,7 +175,7 @@ extension AccessGroupFile {
     let reading = witness.read()
     if reading == .invalid, acceptance == nil { throw .damaged(.witness, "neither record is valid") }
     ConnectionPool.closeIdle(at: place)
-    let look = isCleared ? place.look() : nil
+    let statuses = isCleared ? place.statuses() : nil
     let draft = try GroupDraft(in: places.draft, for: folder)
     let salvage = places.draft + ".salvage"
     defer { SalvageCopy.remove(salvage) }
@@ -228,7 +228,7 @@ extension AccessGroupFile {
     group.epoch = state.manifest.epoch
     try publish(draft, holding: state, after: old)
     do throws(VaultError) {
-      group.isKeptAside = try draft.take(keeping: places.kept, expecting: look, holding: lock)
+      group.isKeptAside = try draft.take(keeping: places.kept, expecting: statuses, holding: lock)
     } catch {
       // As with a commit: the other hosts have the state.
       throw state.isPublished || old.isPublished ? .storage(.unconfirmed) : error

@@ -25,7 +25,10 @@ enum SalvageCopy {
       let copy = try ContainerPlace(folder: folder)
       let file = try output(copy.path, .closed)
       var count = try copyPages(original, to: file)
-      if let log = try LogFrames.read(source, through: copy.logPath) {
+      if try ContainerPlace.status(source.logPath)?.isRegular == true,
+        let log = try LogFrames(of: source, copiedTo: copy.logPath)
+      {
+        unsafe unlink(copy.logPath)
         count.claimed = min(count.claimed, try source.file().storedByteCount / DatabasePages.size)
         try merge(log, into: file, &count, keepingOthers: true)
       }
@@ -58,18 +61,16 @@ enum SalvageCopy {
     let file = try output(target.path, shape)
     var count = try copyPages(original, to: file)
     var isIndexed = false
-    if let log = try LogFrames.read(source, through: target.logPath) {
-      isIndexed = log.isIndexed
-      if isIndexed { try merge(log, into: file, &count, keepingOthers: false) }
-    }
-    if isIndexed {
+    if let log = try LogFrames(of: source, copiedTo: target.logPath, shape), log.isIndexed {
+      isIndexed = true
       // The copy gets a new index, which is made with the checksums.
+      unsafe unlink(target.logPath)
+      try merge(log, into: file, &count, keepingOthers: false)
       try mend(file, nil)
     } else {
       var size: Int64 = 0
       try original.check(unsafe csqlite_size(original.database, &size))
       guard ftruncate(file.descriptor, off_t(size)) == 0 else { throw ResultCode.error(errno: errno) }
-      try copyLog(source.logPath, to: target.logPath, shape)
     }
     try onDisk(file.synchronize())
     try Connection.makeEmptyFile(target.lockPath, mode: shape.lockMode)
@@ -166,48 +167,7 @@ enum SalvageCopy {
     try onDisk(file.write(page))
   }
 
-  // SQLite takes no locks on the log itself, so a second descriptor is safe. No writer is active.
-  //
-  // A frame names a page and has the log's salts (https://www.sqlite.org/walformat.html), and nothing counts after one
-  // that does not, such as a hole; so a log is copied to its end, however long the file claims to be. But readers with an
-  // index from before see the first `indexedCount` frames, whatever they are.
-  static func copyLog(
-    _ source: String, to path: String, _ shape: ContainerShape = .closed, atLeast indexedCount: Int = 0
-  ) throws(VaultError) {
-    guard try ContainerPlace.status(source) != nil else { return }
-    let log = try onDisk(OpenFile(source, O_RDONLY))
-    let status = try onDisk(log.status())
-    guard status.st_mode & S_IFMT == S_IFREG, shape == .closed || status.st_nlink == 1 else {
-      throw .damaged(.container, "a file of the group is not a regular file with a single name")
-    }
-    let file = try output(path, shape)
-    var offset = 0
-    var bytes = [UInt8](repeating: 0, count: logHeaderByteCount)
-    var salts: [UInt8] = []
-    while true {
-      var span = bytes.mutableSpan
-      let count = try unsafe span.withUnsafeMutableBytes { (buffer) throws(VaultError) in
-        try onDisk(unsafe log.read(into: buffer, at: offset))
-      }
-      guard count == bytes.count else { break }
-      if offset == 0 {
-        salts = Array(bytes[16..<24])
-      } else if (offset - logHeaderByteCount) / frameByteCount >= indexedCount,
-        !bytes[8..<16].elementsEqual(salts) || bytes.word(at: 0) == 0
-      {
-        break
-      }
-      try onDisk(file.write(bytes, at: offset))
-      offset += bytes.count
-      bytes = [UInt8](repeating: 0, count: frameByteCount)
-    }
-    try onDisk(file.synchronize())
-  }
-
-  static let logHeaderByteCount = 32
-  static let frameByteCount = 24 + DatabasePages.size
-
-  private static func output(_ path: String, _ shape: ContainerShape) throws(VaultError) -> OpenFile {
+  static func output(_ path: String, _ shape: ContainerShape) throws(VaultError) -> OpenFile {
     let file = try onDisk(OpenFile(path, O_RDWR | O_CREAT | O_EXCL, mode: shape.fileMode))
     try onDisk(file.setMode(shape.fileMode))
     return file
@@ -257,8 +217,6 @@ struct StoredParts {
       }
     }
   }
-
-  func close() { tables?.close() }
 
   func row(_ token: Token) -> Row? { try? tables?.currentRow(token) }
 

@@ -145,6 +145,7 @@ struct StateSearch {
     for device in devices where !wraps.isEmpty && deviceKey == nil { deviceKey = try self.deviceKey(device) }
     var opened: [Opened] = []
     var commitments: Set<Digest> = []
+    // Whether a key of another member opens the stored roster: it is the group's.
     var isFound = false
     func keep(_ keys: GroupKeys, _ wrap: [UInt8]) {
       if seed === context.seed { return opened.append(Opened(keys: keys, wrap: wrap)) }
