@@ -61,10 +61,7 @@ public struct Applications: Sendable {
     _ progress: (String, MaintenanceProgress) -> Void
   ) throws(VaultError) -> [UnchangedGroup] {
     var found: [UnchangedGroup] = []
-    let names = try store.ownersGroupNames()
-    // Others who may write a group's files can end this process, so those groups come last.
-    let shared = names.filter { (try? store.group($0).file.containerShape().unixGroup?.isReadOnly) == false }
-    for name in names.filter({ !shared.contains($0) }) + shared {
+    for name in try namesInOrderOfChange() {
       do throws(VaultError) {
         let changed = try store.settled(name.description) { () throws(VaultError) in
           try store.change(name, change, accepting: confirm) { progress(name.description, $0) }
@@ -75,6 +72,13 @@ public struct Applications: Sendable {
       }
     }
     return found.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+  }
+
+  /// The groups of the store. Others who may write a group's files can end this process, so those groups come last.
+  func namesInOrderOfChange() throws(VaultError) -> [AccessGroup.Name] {
+    let names = try store.ownersGroupNames()
+    let shared = names.filter { (try? store.group($0).file.containerShape().unixGroup?.isReadOnly) == false }
+    return names.filter { !shared.contains($0) } + shared
   }
 
   /// The report that `problem` kept a group from being changed; empty, with a notice, for a group that is bound to

@@ -23,6 +23,13 @@ import Testing
     return group
   }
 
+  private static func folderInMemory() throws -> String {
+    let folder = "/dev/shm/vault-\(UInt64.random(in: 0 ... .max))"
+    try FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    return folder
+  }
+
   private func damageHistory(_ group: GroupFixture) throws {
     let token = try group.forge().keys.token(of: "history")
     let row = try #require(try group.peek { try $0.olderRow(token, version: 1) })
@@ -65,10 +72,8 @@ import Testing
 
   @Test func `a file of the greatest size does not block a revocation`() throws {
     // A file system in memory takes such a size.
-    let folder = "/dev/shm/vault-\(UInt64.random(in: 0 ... .max))"
+    let folder = try ObstructionTests.folderInMemory()
     defer { try? FileManager.default.removeItem(atPath: folder) }
-    try FileManager.default.createDirectory(
-      atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     let group = try group(in: folder)
     let file = folder + "/group.vault"
     let isHuge = unsafe truncate(file, off_t(Int64.max)) == 0 || truncate(file, 1 << 43) == 0
@@ -145,7 +150,10 @@ import Testing
 
   @Test func `a lease on the lock does not block a revocation`() throws {
     signal(SIGIO, SIG_IGN)
-    let group = try group()
+    // Not every file system has leases; one in memory does.
+    let folder = try ObstructionTests.folderInMemory()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let group = try group(in: folder)
     // A new one, because this process keeps the old one open.
     unsafe unlink(group.folder + "/lock")
     let lock = unsafe Glibc.open(group.folder + "/lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
@@ -169,6 +177,25 @@ import Testing
     #expect(try group.value("large").utf8.count == 5_000)
   }
 
+  @Test func `a commit into files that were exchanged meanwhile is not reported as done`() throws {
+    let group = try GroupFixture()
+    try group.set(["item": "old"])
+    let copy = group.folder + ".copy"
+    let old = group.folder + ".old"
+    defer { for path in [copy, old] { try? FileManager.default.removeItem(atPath: path) } }
+    try FileManager.default.copyItem(atPath: group.folder, toPath: copy)
+    let transaction = try group.open().beginWriting()
+    try transaction.put(Attributes(name: "item", created: 1, changed: 2, valueKind: 0), nil)
+    // SQLite calls the hook after the last look at the path, before it writes the commit.
+    let exchange = Exchange { unsafe rename(group.folder, old) == 0 && rename(copy, group.folder) == 0 }
+    unsafe sqlite3_commit_hook(
+      transaction.view.connection.handle.database,
+      { context in unsafe Unmanaged<Exchange>.fromOpaque(context!).takeUnretainedValue().run() ? 0 : 1 },
+      Unmanaged.passUnretained(exchange).toOpaque())
+    #expect(failure { try transaction.commit() } == .storage(.unconfirmed))
+    #expect(try group.value("item") == "old")
+  }
+
   /// Whoever has a lock that the owner moved away may write until the files are exchanged.
   @Test(arguments: [false, true]) func `an exchange is undone if somebody has written to the replaced files`(
     _ drops: Bool
@@ -187,6 +214,11 @@ import Testing
     #expect(try Data(contentsOf: URL(fileURLWithPath: draft + "/group.vault")) == Data([1]))
     #expect(!FileManager.default.fileExists(atPath: kept))
   }
+}
+
+private final class Exchange {
+  let run: () -> Bool
+  init(_ run: @escaping () -> Bool) { self.run = run }
 }
 
 /// A log as SQLite would write it (https://www.sqlite.org/walformat.html).

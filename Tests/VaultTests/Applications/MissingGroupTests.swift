@@ -200,4 +200,12 @@ struct MissingGroupTests {
     #expect(try store.open().applications.issue(app, to: store.path("new"), .replacing).unchanged == [])
     #expect(throws: notMember) { try stolen.group("first").items() }
   }
+
+  /// Who may write a group's files can end the process that changes it.
+  @Test func `a group that others may write keeps nobody in another group`() throws {
+    let (store, _) = try store()
+    try store.open().shareGroup("first", with: UnixGroup(String(getegid())))
+    let names = try store.open().applications.namesInOrderOfChange().map(\.description)
+    #expect(names.last == "first" && names.contains("last") && names.contains(app))
+  }
 }
