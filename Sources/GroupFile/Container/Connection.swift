@@ -207,8 +207,7 @@ internal import Ground
       if isWriting, try hasMoved() { throw .storage(.replaced) }
       if isChanging { try statement("COMMIT").run() }
       hasBegunChange = false
-      // An owner who had to move the writers' lock aside may have exchanged the files since, and looks at the replaced
-      // ones only once.
+      // An owner who moved the lock aside may have exchanged the files since, and looks at the replaced ones only once.
       if isWriting, try hasMoved() { throw .storage(.unconfirmed) }
     } catch {
       rollback()
