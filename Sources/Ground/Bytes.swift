@@ -105,6 +105,32 @@ extension ArraySlice<UInt8> {
   }
 }
 
+// Checks of bytes that may be text, without copying them.
+
+extension UnsafeRawBufferPointer {
+  package var isUTF8: Bool { unsafe (try? UTF8Span(validating: Span(_unsafeBytes: self))) != nil }
+
+  /// Whether the bytes are printable ASCII, as nearly every text in a table is.
+  package var isPrintableASCII: Bool {
+    var start = 0
+    // Eight bytes at a time. Without a byte from 0x80 on, no carry leaves a byte; without one below 0x20, no borrow.
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    while start + 8 <= count {
+      let word = unsafe loadUnaligned(fromByteOffset: start, as: UInt64.self)
+      guard (word | (word &- 0x20 * ones) | (word &+ ones)) & (0x80 * ones) == 0 else { return false }
+      start += 8
+    }
+    for index in start..<count {
+      guard unsafe (0x20..<0x7F).contains(self[index]) else { return false }
+    }
+    return true
+  }
+}
+
+extension String {
+  package var isPrintableASCII: Bool { unsafe utf8Span.span.withUnsafeBytes { unsafe $0.isPrintableASCII } }
+}
+
 /// Builds the format's layouts: big-endian integers, fixed bytes, counted bytes.
 package struct ByteWriter: Sendable {
   package private(set) var bytes: [UInt8] = []

@@ -296,7 +296,7 @@ package struct GroupCreation: Sendable {
         itemCount: 0, versionRowCount: 0, root: TreeNode.emptyRoot, previousLink: .zero, writerKey: member.signingKey,
         time: time)
       try connection.storeWrap(slotID, wrap)
-      return try connection.store(roster, manifest, under: keys, owner: owner, writer: seed).witnessRecord(sequence: 1)
+      return try connection.store(roster, manifest, under: keys, owner: owner, writer: seed).witnessRecord()
     } catch {
       throw error as? VaultError ?? .storage(.memory)
     }

@@ -15,11 +15,10 @@ public final class AccessGroup: Sendable {
   public let name: Name
   private let place: Place
   let notices: NoticeBoard
-  /// Shares commits among the threads that change the group.
-  let sharing: SharedWriting
   /// The request that all changes are made for; without one, each change is a request of its own.
   let request: ChangeID?
-  private let asyncQueues: Locked<(any AnyObject & Sendable)?>
+  /// What the copies of this object share, each made on first use.
+  private let shared: Locked<Shared>
   /// What stays while this object does: the store, whose rules hold for every call, and the group that the store knows.
   private let kept: (store: SecretStore?, group: AccessGroup)?
 
@@ -27,6 +26,21 @@ public final class AccessGroup: Sendable {
   private enum Place {
     case file(AccessGroupFile)
     case service(ServiceClient)
+  }
+
+  private struct Shared {
+    var writing: SharedWriting?
+    var asyncQueues: (any AnyObject & Sendable)?
+  }
+
+  /// Shares commits among the threads that change the group.
+  var sharing: SharedWriting {
+    shared.withLock { shared in
+      if let writing = shared.writing { return writing }
+      let writing = SharedWriting()
+      shared.writing = writing
+      return writing
+    }
   }
 
   /// Refuses a state that is too old to be read.
@@ -37,20 +51,20 @@ public final class AccessGroup: Sendable {
     requireRecent: @escaping @Sendable (VerifiedState) throws(VaultError) -> Void = { _ in }
   ) {
     (self.name, place, self.notices, request) = (name, .file(file), notices, nil)
-    (sharing, asyncQueues, kept) = (SharedWriting(), Locked(nil), nil)
+    (shared, kept) = (Locked(Shared()), nil)
     self.requireRecent = requireRecent
   }
 
   init(_ name: Name, _ service: ServiceClient, _ notices: NoticeBoard) {
     (self.name, place, self.notices, request) = (name, .service(service), notices, nil)
-    (sharing, asyncQueues, kept) = (SharedWriting(), Locked(nil), nil)
+    (shared, kept) = (Locked(Shared()), nil)
     requireRecent = { _ in }
   }
 
   /// A group that is `group`, and keeps `store` open.
   init(_ group: AccessGroup, of store: SecretStore?, answering request: ChangeID? = nil) {
     (name, place, notices) = (group.name, group.place, group.notices)
-    (sharing, asyncQueues, self.request) = (group.sharing, group.asyncQueues, request)
+    (shared, self.request) = (group.shared, request)
     requireRecent = group.requireRecent
     kept = (store, group.kept?.group ?? group)
   }
@@ -284,10 +298,10 @@ public final class AccessGroup: Sendable {
   /// The queues of this group's async calls, which `VaultFoundation` makes on first use: this module does without
   /// Swift's concurrency.
   package func asyncQueues<Queues: AnyObject & Sendable>(made make: () -> Queues) -> Queues {
-    asyncQueues.withLock { stored in
-      if let queues = stored as? Queues { return queues }
+    shared.withLock { shared in
+      if let queues = shared.asyncQueues as? Queues { return queues }
       let queues = make()
-      stored = queues
+      shared.asyncQueues = queues
       return queues
     }
   }

@@ -178,7 +178,7 @@ extension Item {
 
     /// Whether it is printable ASCII, as nearly every name is: such a name is in NFC and otherwise valid.
     private static func isPlain(_ name: UnsafeRawBufferPointer) -> Bool {
-      unsafe (1...1_024).contains(name.count) && UTF8Text.isPrintableASCII(name)
+      unsafe (1...1_024).contains(name.count) && name.isPrintableASCII
     }
 
     private static func isPlain(_ text: String) -> Bool {

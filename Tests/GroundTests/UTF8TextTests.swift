@@ -8,11 +8,11 @@ import Testing
         for byte in UInt8.min...UInt8.max {
           var bytes = [UInt8](repeating: UInt8(ascii: "a"), count: count)
           bytes[position] = byte
-          let found = unsafe bytes.withUnsafeBytes { unsafe UTF8Text.isPrintableASCII($0) }
+          let found = unsafe bytes.withUnsafeBytes { unsafe $0.isPrintableASCII }
           #expect(found == (0x20..<0x7F).contains(byte), "byte \(byte) at \(position) of \(count)")
         }
       }
     }
-    #expect(UTF8Text.isPrintableASCII("") && !UTF8Text.isPrintableASCII("schlüssel"))
+    #expect("".isPrintableASCII && !"schlüssel".isPrintableASCII)
   }
 }

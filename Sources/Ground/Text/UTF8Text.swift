@@ -1,9 +1,5 @@
 /// Checks of bytes that may be text, without copying them.
 package enum UTF8Text {
-  package static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    unsafe (try? UTF8Span(validating: Span(_unsafeBytes: bytes))) != nil
-  }
-
   /// Whether a terminal shows the bytes as they are: UTF-8 without the control characters that could move its cursor,
   /// recolour it or type on the user's behalf.
   package static func isPrintable(_ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -11,26 +7,6 @@ package enum UTF8Text {
     var scalars = text.makeUnicodeScalarIterator()
     while let scalar = scalars.next() {
       if isControl(scalar) && !["\t", "\n", "\r"].contains(scalar) { return false }
-    }
-    return true
-  }
-
-  /// Whether the text is printable ASCII, as nearly every text in a table is.
-  package static func isPrintableASCII(_ text: String) -> Bool {
-    unsafe text.utf8Span.span.withUnsafeBytes { unsafe isPrintableASCII($0) }
-  }
-
-  package static func isPrintableASCII(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    var start = 0
-    // Eight bytes at a time. Without a byte from 0x80 on, no carry leaves a byte; without one below 0x20, no borrow.
-    let ones: UInt64 = 0x0101_0101_0101_0101
-    while start + 8 <= bytes.count {
-      let word = unsafe bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self)
-      guard (word | (word &- 0x20 * ones) | (word &+ ones)) & (0x80 * ones) == 0 else { return false }
-      start += 8
-    }
-    for index in start..<bytes.count {
-      guard unsafe (0x20..<0x7F).contains(bytes[index]) else { return false }
     }
     return true
   }
@@ -73,7 +49,7 @@ package enum UTF8Text {
 
   /// The text for one line of a terminal or a pipe. Characters that could break the line become `\u{…}`.
   package static func onOneLine(_ text: String) -> String {
-    if isPrintableASCII(text) { return text }
+    if text.isPrintableASCII { return text }
     guard text.unicodeScalars.contains(where: { isControl($0) || isDeceptive($0) }) else { return text }
     var line = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {

@@ -1,5 +1,4 @@
 internal import Ground
-package import Sealing
 
 /// The check that refused bytes. A reader of a group makes the checks in this order (format article, "Outcomes").
 @nonexhaustive
@@ -131,14 +130,6 @@ extension VaultError {
       }
   }
 
-  package init(_ error: SealingError) {
-    self =
-      switch error {
-      case .overLimit: .overLimit("the costs of a passphrase, or its length")
-      case .outOfMemory, .doesNotOpen, .wrongPadding, .wrongCount: .storage(.memory)
-      }
-  }
-
   /// The error for a fault of a file of the store, unless the caller knows a better one.
   package init(_ fault: FileFault, at level: Level) {
     self =
@@ -176,11 +167,4 @@ package func inGroup<Result: ~Copyable>(
   _ group: String, _ body: @autoclosure () throws(VaultError) -> Result
 ) throws(VaultError) -> Result {
   do { return try body() } catch { throw error.named(group) }
-}
-
-/// The result of `body`, whose only possible error is a lack of memory.
-package func sealing<Result: ~Copyable>(_ body: @autoclosure () throws(SealingError) -> Result) throws(VaultError)
-  -> Result
-{
-  do { return try body() } catch { throw VaultError(error) }
 }

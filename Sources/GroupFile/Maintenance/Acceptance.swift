@@ -200,7 +200,7 @@ extension AccessGroupFile {
 
   @discardableResult
   func replaceWitness(_ state: VerifiedState) throws(VaultError) -> AcceptedState {
-    try write { sequence in state.witnessRecord(sequence: sequence, flags: .acceptedByHand) }
+    try write(state.witnessRecord(flags: .acceptedByHand))
     return .accepted(epoch: state.manifest.epoch)
   }
 
@@ -216,21 +216,17 @@ extension AccessGroupFile {
   }
 
   private func markRemoved(_ record: WitnessRecord?) throws(VaultError) {
-    try write { sequence in
-      var removed =
-        record
-        ?? WitnessRecord(
-          sequence: 0, groupID: .zero, ownerKey: context.ownerKey, rosterRevision: 0, generation: 0, epoch: 0,
-          link: .zero, rosterDigest: .zero, flags: .acceptedByHand)
-      removed.sequence = sequence
-      removed.flags.insert(.removed)
-      return removed
-    }
+    var removed =
+      record
+      ?? WitnessRecord(
+        sequence: 0, groupID: .zero, ownerKey: context.ownerKey, rosterRevision: 0, generation: 0, epoch: 0,
+        link: .zero, rosterDigest: .zero, flags: .acceptedByHand)
+    removed.flags.insert(.removed)
+    try write(removed)
   }
 
-  private func write(_ record: (UInt64) -> WitnessRecord) throws(VaultError) {
-    let written = witness.raise { reading in record((reading.record?.sequence ?? 0) + 1) }
-    guard written else { throw .storage(.stateFolder) }
+  private func write(_ record: WitnessRecord) throws(VaultError) {
+    guard witness.raise({ _ in record }) else { throw .storage(.stateFolder) }
   }
 
   /// Removes the group: flags its witness, so that the file cannot come back unnoticed, and moves its folder away.
@@ -244,7 +240,7 @@ extension AccessGroupFile {
   package func remove(to path: String) throws(VaultError) {
     let transaction = try beginWriting()
     defer { transaction.rollback() }
-    try markRemoved(transaction.view.state.witnessRecord(sequence: 0))
+    try markRemoved(transaction.view.state.witnessRecord())
     try transaction.session.removeFolder(folder, to: path)
     forgetPlace()
   }

@@ -178,7 +178,7 @@ package struct AttributeFields {
 
   /// `range`, if it is a text.
   private static func text(_ range: Range<Int>, _ bytes: [UInt8]) throws(VaultError) -> Range<Int> {
-    guard unsafe bytes.span.withUnsafeBytes({ unsafe UTF8Text.isValid(.init(rebasing: $0[range])) }) else {
+    guard unsafe bytes.span.withUnsafeBytes({ unsafe UnsafeRawBufferPointer(rebasing: $0[range]).isUTF8 }) else {
       throw .damaged(.row, "text")
     }
     return range

@@ -214,3 +214,20 @@ package final class MemberSeed: Sendable {
     try unsafe seed.withUnsafeBytes(body)
   }
 }
+
+extension VaultError {
+  package init(_ error: SealingError) {
+    self =
+      switch error {
+      case .overLimit: .overLimit("the costs of a passphrase, or its length")
+      case .outOfMemory, .doesNotOpen, .wrongPadding, .wrongCount: .storage(.memory)
+      }
+  }
+}
+
+/// The result of `body`, whose only possible error is a lack of memory.
+package func sealing<Result: ~Copyable>(_ body: @autoclosure () throws(SealingError) -> Result) throws(VaultError)
+  -> Result
+{
+  do { return try body() } catch { throw VaultError(error) }
+}

@@ -119,7 +119,7 @@ struct Restoration {
       let (isKept, state) = (try prepared.draft.take(keeping: kept), prepared.state)
       (restoredID, isPublished) = (state.manifest.groupID, state.isPublished)
       if prepared.isRenewed {
-        _ = store.witness(name).raise { reading in reading == .absent ? state.witnessRecord(sequence: 1) : nil }
+        _ = store.witness(name).raise { reading in reading == .absent ? state.witnessRecord() : nil }
       }
       outcome = .restored(
         StoreRestoration.Restored(

@@ -4,7 +4,7 @@ internal import Ground
 enum DisplayWidth {
   static func of(_ text: String) -> Int {
     // Printable ASCII, nearly always.
-    if UTF8Text.isPrintableASCII(text) { return text.utf8.count }
+    if text.isPrintableASCII { return text.utf8.count }
     return text.reduce(0) { $0 + width(of: $1) }
   }
 

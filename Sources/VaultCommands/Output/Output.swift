@@ -159,7 +159,7 @@ struct Style: Equatable {
   /// Whether there is no line break except at the end.
   var isOneLine: Bool { unsafe withUnsafeBytes { unsafe !$0.dropLast().contains(0x0A) } }
 
-  var isText: Bool { unsafe withUnsafeBytes { unsafe UTF8Text.isValid($0) } }
+  var isText: Bool { unsafe withUnsafeBytes { unsafe $0.isUTF8 } }
 }
 
 extension WipedBytes {

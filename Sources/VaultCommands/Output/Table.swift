@@ -43,7 +43,7 @@ struct Table {
   }
 
   static func append(_ cell: UnsafeRawBufferPointer, to line: inout [UInt8], then end: UInt8) {
-    if unsafe UTF8Text.isPrintableASCII(cell) {
+    if unsafe cell.isPrintableASCII {
       unsafe line.append(contentsOf: cell)
     } else {
       line += UTF8Text.onOneLine(unsafe String(decoding: cell, as: UTF8.self)).utf8

@@ -44,7 +44,7 @@ struct Clipboard {
   /// - Throws: `usage` if there is no clipboard or the value is not text; `overLimit` for a terminal; `unexpected` if
   ///   every tool fails. Nothing was copied then.
   init(holding value: UnsafeRawBufferPointer, terminal: String) throws(Failure) {
-    guard unsafe UTF8Text.isValid(value), unsafe !value.contains(0) else {
+    guard unsafe value.isUTF8, unsafe !value.contains(0) else {
       throw Failure(.usage, "the value is not text and cannot be copied to a clipboard", hint: "name --output FILE")
     }
     let variables = InheritedEnvironment.variables

@@ -246,7 +246,7 @@ import Testing
     // The reader's wrap holds the key that was signed.
     _ = try expectRevoked(group)
     try group.replace(with: files)
-    group.witness.reading = .valid(state.witnessRecord(sequence: 1))
+    group.witness.reading = .valid(state.witnessRecord())
     try group.tamper { connection in
       try connection.run("DELETE FROM wrap")
       try connection.run("INSERT INTO wrap VALUES(?, ?)", slot, wrap)

@@ -240,9 +240,9 @@ extension AccessGroupFile {
   private func raise(to state: VerifiedState) {
     _ = witness.raise { reading in
       switch reading {
-      case .absent: state.witnessRecord(sequence: 1)
+      case .absent: state.witnessRecord()
       case .valid(let record) where record.epoch < state.manifest.epoch:
-        state.witnessRecord(sequence: record.sequence + 1, flags: record.flags)
+        state.witnessRecord(flags: record.flags)
       // Others may have written to the new file already.
       case .valid, .invalid, .unavailable: nil
       }

@@ -210,7 +210,7 @@ struct ExportRequest {
       try json.string("kind", item.kind.name)
       if let typeName = item.typeName { try json.string("type", typeName) }
       try unsafe opened.secret.withUnsafeBytes { (bytes) throws(Failure) in
-        if unsafe UTF8Text.isValid(bytes) {
+        if unsafe bytes.isUTF8 {
           try unsafe json.text("value", bytes)
         } else {
           try unsafe json.base64("valueBase64", bytes)

@@ -154,7 +154,7 @@ struct GetItem: Command {
       let typed = told.field == nil ? unsafe Self.typed(bytes, item.kind) : nil
       if let typed {
         try unsafe typed.span.withUnsafeBytes { (typed) throws(Failure) in try unsafe json.verbatim("value", typed) }
-      } else if unsafe UTF8Text.isValid(bytes) {
+      } else if unsafe bytes.isUTF8 {
         try unsafe json.text("value", bytes)
       } else {
         try unsafe json.base64("valueBase64", bytes)

@@ -16,54 +16,6 @@ public struct UnixGroup: Sendable, Equatable {
   }
 }
 
-/// The users who may use a group's folder and files: only their owner, or one Unix group too.
-///
-/// Vault makes three shapes. It also reads a fourth, which version control, images and file servers make, and refuses
-/// any other. The folder's set-group-ID bit gives new files its Unix group, and SQLite gives log and index the mode of
-/// the file, so a group keeps its shape no matter who writes to it.
-package enum ContainerShape: Equatable, Sendable {
-  /// 0700 and 0600.
-  case closed
-  /// 2750 and 0640 if the Unix group may only read, otherwise 2770 and 0660.
-  case shared(UnixGroup)
-  /// 0755 and 0644: everyone may read, and nobody writes through Vault. The files are sealed, so a public copy reveals
-  /// only sizes and times. But locks held by other users could block a writer.
-  case visible
-
-  package var folderMode: UInt32 {
-    switch self {
-    case .closed: 0o700
-    case .shared(let group): group.isReadOnly ? 0o2750 : 0o2770
-    case .visible: 0o755
-    }
-  }
-
-  /// The mode of the group's file, its log and its index.
-  package var fileMode: UInt32 {
-    switch self {
-    case .closed: 0o600
-    case .shared(let group): group.isReadOnly ? 0o640 : 0o660
-    case .visible: 0o644
-    }
-  }
-
-  /// The mode of the lock file: users who may only read must not block writers.
-  var lockMode: UInt32 { fileMode == 0o660 ? 0o660 : 0o600 }
-
-  package var unixGroup: UnixGroup? { if case .shared(let group) = self { group } else { nil } }
-
-  /// The shape that matches a folder's mode; `nil` for a mode that admits anyone else. The owner's own bits do not
-  /// matter.
-  init?(folder: ContainerPlace.Status) {
-    switch folder.mode & ContainerTrust.permissions {
-    case 0: self = .closed
-    case 0o2050, 0o2070: self = .shared(UnixGroup(number: folder.unixGroup, isReadOnly: folder.mode & S_IWGRP == 0))
-    case 0o055: self = .visible
-    default: return nil
-    }
-  }
-}
-
 extension ContainerShape {
   /// Makes the folder of a new group, or reuses the folder that an interrupted creation left.
   ///
@@ -144,4 +96,38 @@ extension AccessGroupFile {
       throw .denied(.permissions(DeniedPath.words(folder: folder, toWrite: false)))
     }
   }
+}
+
+extension ContainerPlace {
+  /// Moves anything that is not a regular file away from the paths of log, index and lock, such as a FIFO that somebody
+  /// put there to stop everybody, and a lock that this process is not allowed to open. They hold no data.
+  ///
+  /// - Parameter isLockOnly: whether log and index stay.
+  /// - Returns: whether something was moved. Others may have a lock that was moved, so the caller must then check that
+  ///   nobody has written meanwhile.
+  func clearCompanions(lockOnly isLockOnly: Bool = false) -> Bool {
+    var isMoved = false
+    for path in isLockOnly ? [lockPath] : [logPath, indexPath, lockPath] {
+      guard let found = try? ContainerPlace.status(path) else { continue }
+      if found.isRegular, path != lockPath || !ContainerPlace.isKeptFromUs(path) { continue }
+      let aside = "\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
+      guard (try? NewName.give(aside, to: path)) != nil else { continue }
+      // Another process of the owner may have cleared the path just now, and made a lock of its own.
+      if (try? ContainerPlace.status(aside))?.identity == found.identity {
+        isMoved = true
+      } else {
+        try? NewName.give(path, to: aside)
+      }
+    }
+    return isMoved
+  }
+
+  /// Whether its permissions or somebody's lease keep this process from opening the file.
+  private static func isKeptFromUs(_ path: String) -> Bool {
+    do throws(FileFault) { _ = try OpenFile(path, O_RDONLY) } catch { return error == .denied || error == .busy }
+    return false
+  }
+
+  /// The statuses of the group's file and its log: one of them changes with each write.
+  func statuses() -> [Status?] { [try? ContainerPlace.status(path), try? ContainerPlace.status(logPath)] }
 }
