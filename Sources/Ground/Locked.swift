@@ -4,25 +4,33 @@ internal import Glibc
 ///
 /// Like `Synchronization.Mutex`, but with a lock that Thread Sanitizer can see. On Linux, the sanitizer reports a race
 /// for everything that the standard library's mutex protects.
-@safe package final class Locked<Value: ~Copyable>: @unchecked Sendable {
+// Not a class: a process that reads one item would pay for the type of each, made at its first use.
+@safe package struct Locked<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
   @usableFromInline let mutex = Mutex()
-  // The mutex already keeps two accesses apart; every get would pay a dozen times for checking that again.
-  @exclusivity(unchecked) @usableFromInline var value: Value
+  @usableFromInline let value: UnsafeMutablePointer<Value>
 
   @inlinable
-  package init(_ value: consuming sending Value) { unsafe self.value = value }
+  package init(_ value: consuming sending Value) {
+    unsafe self.value = .allocate(capacity: 1)
+    unsafe self.value.initialize(to: value)
+  }
 
-  deinit { mutex.destroy() }
+  @inlinable
+  deinit {
+    unsafe value.deinitialize(count: 1)
+    unsafe value.deallocate()
+    mutex.destroy()
+  }
 
   /// Lends the value while other threads wait. `body` must not call this method again.
   // Inlinable, so that each use is specialized for its types: every get calls it a dozen times.
   @inlinable
-  package func withLock<Result: ~Copyable, Failure>(
+  package borrowing func withLock<Result: ~Copyable, Failure>(
     _ body: (inout Value) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     mutex.lock()
     defer { mutex.unlock() }
-    return try unsafe body(&value)
+    return try unsafe body(&value.pointee)
   }
 }
 

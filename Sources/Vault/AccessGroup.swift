@@ -18,7 +18,7 @@ public final class AccessGroup: Sendable {
   /// The request that all changes are made for; without one, each change is a request of its own.
   let request: ChangeID?
   /// What the copies of this object share, each made on first use.
-  private let shared: Locked<Shared>
+  private let shared: Shared
   /// What stays while this object does: the store, whose rules hold for every call, and the group that the store knows.
   private let kept: (store: SecretStore?, group: AccessGroup)?
 
@@ -28,17 +28,17 @@ public final class AccessGroup: Sendable {
     case service(ServiceClient)
   }
 
-  private struct Shared {
-    var writing: SharedWriting?
-    var asyncQueues: (any AnyObject & Sendable)?
+  private final class Shared: Sendable {
+    let writing = Locked<SharedWriting?>(nil)
+    let asyncQueues = Locked<(any AnyObject & Sendable)?>(nil)
   }
 
   /// Shares commits among the threads that change the group.
   var sharing: SharedWriting {
-    shared.withLock { shared in
-      if let writing = shared.writing { return writing }
+    shared.writing.withLock { stored in
+      if let writing = stored { return writing }
       let writing = SharedWriting()
-      shared.writing = writing
+      stored = writing
       return writing
     }
   }
@@ -51,13 +51,13 @@ public final class AccessGroup: Sendable {
     requireRecent: @escaping @Sendable (VerifiedState) throws(VaultError) -> Void = { _ in }
   ) {
     (self.name, place, self.notices, request) = (name, .file(file), notices, nil)
-    (shared, kept) = (Locked(Shared()), nil)
+    (shared, kept) = (Shared(), nil)
     self.requireRecent = requireRecent
   }
 
   init(_ name: Name, _ service: ServiceClient, _ notices: NoticeBoard) {
     (self.name, place, self.notices, request) = (name, .service(service), notices, nil)
-    (shared, kept) = (Locked(Shared()), nil)
+    (shared, kept) = (Shared(), nil)
     requireRecent = { _ in }
   }
 
@@ -298,10 +298,10 @@ public final class AccessGroup: Sendable {
   /// The queues of this group's async calls, which `VaultFoundation` makes on first use: this module does without
   /// Swift's concurrency.
   package func asyncQueues<Queues: AnyObject & Sendable>(made make: () -> Queues) -> Queues {
-    shared.withLock { shared in
-      if let queues = shared.asyncQueues as? Queues { return queues }
+    shared.asyncQueues.withLock { stored in
+      if let queues = stored as? Queues { return queues }
       let queues = make()
-      shared.asyncQueues = queues
+      stored = queues
       return queues
     }
   }

@@ -209,7 +209,7 @@ extension AccessGroup {
   ) throws(VaultError) -> [(token: Token, position: Int)] {
     var tokens = TokenQueue(transaction.view.state.keys, count: count)
     for position in 0..<count { tokens.add(try Item.Name(name(position)).description) }
-    return tokens.finish().sortedPositions()
+    return try tokens.finish().sortedPositions()
   }
 
   /// Throws the errors that ``set(_:to:kind:typeName:_:ifVersion:)`` would throw, without changing or locking anything.

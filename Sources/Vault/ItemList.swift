@@ -16,7 +16,7 @@ public final class ItemList {
   /// The rows that the second thread has now.
   private var passed: ArraySlice<UnprovedRow> = []
   private var ready: ArraySlice<OpenedRows> = []
-  private let opened = Locked(OpenedRows())
+  private let opened = JobResult(OpenedRows())
   private var thread: SecondThread?
   private var isOpening = false
   /// Whether all rows were found.
@@ -85,7 +85,7 @@ public final class ItemList {
 
   /// The next opened rows; `nil` after the last.
   private func nextRows() throws(VaultError) -> OpenedRows? {
-    if ready.isEmpty, case .file(_, let walk, let opener) = source { openRows(walk, opener) }
+    if ready.isEmpty, case .file(_, let walk, let opener) = source { try openRows(walk, opener) }
     guard let rows = ready.popFirst() else {
       if let failure { throw failure.named(group) }
       return nil
@@ -99,13 +99,13 @@ public final class ItemList {
   ///
   /// The second thread always finds rows that wait for it: if it had to sleep between two runs, a sixth of its time would
   /// pass in that. While enough of them wait, this thread opens some as well.
-  private func openRows(_ walk: RowWalk, _ opener: RowOpener) {
+  private func openRows(_ walk: RowWalk, _ opener: RowOpener) throws(VaultError) {
     var own = OpenedRows()
     var hasOwn = false
     defer { if hasOwn { ready.append(own) } }
     while true {
       if thread?.isBusy != true {
-        let finished = isOpening ? take() : nil
+        let finished = isOpening ? try take() : nil
         // For a short list a thread costs more than it saves.
         if waiting.count >= ItemList.batchCount / 4, opener.state.manifest.itemCount >= ItemList.batchCount {
           begin(opener)
@@ -121,7 +121,7 @@ public final class ItemList {
         opener.open(row, into: &own)
         hasOwn = true
       } else if isOpening {
-        ready.append(take())
+        ready.append(try take())
         return
       } else {
         return
@@ -151,17 +151,19 @@ public final class ItemList {
     defer { extendLifetime(freed) }
     passed = rows
     thread.begin { [opened] in
-      var result = OpenedRows()
-      for row in rows { opener.open(row, into: &result) }
-      opened.withLock { $0 = result }
+      opened.make { () throws(VaultError) in
+        var result = OpenedRows()
+        for row in rows { opener.open(row, into: &result) }
+        return result
+      }
     }
   }
 
   /// Waits for the rows that were passed to the second thread.
-  private func take() -> OpenedRows {
+  private func take() throws(VaultError) -> OpenedRows {
     thread?.wait()
     isOpening = false
-    return opened.withLock { $0 }
+    return try opened.get()
   }
 
   /// Reads more of the state that the list shows.

@@ -241,14 +241,16 @@ struct NamedCommand {
   init(_ words: some Collection<String>) {
     var path = ""
     // The longest names have three words. One typed word never counts as two, whatever it contains.
-    var named: (entry: CommandTable.Entry, path: String)?
+    var named: CommandTable.Entry?
+    var (count, wordCount) = (0, 0)
     for word in words.prefix(3).prefix(while: { !$0.isEmpty && !$0.utf8.contains(UInt8(ascii: " ")) }) {
       path += path.isEmpty ? word : " " + word
+      count += 1
       // The longest match counts: `audit verify` is a command of its own, not an argument of `audit`.
-      if let entry = CommandTable.entry(path) { named = (entry, path) }
+      if let entry = CommandTable.entry(path) { (named, wordCount) = (entry, count) }
     }
     if let named {
-      self.init(named.entry, wordCount: NamedCommand.wordCount(named.path))
+      self.init(named, wordCount: wordCount)
       return
     }
     let family = CommandTable.families.map(\.path).filter { path == $0 || path.hasPrefix($0 + " ") }.max {

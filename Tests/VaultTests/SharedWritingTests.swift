@@ -39,7 +39,7 @@ struct SharedWritingTests {
   }
 
   /// Runs `changes` on a thread each while "item 0" is being set, and counts in `calls` how often that is tried.
-  private func duringSet(_ changes: [() throws -> Void], calls: Locked<Int> = Locked(0)) -> [any Error] {
+  private func duringSet(_ changes: [() throws -> Void], calls: borrowing Locked<Int> = Locked(0)) -> [any Error] {
     during(
       { wait in
         try group.writing { (edit) throws(VaultError) in
@@ -214,7 +214,8 @@ struct SharedWritingTests {
     await #expect(processExitsWith: .success) {
       let store = try StoreFixture()
       let group = try store.open().group("default")
-      let (hasBegun, isOver) = (Locked(false), Locked(false))
+      let hasBegun = Locked(false)
+      let isOver = Locked(false)
       let errors = onThreads(2) { number in
         guard number == 1 else {
           return try group.writing { (edit) throws(VaultError) in

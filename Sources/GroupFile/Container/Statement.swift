@@ -180,8 +180,8 @@ package import Sealing
     let type = unsafe sqlite3_column_type(statement, column)
     guard let text else { return type == SQLITE_NULL }
     guard type == SQLITE_TEXT, let found = unsafe sqlite3_column_text(statement, column) else { return false }
-    let bytes = unsafe UnsafeBufferPointer(start: found, count: Int(sqlite3_column_bytes(statement, column)))
-    return text.withUTF8Buffer { unsafe $0.elementsEqual(bytes) }
+    let count = unsafe Int(sqlite3_column_bytes(statement, column))
+    return text.withUTF8Buffer { unsafe $0.count == count && memcmp($0.baseAddress!, found, count) == 0 }
   }
 
   private static let wrongType = VaultError.damaged(.container, "a value does not have the required type or length")

@@ -189,7 +189,7 @@ private struct Run: Sendable {
 /// Builds a tree over the rows of a new file: a second thread hashes them.
 private struct HashedTree {
   let thread: SecondThread
-  private let done = Locked<Result<TreeBuilder, VaultError>>(.success(TreeBuilder()))
+  private let done = JobResult(TreeBuilder())
 
   /// Begins to hash the next `count` rows, and stores the nodes that are complete.
   func hash(
@@ -197,10 +197,10 @@ private struct HashedTree {
     store: (TreePlace, [UInt8]) throws(VaultError) -> Void
   ) throws(VaultError) {
     thread.wait()
-    var tree = try done.withLock { $0 }.get()
+    var tree = try done.get()
     let nodes = tree.takeNodes()
     thread.begin { [done, tree] in
-      let result = Result { () throws(VaultError) in
+      done.make { () throws(VaultError) in
         var tree = tree
         for index in 0..<count {
           let row = row(index)
@@ -208,7 +208,6 @@ private struct HashedTree {
         }
         return tree
       }
-      done.withLock { $0 = result }
     }
     for node in nodes { try store(node.place, node.body) }
   }
@@ -216,6 +215,6 @@ private struct HashedTree {
   /// Stores the other nodes, and returns the root.
   func finish(store: (TreePlace, [UInt8]) throws(VaultError) -> Void) throws(VaultError) -> Digest {
     thread.wait()
-    return try done.withLock { $0 }.get().finish(visit: store)
+    return try done.get().finish(visit: store)
   }
 }

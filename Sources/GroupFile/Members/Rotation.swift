@@ -20,7 +20,7 @@ struct Rotation {
   // follow each other, the newest first. An array for each item would cost a seventh of the time.
   private var waiting: [Row] = []
   private let thread: SecondThread
-  private let done = Locked<Result<[Row], VaultError>>(.success([]))
+  private let done = JobResult<[Row]>([])
 
   private static let batchCount = 256
 
@@ -141,8 +141,7 @@ struct Rotation {
     if thread.isBusy { return try sealHere(32, into: &writer) }
     try finishBatch(into: &writer)
     thread.begin { [waiting, keys, done, state = view.state] in
-      let result = Result { () throws(VaultError) in try Rotation.sealed(waiting, of: state, with: keys) }
-      done.withLock { $0 = result }
+      done.make { () throws(VaultError) in try Rotation.sealed(waiting, of: state, with: keys) }
     }
     waiting = []
     waiting.reserveCapacity(Rotation.batchCount)
@@ -159,11 +158,7 @@ struct Rotation {
 
   private mutating func finishBatch(into writer: inout GroupWriter) throws(VaultError) {
     thread.wait()
-    let result = done.withLock { done in
-      defer { done = .success([]) }
-      return done
-    }
-    try writer.add(result.get())
+    try writer.add(done.take(leaving: []))
   }
 
   /// Opens the versions of items and seals them again. An item's versions come newest first, and are returned oldest

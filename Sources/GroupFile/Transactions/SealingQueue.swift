@@ -1,4 +1,3 @@
-internal import Ground
 import Sealing
 
 /// Collects the rows of a large transaction: a second thread seals them, and they are written in the order of the file.
@@ -20,7 +19,7 @@ struct SealingQueue {
   private var highest: Token?
   private var atOnceCount = 0
   private var thread: SecondThread?
-  private let sealed = Locked<Result<[SealedDraft], VaultError>>(.success([]))
+  private let sealed = JobResult<[SealedDraft]>([])
 
   /// The number of rows that are written at once before any are collected.
   private static let atOnceLimit = 16
@@ -96,7 +95,7 @@ struct SealingQueue {
     let thread = thread ?? SecondThread()
     self.thread = thread
     thread.begin { [drafts = waiting, keys, sealed] in
-      let result = Result { () throws(VaultError) in
+      sealed.make { () throws(VaultError) in
         var rows: [SealedDraft] = []
         rows.reserveCapacity(drafts.count)
         // One system call for all. They are drawn here and used at once, so a forked child never has the same ones.
@@ -104,7 +103,6 @@ struct SealingQueue {
         for (draft, nonce) in zip(drafts, nonces) { rows.append(try draft.sealed(by: keys, nonce: nonce)) }
         return rows
       }
-      sealed.withLock { $0 = result }
     }
     (waiting, waitingByteCount) = ([], 0)
     waiting.reserveCapacity(SealingQueue.batchCount)
@@ -112,11 +110,7 @@ struct SealingQueue {
 
   private mutating func finishJob() throws(VaultError) {
     thread?.wait()
-    let result = sealed.withLock { sealed in
-      defer { sealed = .success([]) }
-      return sealed
-    }
-    let rows = try result.get()
+    let rows = try sealed.take(leaving: [])
     for sealed in rows { doneByteCount += sealed.row.encoded.count + (sealed.blob?.count ?? 0) }
     done += rows
   }
@@ -127,7 +121,7 @@ package struct TokenQueue {
   private let keys: GroupKeys
   private var names: [String] = []
   private let thread = SecondThread()
-  private let tokens: Locked<[Token]>
+  private let tokens: JobResult<[Token]>
 
   private static let batchCount = 512
 
@@ -135,7 +129,7 @@ package struct TokenQueue {
     self.keys = keys
     var tokens: [Token] = []
     tokens.reserveCapacity(count)
-    self.tokens = Locked(tokens)
+    self.tokens = JobResult(tokens)
   }
 
   package mutating func add(_ name: String) {
@@ -144,16 +138,20 @@ package struct TokenQueue {
   }
 
   /// The tokens of all names that were added.
-  package mutating func finish() -> [Token] {
+  package mutating func finish() throws(VaultError) -> [Token] {
     begin()
     thread.wait()
-    return tokens.withLock { $0 }
+    return try tokens.get()
   }
 
   private mutating func begin() {
     thread.wait()
     thread.begin { [names, keys, tokens] in
-      tokens.withLock { tokens in for name in names { tokens.append(keys.token(of: name)) } }
+      tokens.make { () throws(VaultError) in
+        var all = try tokens.take(leaving: [])
+        for name in names { all.append(keys.token(of: name)) }
+        return all
+      }
     }
     names = []
     names.reserveCapacity(TokenQueue.batchCount)

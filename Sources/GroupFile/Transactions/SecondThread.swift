@@ -1,5 +1,6 @@
 internal import CVaultSystem
 internal import Glibc
+internal import Ground
 import Sealing
 import Synchronization
 
@@ -111,6 +112,28 @@ import Synchronization
       body()
       unsafe pthread_mutex_unlock(mutex)
     }
+  }
+}
+
+/// What the last job made, for whoever has waited for it.
+package final class JobResult<Value: Sendable>: Sendable {
+  private let result: Locked<Result<Value, VaultError>>
+
+  package init(_ first: Value) { result = Locked(.success(first)) }
+
+  package func make(_ body: () throws(VaultError) -> Value) {
+    let new = Result { () throws(VaultError) in try body() }
+    result.withLock { $0 = new }
+  }
+
+  package func get() throws(VaultError) -> Value { try result.withLock { $0 }.get() }
+
+  /// Returns the result and forgets it.
+  func take(leaving empty: Value) throws(VaultError) -> Value {
+    try result.withLock { result in
+      defer { result = .success(empty) }
+      return result
+    }.get()
   }
 }
 

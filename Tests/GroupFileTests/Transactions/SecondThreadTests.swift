@@ -8,11 +8,11 @@ import Testing
 struct SecondThreadTests {
   /// Notes which thread releases it.
   private final class Witness: Sendable {
-    private let releaser: Locked<pthread_t?>
+    private let note: @Sendable () -> Void
 
-    init(_ releaser: Locked<pthread_t?>) { self.releaser = releaser }
+    init(_ note: @escaping @Sendable () -> Void) { self.note = note }
 
-    deinit { releaser.withLock { $0 = pthread_self() } }
+    deinit { note() }
   }
 
   @Test func `jobs run one after the other on a thread of their own, and the caller sees what they did`() {
@@ -28,19 +28,21 @@ struct SecondThreadTests {
   }
 
   @Test func `what a job has captured is released by the caller`() {
-    let (thread, releaser) = (SecondThread(), Locked<pthread_t?>(nil))
+    let thread = SecondThread()
+    let releaser = Locked<pthread_t?>(nil)
     // The closure has the only reference.
     func job(_ witness: Witness) -> @Sendable () -> Void { { withExtendedLifetime(witness) {} } }
-    thread.begin(job(Witness(releaser)))
+    thread.begin(job(Witness { releaser.withLock { $0 = pthread_self() } }))
     thread.wait()
     #expect(releaser.withLock { $0.map { pthread_equal($0, pthread_self()) != 0 } } == true)
   }
 
   @Test func `what is not needed any more is released by the second thread before its next job`() {
-    let (thread, releaser) = (SecondThread(), Locked<pthread_t?>(nil))
+    let thread = SecondThread()
+    let releaser = Locked<pthread_t?>(nil)
     thread.begin {}
     thread.wait()
-    thread.release(Witness(releaser))
+    thread.release(Witness { releaser.withLock { $0 = pthread_self() } })
     #expect(releaser.withLock { $0 } == nil)
     let isReleasedThere = Locked(false)
     thread.begin {
