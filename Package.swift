@@ -64,8 +64,8 @@ let package = Package(
   targets: [
     // The system's libraries, and the few lines of C that Swift cannot call.
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
-    .target(name: "CVaultSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
     .target(name: "CVaultSystem"),
+    .target(name: "CVaultSQLite", dependencies: ["CVaultSystem"], linkerSettings: [.linkedLibrary("sqlite3")]),
     .target(name: "CVaultStart", dependencies: ["CVaultSystem"]),
     .systemLibrary(name: "CGcrypt", pkgConfig: "libgcrypt", providers: [.apt(["libgcrypt20-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),

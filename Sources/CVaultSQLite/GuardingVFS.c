@@ -1,6 +1,8 @@
 #define _GNU_SOURCE
 #include "GuardingVFS.h"
 
+#include "CVaultSystem.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -31,11 +33,15 @@ static int is_foreign(const char *name) {
 // The descriptor from this thread's last call of open; -1 after a failed call.
 static _Thread_local int last_opened = -1;
 
+// Whether this thread opens a file whose bytes alone are wanted.
+static _Thread_local int opens_raw;
+
 // After a path was checked and before it is opened, somebody may put a FIFO there, and opening that would block. This
 // replaces open in SQLite's whole VFS; no other user of the VFS has a reason to open a FIFO.
 static int open_at_once(const char *name, int flags, int mode) {
   struct stat status;
   last_opened = open(name, flags | O_NONBLOCK, mode);
+  if (last_opened < 0 && errno == EWOULDBLOCK && opens_raw) last_opened = csystem_open_leased(name);
   if (last_opened >= 0 && fstat(last_opened, &status) == 0 && S_ISFIFO(status.st_mode)) {
     close(last_opened);
     last_opened = -1;
@@ -179,11 +185,12 @@ static void watch_log(sqlite3_file *file) {
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *outcome) {
   file->pMethods = NULL;
   own(file)->descriptor = -1;
+  int is_raw = flags & SQLITE_OPEN_MAIN_DB && sqlite3_uri_boolean(name, "raw", 0);
   if (name == NULL) return SQLITE_CANTOPEN;
   if (flags & SQLITE_OPEN_MAIN_DB) {
     // The main file always exists. SQLite never creates it, but initialises an empty file that was created before.
     if (flags & SQLITE_OPEN_CREATE) return SQLITE_CANTOPEN;
-    if (is_foreign(name) || is_foreign_index(name)) return SQLITE_NOTADB;
+    if (is_foreign(name) || (!is_raw && is_foreign_index(name))) return SQLITE_NOTADB;
   } else if (flags & SQLITE_OPEN_WAL) {
     if (!ends_with(name, "-wal")) return SQLITE_CANTOPEN;
     if (is_foreign(name)) return SQLITE_NOTADB;
@@ -192,7 +199,9 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
     return SQLITE_CANTOPEN;
   }
   last_opened = -1;
+  opens_raw = is_raw;
   int code = base(vfs)->xOpen(base(vfs), name, file, flags, outcome);
+  opens_raw = 0;
   // It stays -1 where SQLite had an unused descriptor of the file.
   if (code == SQLITE_OK) own(file)->descriptor = last_opened;
   if (code == SQLITE_OK && flags & SQLITE_OPEN_WAL) watch_log(file);

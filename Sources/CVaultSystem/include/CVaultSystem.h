@@ -67,6 +67,11 @@ int csystem_processor(void);
 /// Moves this thread to another processor if it runs on that one and may use others, all of which it may use afterwards.
 void csystem_leave_processor(int processor);
 
+/// Opens the regular file at `path` for reading as soon as no other process has a lease on it, which the system ends after
+/// the time in /proc/sys/fs/lease-break-time. On failure it returns -1 and sets errno, ENXIO for anything but a regular
+/// file.
+int csystem_open_leased(const char *path);
+
 /// Renames the file or folder `from` to `to` atomically. Fails with EEXIST if that name is taken.
 int csystem_rename_new(const char *from, const char *to);
 

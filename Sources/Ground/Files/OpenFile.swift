@@ -18,6 +18,12 @@ package struct OpenFile: ~Copyable {
     self.descriptor = descriptor
   }
 
+  /// Opens the regular file at `path` for reading, once the system has ended the leases that others have on it.
+  package init(leased path: String) throws(FileFault) {
+    descriptor = unsafe csystem_open_leased(path)
+    guard descriptor >= 0 else { throw FileFault(errno: errno) }
+  }
+
   deinit { _ = close(descriptor) }
 
   package func status() throws(FileFault) -> stat {

@@ -85,12 +85,15 @@ extension AccessGroupFile {
     do throws(VaultError) {
       // Checked before locking, which would report a link's own mode as too wide.
       _ = try place.file()
-      let isCleared = place.clearCompanions(lockOnly: true)
-      let lock = try WriterLock(at: place, toChangeModes: true)
-      let statuses = isCleared ? place.statuses() : nil
+      let lock = try WriterLock(at: place, toChangeModes: true, replacing: true)
       let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
-      let isWhole = try SalvageCopy.duplicate(place, to: ContainerPlace(folder: places.draft), shape)
-      return try draft.take(keeping: places.kept, dropping: isWhole, expecting: statuses, holding: lock)
+      let target = try ContainerPlace(folder: places.draft)
+      let isWhole = try SalvageCopy.duplicate(place, to: target, shape)
+      let salvage = places.draft + ".salvage"
+      let epoch = lock.isShared ? try newestEpoch(at: target, salvagingIn: salvage) : nil
+      return try draft.take(keeping: places.kept, dropping: isWhole, holding: lock) { (replaced) throws(VaultError) in
+        try newestEpoch(at: replaced, salvagingIn: salvage) == epoch
+      }
     } catch {
       guard error == .permissionDenied else { throw error }
       throw .denied(.permissions(DeniedPath.words(folder: folder, toWrite: false)))
@@ -99,35 +102,18 @@ extension AccessGroupFile {
 }
 
 extension ContainerPlace {
-  /// Moves anything that is not a regular file away from the paths of log, index and lock, such as a FIFO that somebody
-  /// put there to stop everybody, and a lock that this process is not allowed to open. They hold no data.
+  /// Moves anything that is not a regular file away from the paths of log and index, such as a FIFO that somebody put there
+  /// to stop everybody. It holds no data.
   ///
-  /// - Parameter isLockOnly: whether log and index stay.
-  /// - Returns: whether something was moved. Others may have a lock that was moved, so the caller must then check that
-  ///   nobody has written meanwhile.
-  func clearCompanions(lockOnly isLockOnly: Bool = false) -> Bool {
+  /// - Returns: whether something was moved.
+  @discardableResult
+  func clearCompanions() -> Bool {
     var isMoved = false
-    for path in isLockOnly ? [lockPath] : [logPath, indexPath, lockPath] {
-      guard let found = try? ContainerPlace.status(path) else { continue }
-      if found.isRegular, path != lockPath || !ContainerPlace.isKeptFromUs(path) { continue }
+    for path in [logPath, indexPath] {
+      guard let found = try? ContainerPlace.status(path), !found.isRegular else { continue }
       let aside = "\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
-      guard (try? NewName.give(aside, to: path)) != nil else { continue }
-      // Another process of the owner may have cleared the path just now, and made a lock of its own.
-      if (try? ContainerPlace.status(aside))?.identity == found.identity {
-        isMoved = true
-      } else {
-        try? NewName.give(path, to: aside)
-      }
+      if (try? NewName.give(aside, to: path)) != nil { isMoved = true }
     }
     return isMoved
   }
-
-  /// Whether its permissions or somebody's lease keep this process from opening the file.
-  private static func isKeptFromUs(_ path: String) -> Bool {
-    do throws(FileFault) { _ = try OpenFile(path, O_RDONLY) } catch { return error == .denied || error == .busy }
-    return false
-  }
-
-  /// The statuses of the group's file and its log: one of them changes with each write.
-  func statuses() -> [Status?] { [try? ContainerPlace.status(path), try? ContainerPlace.status(logPath)] }
 }

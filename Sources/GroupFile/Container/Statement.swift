@@ -209,8 +209,11 @@ package import Sealing
   /// of another group: it would assume that nobody has locked them, and truncate that index. So it opens all three
   /// through one descriptor of the folder, where the system shows descriptors as files.
   ///
-  /// - Parameter isFrozen: whether nobody can write the file and it has no log, so that SQLite takes no locks.
-  init(at place: ContainerPlace, writable: Bool, isFrozen: Bool) throws(VaultError) {
+  /// - Parameters:
+  ///   - isFrozen: whether nobody can write the file and it has no log, so that SQLite takes no locks.
+  ///   - isRaw: whether only the bytes of the file are wanted, whatever lies beside it. Then the call waits for the end of
+  ///     leases that others have on it.
+  init(at place: ContainerPlace, writable: Bool, isFrozen: Bool, isRaw: Bool = false) throws(VaultError) {
     let folder = unsafe csystem_name(place.folder)
     guard folder >= 0 else { throw ResultCode.error(errno: errno) }
     let lasting = "/proc/self/fd/\(folder)"
@@ -223,7 +226,7 @@ package import Sealing
     var systemError: Int32 = 0
     let code =
       isFrozen
-      ? unsafe csqlite_open(Handle.frozenURI(path), flags | SQLITE_OPEN_URI, &opened, &systemError)
+      ? unsafe csqlite_open(Handle.frozenURI(path, isRaw), flags | SQLITE_OPEN_URI, &opened, &systemError)
       : unsafe csqlite_open(path, flags, &opened, &systemError)
     guard code == SQLITE_OK, let opened = unsafe opened else {
       Glibc.close(folder)
@@ -236,9 +239,9 @@ package import Sealing
     unsafe csqlite_watch(database, watch)
   }
 
-  private static func frozenURI(_ path: String) -> String {
+  private static func frozenURI(_ path: String, _ isRaw: Bool) -> String {
     let encoded = path.utf8.map { $0 == UInt8(ascii: "/") ? "/" : "%" + [$0].hexadecimal }
-    return "file://" + encoded.joined() + "?immutable=1"
+    return "file://" + encoded.joined() + (isRaw ? "?immutable=1&raw=1" : "?immutable=1")
   }
 
   deinit { close() }

@@ -10,21 +10,32 @@ internal import Sealing
 package struct WriterLock: ~Copyable {
   private let turn: WriterTurn
   private let file: LockFile
+  /// Whether somebody else may still have the lock that was at the path before, and write.
+  let isShared: Bool
 
   /// Waits for the turn.
   ///
   /// - Parameters:
   ///   - milliseconds: how long to wait for both, at most.
   ///   - toChangeModes: whether to lock even a group that everyone may read, in order to close it.
+  ///   - replacing: whether a lock file that somebody keeps locked all the time, or that cannot be opened, is replaced by a
+  ///     new one.
   /// - Throws: `busy` after that; `damaged` if `lock` is not a regular file; `denied`, `storage`, `notFound` (folder).
   package init(
-    at place: ContainerPlace, waiting milliseconds: Int = 10_000, toChangeModes: Bool = false
+    at place: ContainerPlace, waiting milliseconds: Int = 10_000, toChangeModes: Bool = false, replacing: Bool = false
   ) throws(VaultError) {
     let deadline = Deadline(after: milliseconds)
     let turn = ConnectionTable.shared.turn(at: place.lockPath)
     guard turn.take(until: deadline) else { throw .busy(group: nil) }
     do throws(VaultError) {
-      file = try WriterLock.lock(place, turn, until: deadline, toChangeModes)
+      do throws(VaultError) {
+        file = try WriterLock.lock(place, turn, until: deadline, toChangeModes)
+        isShared = false
+      } catch {
+        guard replacing, error.isAvoidable else { throw error }
+        file = try LockFile(replacingAt: place)
+        isShared = true
+      }
     } catch {
       turn.pass()
       throw error
@@ -104,6 +115,28 @@ struct LockFile {
     }
     if found == nil, status.st_mode & 0o777 != mode { fchmod(descriptor, mode) }
     identity = FileIdentity(status)
+  }
+
+  /// Puts a new file, which is locked already, at the path of the lock.
+  ///
+  /// If the path is taken by something that a file does not replace, the lock excludes nobody. Whoever needs this lock
+  /// expects that of any.
+  init(replacingAt place: ContainerPlace) throws(VaultError) {
+    let path = "\(place.lockPath)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
+    let mode = try LockFile.mode(of: place, true)
+    descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_CREAT | O_EXCL, mode)
+    guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
+    var status = stat()
+    guard fchmod(descriptor, mode) == 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0,
+      unsafe fstat(descriptor, &status) == 0
+    else {
+      let error = ResultCode.error(errno: errno)
+      close(descriptor)
+      unsafe unlink(path)
+      throw error
+    }
+    identity = FileIdentity(status)
+    if unsafe rename(path, place.lockPath) != 0 { unsafe unlink(path) }
   }
 
   private static let foreign = VaultError.damaged(.container, "the lock file is not a regular file")

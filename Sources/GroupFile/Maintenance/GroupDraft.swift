@@ -55,18 +55,23 @@ package struct GroupDraft: Sendable {
 
   /// As `take(keeping:dropping:)`, for a caller that holds the writer lock of the group's place.
   ///
-  /// - Parameter statuses: those of the files to replace from before they were copied, if others may write to them
-  ///   meanwhile. If they have changed, the call changes nothing and throws `busy`.
+  /// - Parameter isSame: whether the replaced files have the state that the draft was made from; asked if the lock is shared.
+  ///   If somebody has written meanwhile, the call changes nothing and throws `busy`.
   func take(
-    keeping kept: String, dropping drops: Bool = false, expecting statuses: [ContainerPlace.Status?]? = nil,
-    holding lock: borrowing WriterLock
+    keeping kept: String, dropping drops: Bool = false, holding lock: borrowing WriterLock,
+    if isSame: (ContainerPlace) throws(VaultError) -> Bool = { _ in true }
   ) throws(VaultError) -> Bool {
-    try takeWhileLocked(keeping: kept, dropping: drops, expecting: statuses)
+    guard lock.isShared else { return try takeWhileLocked(keeping: kept, dropping: drops) }
+    // Nobody writes to the new files before it is known whether they stay.
+    let newLock = try WriterLock(at: ContainerPlace(folder: folder))
+    let isKept = try takeWhileLocked(keeping: kept, dropping: drops, if: isSame)
+    _ = newLock.isShared
+    return isKept
   }
 
   /// As `take(keeping:dropping:)`, while the writer lock of the group's place is held.
   func takeWhileLocked(
-    keeping kept: String, dropping drops: Bool, expecting statuses: [ContainerPlace.Status?]? = nil
+    keeping kept: String, dropping drops: Bool, if isSame: (ContainerPlace) throws(VaultError) -> Bool = { _ in true }
   ) throws(VaultError) -> Bool {
     let old = try ContainerPlace(folder: target)
     for place in [try ContainerPlace(folder: folder), old] { ConnectionPool.closeIdle(at: place) }
@@ -74,7 +79,7 @@ package struct GroupDraft: Sendable {
     let drops = drops || (try? old.checkVacant()) != nil
     // If the process is killed, the replaced files are where the drafts of killed processes are removed.
     if drops, try GroupDraft.exchange(folder, target) {
-      try requireSame(statuses, in: folder)
+      try requireSame(folder, isSame)
       try confirm(folder)
       return false
     }
@@ -86,7 +91,7 @@ package struct GroupDraft: Sendable {
       try? NewName.give(folder, to: kept)
       throw error
     }
-    do throws(VaultError) { try requireSame(statuses, in: kept) } catch {
+    do throws(VaultError) { try requireSame(kept, isSame) } catch {
       try? NewName.give(folder, to: kept)
       throw error
     }
@@ -97,8 +102,10 @@ package struct GroupDraft: Sendable {
 
   /// Exchanges the folders back if somebody has written to the replaced files. Whoever writes to them later notices that
   /// they are not at their path any more.
-  private func requireSame(_ statuses: [ContainerPlace.Status?]?, in replaced: String) throws(VaultError) {
-    guard let statuses, try ContainerPlace(folder: replaced).statuses() != statuses else { return }
+  private func requireSame(
+    _ replaced: String, _ isSame: (ContainerPlace) throws(VaultError) -> Bool
+  ) throws(VaultError) {
+    if (try? isSame(ContainerPlace(folder: replaced))) == true { return }
     if try !GroupDraft.exchange(replaced, target) { try GroupDraft.exchangeInSteps(replaced, target) }
     throw .busy(group: nil)
   }
@@ -106,8 +113,11 @@ package struct GroupDraft: Sendable {
   /// - Returns: `false` if the file system cannot exchange two folders.
   private static func exchange(_ draft: String, _ target: String) throws(VaultError) -> Bool {
     if NewName.exchange(draft, target) { return true }
-    guard errno == EINVAL || errno == ENOSYS else { throw ResultCode.error(errno: errno) }
-    return false
+    switch errno {
+    case EINVAL, ENOSYS: return false
+    case EXDEV, EBUSY: throw .storage(.fixedFolder)
+    default: throw ResultCode.error(errno: errno)
+    }
   }
 
   /// The same for any file system: the group is missing for a moment.

@@ -160,6 +160,8 @@ extension VaultError {
     case .noStore(""): "name its place: VAULT_HOME"
     case .noStore: "make one: vault init; or name its place: VAULT_HOME"
     case .storage(.unconfirmed): "see whether it was made: vault history NAME"
+    case .storage(.fixedFolder):
+      "nothing was changed; copy the store to a folder that is none, and use that: VAULT_HOME"
     case .storage, .networkFileSystem: "nothing was changed by the failed command"
     case .contradiction(let contradiction): contradiction.hint
     default: nil

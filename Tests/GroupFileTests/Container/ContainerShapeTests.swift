@@ -96,6 +96,16 @@ import Testing
     }
   }
 
+  @Test func `something else in the place of the index does not prevent a change of sharing`() throws {
+    let group = try GroupFixture()
+    try group.set(["item": "value"])
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
+    let index = group.folder + "/group.vault-shm"
+    #expect(unsafe unlink(index) == 0 && mkfifo(index, 0o600) == 0)
+    try group.share(.closed)
+    #expect(try group.value("item") == "value")
+  }
+
   // Linux's F_OFD_SETLK, which Swift does not import: a lock owned by an open file, so it also conflicts within this process.
   private var setOpenFileLock: CInt { 37 }
 

@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import Ground
 import Sealing
+import TestSupport
 import Testing
 
 @testable import GroupFile
@@ -196,23 +197,73 @@ import Testing
     #expect(try group.value("item") == "old")
   }
 
-  /// Whoever has a lock that the owner moved away may write until the files are exchanged.
+  /// Whoever keeps the lock may write until the files are exchanged.
   @Test(arguments: [false, true]) func `an exchange is undone if somebody has written to the replaced files`(
     _ drops: Bool
   ) throws {
     let group = try GroupFixture()
     try group.set(["item": "old"])
-    let (draft, kept) = (group.folder + ".draft", group.folder + ".kept")
+    let (draft, kept, salvage) = (group.folder + ".draft", group.folder + ".kept", group.folder + ".salvage")
     defer { for path in [draft, kept] { try? FileManager.default.removeItem(atPath: path) } }
-    let statuses = try ContainerPlace(folder: group.folder).statuses()
-    try group.set(["item": "new"])
-    let made = try GroupFile.GroupDraft(in: draft, for: group.folder)
-    try Data([1]).write(to: URL(fileURLWithPath: draft + "/group.vault"))
-    let error = failure { try made.takeWhileLocked(keeping: kept, dropping: drops, expecting: statuses) }
-    #expect(error == .busy(group: nil))
-    #expect(try group.value("item") == "new")
-    #expect(try Data(contentsOf: URL(fileURLWithPath: draft + "/group.vault")) == Data([1]))
-    #expect(!FileManager.default.fileExists(atPath: kept))
+    let place = try ContainerPlace(folder: group.folder)
+    let owner = try group.open()
+    let epoch = try owner.newestEpoch(at: place, salvagingIn: salvage)
+    for isChanged in [true, false] {
+      if isChanged { try group.set(["item": "new"]) }
+      let known = isChanged ? epoch : try owner.newestEpoch(at: place, salvagingIn: salvage)
+      let made = try GroupFile.GroupDraft(in: draft, for: group.folder)
+      try Data([1]).write(to: URL(fileURLWithPath: draft + "/group.vault"))
+      let error = failure {
+        _ = try made.takeWhileLocked(keeping: kept, dropping: drops) { (replaced) throws(VaultError) in
+          try owner.newestEpoch(at: replaced, salvagingIn: salvage) == known
+        }
+      }
+      #expect(error == (isChanged ? .busy(group: nil) : nil))
+      #expect(!FileManager.default.fileExists(atPath: salvage))
+      guard isChanged else { break }
+      #expect(try group.value("item") == "new")
+      #expect(try Data(contentsOf: URL(fileURLWithPath: draft + "/group.vault")) == Data([1]))
+      #expect(!FileManager.default.fileExists(atPath: kept))
+      try FileManager.default.removeItem(atPath: draft)
+    }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: group.folder + "/group.vault")) == Data([1]))
+  }
+
+  @Test func `a lock that somebody keeps does not block a revocation or a change of sharing`() throws {
+    // Both wait ten seconds first.
+    let groups = try [group(), group()]
+    let errors = onThreads(2) { number in
+      let group = groups[number]
+      let lock = unsafe Glibc.open(group.folder + "/lock", O_RDONLY | O_CLOEXEC)
+      defer { close(lock) }
+      try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
+      if number == 0 { try group.share(.closed) } else { try expectRevoked(group) }
+      try group.set(["item": "newer"])
+      #expect(try group.value("item") == "newer")
+    }
+    #expect(errors.isEmpty)
+  }
+
+  /// Whoever owns a file can have a lease on it, which the system ends after a time, but only for those who wait.
+  @Test(arguments: ["group.vault", "group.vault-wal"]) func `a lease on a file only delays a revocation`(
+    _ name: String
+  ) throws {
+    signal(SIGIO, SIG_IGN)
+    let folder = try ObstructionTests.folderInMemory()
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let group = try group(in: folder)
+    // New files, because this process keeps the old ones open.
+    let files = try group.files()
+    for path in [name, "group.vault-shm"] { unsafe unlink("\(folder)/\(path)") }
+    try group.replace(with: files)
+    let file = unsafe Glibc.open("\(folder)/\(name)", O_RDWR | O_CLOEXEC)
+    defer { close(file) }
+    try #require(fcntl(file, 1_024, F_WRLCK) == 0)
+    Thread.detachNewThread {
+      usleep(500_000)
+      _ = fcntl(file, 1_024, F_UNLCK)
+    }
+    try expectRevoked(group)
   }
 }
 

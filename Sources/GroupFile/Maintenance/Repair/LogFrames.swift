@@ -30,7 +30,7 @@ struct LogFrames: ~Copyable {
   private static func copy(
     _ source: String, to path: String, _ shape: ContainerShape, atLeast indexedCount: Int
   ) throws(VaultError) -> OpenFile {
-    let log = try onDisk(OpenFile(source, O_RDONLY))
+    let log = try onDisk(OpenFile(leased: source))
     let status = try onDisk(log.status())
     guard status.st_mode & S_IFMT == S_IFREG, shape == .closed || status.st_nlink == 1 else {
       throw .damaged(.container, "a file of the group is not a regular file with a single name")

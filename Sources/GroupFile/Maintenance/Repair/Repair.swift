@@ -88,13 +88,13 @@ extension AccessGroupFile {
     let place = try ContainerPlace(folder: folder)
     guard AccessGroupFile.exists(in: folder) else { throw .notFound(.group) }
     let isCleared = place.clearCompanions()
-    let lock = try WriterLock(at: place)
+    let lock = try WriterLock(at: place, replacing: true)
     if witness.read() == .invalid { throw .damaged(.witness, "neither record is valid") }
     // What was moved away leaves the group with the folder that is replaced.
     guard try isCleared ? true : isDamaged(progress) else { return nil }
     let places = DraftPlaces(draft: draft, kept: kept)
     return try makeNew(
-      at: places, holding: lock, isCleared: isCleared, names: names, members: members, unsigned: \.withoutSignedState,
+      at: places, holding: lock, names: names, members: members, unsigned: \.withoutSignedState,
       progress: progress
     ) { (salvaged, makeNew) throws(VaultError) in
       try salvaged.group.requireWhole(or: isLossAccepted)
@@ -119,8 +119,8 @@ extension AccessGroupFile {
   ) throws(VaultError) -> ChangedRoster {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let place = try ContainerPlace(folder: folder)
-    let isCleared = place.clearCompanions()
-    let lock = try WriterLock(at: place)
+    place.clearCompanions()
+    let lock = try WriterLock(at: place, replacing: true)
     guard change.isStillWanted() else { throw .contradiction(.superseded) }
     var change = change
     change.rotates = true
@@ -139,7 +139,7 @@ extension AccessGroupFile {
       return try writing.write(change, at: now(), &left, progress, makingNew: makeNew)?.writer
     }
     let made = try makeNew(
-      at: places, holding: lock, isCleared: isCleared, dropping: change.drops, accepting: acceptance, members: members,
+      at: places, holding: lock, dropping: change.drops, accepting: acceptance, members: members,
       progress: { _ in }, sign: sign)
     left.losesChain = made.group.losesChain
     left.isReplaced = made.group.isKeptAside
@@ -161,12 +161,10 @@ extension AccessGroupFile {
   /// Rebuilds the group's file from what its last signed state proves, proves the result, and replaces the old file.
   ///
   /// - Parameters:
-  ///   - isCleared: whether others may have a lock that was moved away.
   ///   - unsigned: describes the defect of a file without a signed state.
   ///   - sign: writes the new state, for a new key into a further file, which it returns.
   private func makeNew(
-    at places: DraftPlaces, holding lock: borrowing WriterLock, isCleared: Bool, names: [String] = [],
-    dropping: Set<Token> = [],
+    at places: DraftPlaces, holding lock: borrowing WriterLock, names: [String] = [], dropping: Set<Token> = [],
     accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed],
     unsigned: (VaultError) -> VaultError = { $0 }, progress: (MaintenanceProgress) -> Void,
     sign: (SalvagedGroup, () throws(VaultError) -> GroupWriter) throws(VaultError) -> GroupWriter?
@@ -175,7 +173,6 @@ extension AccessGroupFile {
     let reading = witness.read()
     if reading == .invalid, acceptance == nil { throw .damaged(.witness, "neither record is valid") }
     ConnectionPool.closeIdle(at: place)
-    let statuses = isCleared ? place.statuses() : nil
     let draft = try GroupDraft(in: places.draft, for: folder)
     let salvage = places.draft + ".salvage"
     defer { SalvageCopy.remove(salvage) }
@@ -228,13 +225,28 @@ extension AccessGroupFile {
     group.epoch = state.manifest.epoch
     try publish(draft, holding: state, after: old)
     do throws(VaultError) {
-      group.isKeptAside = try draft.take(keeping: places.kept, expecting: statuses, holding: lock)
+      group.isKeptAside = try draft.take(keeping: places.kept, holding: lock) { (replaced) throws(VaultError) in
+        try newestEpoch(at: replaced, salvagingIn: salvage, members) == old.manifest.epoch
+      }
     } catch {
       // As with a commit: the other hosts have the state.
       throw state.isPublished || old.isPublished ? .storage(.unconfirmed) : error
     }
     if offered != nil { try replaceWitness(state) } else { raise(to: state) }
     return (group, state)
+  }
+
+  /// The epoch of the newest signed state in the files at `place`, whatever this machine has seen.
+  ///
+  /// - Parameter salvage: an unused path.
+  func newestEpoch(
+    at place: ContainerPlace, salvagingIn salvage: String, _ members: [MemberSeed] = []
+  ) throws(VaultError) -> UInt64 {
+    SalvageCopy.remove(salvage)
+    defer { SalvageCopy.remove(salvage) }
+    let (copy, stored) = try SalvageCopy.make(of: place, in: salvage, header: nil)
+    let index = try SalvageIndex(of: copy.path, stored) { _, _ in }
+    return try StateSearch.run(index, as: context, .absent, members: members).state.manifest.epoch
   }
 
   private func raise(to state: VerifiedState) {

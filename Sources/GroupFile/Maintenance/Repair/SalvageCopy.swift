@@ -12,13 +12,13 @@ enum SalvageCopy {
   ///
   /// - Parameters:
   ///   - folder: an unused path.
-  ///   - header: the first bytes of an intact container, for a file that has lost its own.
+  ///   - header: the first bytes of an intact container, for a file that has lost its own; `nil` if there is none.
   /// - Returns: the copy, and what SQLite finds through the file's tables.
   /// - Throws: `storage`, `denied`; `damaged` if there is no regular file.
   static func make(
-    of source: ContainerPlace, in folder: String, header: [UInt8]
+    of source: ContainerPlace, in folder: String, header: [UInt8]?
   ) throws(VaultError) -> (copy: ContainerPlace, StoredParts) {
-    let original = try Handle(at: source, writable: false, isFrozen: false)
+    let original = try Handle(at: source, writable: false, isFrozen: true, isRaw: true)
     defer { original.close() }
     try ContainerShape.closed.makeFolder(folder)
     do throws(VaultError) {
@@ -51,7 +51,7 @@ enum SalvageCopy {
   static func duplicate(
     _ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape
   ) throws(VaultError) -> Bool {
-    let original = try Handle(at: source, writable: false, isFrozen: false)
+    let original = try Handle(at: source, writable: false, isFrozen: true, isRaw: true)
     defer { original.close() }
     if shape != .closed {
       var header = [UInt8](repeating: 0, count: ContainerHeader.byteCount)
