@@ -20,6 +20,8 @@ package struct ByteReader: Sendable {
     case leftover(count: Int)
     /// The layout does not allow this label, flag or count.
     case unexpected(offset: Int)
+    /// A field does not have a value of its kind.
+    case malformed
   }
 
   package var remaining: Int { end - offset }

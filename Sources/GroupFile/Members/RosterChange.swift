@@ -163,13 +163,8 @@ package struct ChangedRoster: Sendable {
 
 /// The data that the last signed root does not prove, and that a new key therefore dropped.
 package struct LeftBehind: Sendable, Equatable {
-  /// Rows of each table that no signed data names; anyone who can write the file can add them.
-  package internal(set) var rows: UInt64 = 0
-  package internal(set) var versions: UInt64 = 0
-  package internal(set) var blobs: UInt64 = 0
-  package internal(set) var nodes: UInt64 = 0
-  package internal(set) var wraps: UInt64 = 0
-  package internal(set) var links: UInt64 = 0
+  /// The number of rows in all tables that no signed data names; anyone who can write the file can add them.
+  package internal(set) var unsigned: UInt64 = 0
   /// The names of unsigned rows that can be opened, at most 1,000, sorted.
   package internal(set) var unproved: [String] = []
   /// The number of signed items that can no longer be proved.
@@ -184,9 +179,6 @@ package struct LeftBehind: Sendable, Equatable {
   package internal(set) var isReplaced = false
 
   static let namedCount = 1_000
-
-  /// The number of unsigned rows in all tables.
-  package var unsigned: UInt64 { rows + versions + blobs + nodes + wraps + links }
 
   package var isNothing: Bool { self == LeftBehind() }
 }

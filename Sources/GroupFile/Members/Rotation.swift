@@ -107,7 +107,7 @@ struct Rotation {
   }
 
   private mutating func noteUnsigned(_ rows: Statement) {
-    left.rows += 1
+    left.unsigned += 1
     guard left.unproved.count < LeftBehind.namedCount, let row = try? Row(rows), row.state == .present,
       let attributes = try? view.attributes(of: row)
     else { return }
@@ -234,13 +234,13 @@ struct Rotation {
   /// Counts what is left behind, as far as damaged tables can be read: nothing signed depends on it.
   private mutating func countUnsigned(_ nodeCount: UInt64, versions: UInt64) {
     let blobs = connection.count("SELECT token FROM blob") { !isDropped($0) }
-    left.blobs = blobs - min(blobs, takenBlobs)
+    left.unsigned += blobs - min(blobs, takenBlobs)
     let stored = connection.count("SELECT token FROM version") { !isDropped($0) }
-    left.versions = stored - min(stored, versions)
+    left.unsigned += stored - min(stored, versions)
     let nodes = connection.count("SELECT prefix FROM node")
-    left.nodes = nodes - min(nodes, nodeCount)
+    left.unsigned += nodes - min(nodes, nodeCount)
     let slots = Set(view.state.roster.members.map(\.slotID))
-    left.wraps = connection.count("SELECT slot FROM wrap") { row in
+    left.unsigned += connection.count("SELECT slot FROM wrap") { row in
       (try? row.bytes(0, count: 16...16)).map { !slots.contains($0) } ?? true
     }
     left.unproved.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
@@ -258,7 +258,7 @@ struct Rotation {
       if let epoch = try? rows.counter(0), epoch > start, epoch <= end {
         links[epoch] = unsafe (try? rows.blob(1, count: 32...32)).flatMap { unsafe Digest($0) }
       } else {
-        left.links += 1
+        left.unsigned += 1
       }
     }
     try target.storeChain(links, of: view.state)

@@ -69,7 +69,7 @@ extension ServiceCall {
       case .version: version = try FieldReader.number(field)
       case .expected: expected = try FieldReader.number(field)
       case .kind:
-        guard field.count == 1, let kind = field.first else { throw FieldReader.Malformed() }
+        guard field.count == 1, let kind = field.first else { throw ByteReader.Failure.malformed }
         self.kind = SecretKind(rawValue: kind)
       case .typeName: typeName = try FieldReader.text(field)
       case .label: details.label = try FieldReader.change(field) { try FieldReader.text($0) }
@@ -84,11 +84,11 @@ extension ServiceCall {
       case .listsRemoved: listsRemoved = true
       case .request:
         request = ChangeID(try FieldReader.text(field))
-        guard request != nil else { throw FieldReader.Malformed() }
-      case nil: throw FieldReader.Malformed()
+        guard request != nil else { throw ByteReader.Failure.malformed }
+      case nil: throw ByteReader.Failure.malformed
       }
     }
-    guard let operation else { throw FieldReader.Malformed() }
+    guard let operation else { throw ByteReader.Failure.malformed }
     self.operation = operation
   }
 
@@ -100,7 +100,7 @@ extension ServiceCall {
       let isSet = try reader.read(UInt8.self) == 1
       let value = try FieldReader.text(reader.readCounted16()[...])
       guard attributes.updateValue(isSet ? value : nil, forKey: key) == nil, attributes.count <= 256 else {
-        throw FieldReader.Malformed()
+        throw ByteReader.Failure.malformed
       }
     }
     return attributes
@@ -108,11 +108,8 @@ extension ServiceCall {
 }
 
 extension FieldReader {
-  /// A field does not follow its format.
-  struct Malformed: Error {}
-
-  static func text(_ field: ArraySlice<UInt8>) throws -> String {
-    guard let text = String(validating: field, as: UTF8.self) else { throw Malformed() }
+  static func text(_ field: ArraySlice<UInt8>) throws(ByteReader.Failure) -> String {
+    guard let text = String(validating: field, as: UTF8.self) else { throw .malformed }
     return text
   }
 
@@ -122,7 +119,7 @@ extension FieldReader {
     switch field.first {
     case 0 where field.count == 1: .remove
     case 1: .to(try read(field.dropFirst()))
-    default: throw Malformed()
+    default: throw ByteReader.Failure.malformed
     }
   }
 }

@@ -68,7 +68,7 @@ import Testing
     try group.tamper { try $0.insertCurrent(row) }
     try expectOthersGoOn(group)
     let outcome = try expectRevoked(group)
-    #expect(outcome.left.rows == 1 && outcome.left.lost == 0)
+    #expect(outcome.left.unsigned == 1 && outcome.left.lost == 0)
   }
 
   @Test func `a signed row with an unknown tag does not block a revocation if the owner drops it`() throws {
@@ -102,42 +102,24 @@ import Testing
   }
 
   @Test func `rows added without any key do not block a revocation and are left behind`() throws {
-    for (change, left) in [
-      ({ try $0.run("INSERT INTO wrap VALUES(randomblob(16), randomblob(73))") }, \LeftBehind.wraps),
-      ({ try $0.run("INSERT INTO wrap VALUES(randomblob(3), randomblob(2000))") }, \LeftBehind.wraps),
-      ({ try $0.run("INSERT INTO blob SELECT randomblob(16), 1, bytes FROM blob LIMIT 1") }, \LeftBehind.blobs),
-      ({ try $0.run("INSERT INTO blob VALUES(randomblob(3), -1, x'00')") }, \LeftBehind.blobs),
-      ({ try $0.run("INSERT INTO node VALUES(randomblob(17), randomblob(34))") }, \LeftBehind.nodes),
-      ({ try $0.run("INSERT INTO node VALUES(x'', x'')") }, \LeftBehind.nodes),
-      (
-        {
-          try $0.run(
-            "INSERT INTO item SELECT randomblob(16), version, state, oldest, previous, nonce, attributes, place, secret FROM item LIMIT 1"
-          )
-        }, \LeftBehind.rows
-      ),
-      (
-        { try $0.run("INSERT INTO item SELECT zeroblob(15), 7, 7, 7, x'', x'', x'', 7, x'' FROM item LIMIT 1") },
-        \LeftBehind.rows
-      ),
-      (
-        {
-          try $0.run(
-            "INSERT INTO version SELECT token, 900, state, oldest, previous, nonce, attributes, place, secret FROM item LIMIT 1"
-          )
-        }, \LeftBehind.versions
-      ),
-      (
-        { try $0.run("INSERT INTO version SELECT x'', -1, 7, 7, x'', x'', x'', 7, x'' FROM item LIMIT 1") },
-        \LeftBehind.versions
-      ),
-      ({ try $0.run("INSERT INTO chain VALUES(-5, randomblob(32))") }, \LeftBehind.links),
-      ({ try $0.run("INSERT INTO chain SELECT max(epoch) + 1, randomblob(32) FROM chain") }, \LeftBehind.links),
-    ] as [((Connection) throws -> Void, KeyPath<LeftBehind, UInt64>)] {
+    for sql: StaticString in [
+      "INSERT INTO wrap VALUES(randomblob(16), randomblob(73))",
+      "INSERT INTO wrap VALUES(randomblob(3), randomblob(2000))",
+      "INSERT INTO blob SELECT randomblob(16), 1, bytes FROM blob LIMIT 1",
+      "INSERT INTO blob VALUES(randomblob(3), -1, x'00')",
+      "INSERT INTO node VALUES(randomblob(17), randomblob(34))",
+      "INSERT INTO node VALUES(x'', x'')",
+      "INSERT INTO item SELECT randomblob(16), version, state, oldest, previous, nonce, attributes, place, secret FROM item LIMIT 1",
+      "INSERT INTO item SELECT zeroblob(15), 7, 7, 7, x'', x'', x'', 7, x'' FROM item LIMIT 1",
+      "INSERT INTO version SELECT token, 900, state, oldest, previous, nonce, attributes, place, secret FROM item LIMIT 1",
+      "INSERT INTO version SELECT x'', -1, 7, 7, x'', x'', x'', 7, x'' FROM item LIMIT 1",
+      "INSERT INTO chain VALUES(-5, randomblob(32))",
+      "INSERT INTO chain SELECT max(epoch) + 1, randomblob(32) FROM chain",
+    ] {
       let group = try RevocationTests.group()
-      try group.tamper(change)
+      try group.tamper { try $0.run(sql) }
       let outcome = try expectRevoked(group)
-      #expect(outcome.left[keyPath: left] == 1)
+      #expect(outcome.left.unsigned == 1, "\(sql)")
       #expect(outcome.left.lost == 0)
     }
   }

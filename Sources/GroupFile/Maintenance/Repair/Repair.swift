@@ -62,7 +62,7 @@ extension LeftBehind {
     lostNames = group.lostNames
     lostVersions = group.lostVersions
     unproved = group.unproved.prefix(LeftBehind.namedCount).map(\.name)
-    rows = UInt64(group.unproved.count)
+    unsigned = UInt64(group.unproved.count)
   }
 }
 

@@ -132,7 +132,7 @@ struct SalvageIndex: ~Copyable {
   func row(_ record: RowRecord) -> Row? { self.record(at: record.location).flatMap { Row($0) } }
 
   /// The versions of `token`, oldest first.
-  func versions(of token: Token) -> ArraySlice<RowRecord> { rows(from: token, through: token) }
+  func versions(of token: Token) -> ArraySlice<RowRecord> { rows(below: TreePlace(depth: 32, prefix: token)) }
 
   /// The version of `token` with this number and the proved `digest`.
   func row(_ token: Token, version: UInt64, _ digest: Digest) -> Row? {
@@ -146,11 +146,9 @@ struct SalvageIndex: ~Copyable {
   }
 
   /// The versions of all tokens below `place`.
-  func rows(below place: TreePlace) -> ArraySlice<RowRecord> { rows(from: place.prefix, through: place.lastToken) }
-
-  private func rows(from first: Token, through last: Token) -> ArraySlice<RowRecord> {
-    let start = rows.sortedIndex { $0.token >= first }
-    return rows[start..<rows.sortedIndex { $0.token > last }]
+  func rows(below place: TreePlace) -> ArraySlice<RowRecord> {
+    let start = rows.sortedIndex { $0.token >= place.prefix }
+    return rows[start..<rows.sortedIndex { $0.token.prefix(place.depth) > place.prefix }]
   }
 
   /// The row with the proved `digest`.
@@ -197,17 +195,6 @@ extension Record {
       prefix.prefix(Int(depth)) == prefix
     else { return nil }
     return (TreePlace(depth: Int(depth), prefix: prefix), Array(payload[body]))
-  }
-}
-
-extension TreePlace {
-  /// The greatest token below this place.
-  fileprivate var lastToken: Token {
-    depth >= 32
-      ? prefix
-      : depth >= 16
-        ? Token(high: prefix.high, low: prefix.low | (depth == 16 ? .max : .max >> (4 * UInt64(depth - 16))))
-        : Token(high: prefix.high | (.max >> (4 * UInt64(depth))), low: .max)
   }
 }
 
