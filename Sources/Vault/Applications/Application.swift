@@ -28,7 +28,7 @@ public struct Application: Sendable, Equatable {
     case registered
     /// The newest credential opens the application's groups.
     case issued
-    /// Issuing was interrupted, or some groups could not be changed; the same command finishes it.
+    /// Issuing was interrupted, or some groups could not be changed; the same command with the same file finishes it.
     case interrupted
     /// The application was uninstalled; its credential can be issued again.
     case uninstalled

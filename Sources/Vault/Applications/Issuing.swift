@@ -25,7 +25,8 @@ extension Applications {
   /// Writes a credential for the application `id`, and makes it a member of its groups.
   ///
   /// Creates the application's private group, named `id`, if it does not exist. Repeating an interrupted call finishes
-  /// it.
+  /// it. Replacing again with another file at `path` gives yet another identity, because someone else may have the
+  /// unfinished one, too.
   ///
   /// - Parameters:
   ///   - id: `[a-z0-9][a-z0-9._-]{0,127}`, without `..`; not `default`, and not beginning with `vault.`.
@@ -80,13 +81,16 @@ extension Applications {
     let id = name.description
     let identity = try store.owner()
     let registry = try store.registry()
-    var entry = try begin(name, issuance, lifetime, registry)
-    let place = try CredentialFile.Place(path, outside: store.location.home) { found in
-      // The file that an earlier run of this command wrote before it failed to change every group.
-      entry.wasReplaced && found.application == id && found.issue == entry.issue
-        && found.ownerKey == identity.ownerKey && found.remote?.name == remote?.name
-    }
     let isReplacing = issuance == .replacing
+    let found = isReplacing ? try? CredentialFile.read(path) : nil
+    // Whether an earlier run of this command wrote the file before it failed to change every group.
+    func isWritten(_ entry: Application) -> Bool {
+      guard entry.wasReplaced, let found else { return false }
+      return found.application == id && found.issue == entry.issue && found.ownerKey == identity.ownerKey
+        && found.remote?.name == remote?.name
+    }
+    var entry = try begin(name, issuance, lifetime, registry, isWritten)
+    let place = try CredentialFile.Place(path, outside: store.location.home, isWritten: isWritten(entry))
     for grant in grants { try check(grant, mayBeBroken: isReplacing) }
     if entry.standing == .interrupted { try registry.record(entry) }
     var unchanged: [UnchangedGroup] = []
@@ -156,8 +160,11 @@ extension Applications {
   }
 
   /// The application's new entry in the registry.
+  ///
+  /// - Parameter isWritten: whether the credential of an unfinished replacement is in its place.
   private func begin(
-    _ name: AccessGroup.Name, _ issuance: Issuance, _ lifetime: GroupLifetime?, _ registry: Registry
+    _ name: AccessGroup.Name, _ issuance: Issuance, _ lifetime: GroupLifetime?, _ registry: Registry,
+    _ isWritten: (Application) -> Bool
   ) throws(VaultError) -> Application {
     guard var known = try registry.application(name.description) else {
       guard issuance == .first else { throw .notFound(.application) }
@@ -174,7 +181,8 @@ extension Applications {
       return known
     }
     let seen = try knownIssues()[name.description]?.issue ?? 0
-    if known.wasReplaced, seen <= known.issue { return known }
+    // Elsewhere, an unfinished replacement may have written the credential too, and it may be stolen by now.
+    if isWritten(known), seen <= known.issue { return known }
     known.highestIssue = try next(after: max(known.highestIssue, seen))
     known.issue = known.highestIssue
     known.standing = .interrupted

@@ -28,16 +28,16 @@ enum CredentialFile {
 
     /// - Parameters:
     ///   - store: the store's folder. A credential inside it is refused, because copies of the store would contain it.
-    ///   - isWritten: whether an existing credential is the one to be written; it is left unchanged then.
+    ///   - isWritten: whether the credential is there already; it is left unchanged then.
     /// - Throws: ``VaultError/exists(_:)``, ``VaultError/invalid(_:)``, ``VaultError/denied(_:)``,
     ///   ``VaultError/storage(_:)``.
-    init(_ path: String, outside store: String, isWritten: (Credential) -> Bool = { _ in false }) throws(VaultError) {
+    init(_ path: String, outside store: String, isWritten: Bool = false) throws(VaultError) {
       let isInside: Bool
       do throws(FileFault) { isInside = try CanonicalPath.isFile(at: path, inside: store) } catch {
         throw Place.error(error)
       }
       if isInside { throw .invalid("a credential must be outside the store that it opens") }
-      if let found = try? CredentialFile.read(path), isWritten(found) {
+      if isWritten {
         draft = nil
         return
       }

@@ -64,6 +64,37 @@ struct MissingGroupTests {
   }
 
   @Test(arguments: Hiding.allCases)
+  private func `a second theft is ended although a hidden group keeps the first replacement unfinished`(
+    _ hiding: Hiding
+  ) throws {
+    let (store, _) = try store()
+    let bringBack = try hide("first", in: store, hiding)
+    _ = try store.open().applications.issue(app, to: store.path("second"), .replacing)
+    let stolen = try SecretStore.open(at: store.location, credential: store.path("second"))
+    let issued = try store.open().applications.issue(app, to: store.path("third"), .replacing)
+    #expect(issued.unchanged.map(\.name) == ["first"])
+    for group in ["last", app] { #expect(throws: notMember) { try stolen.group(group).items() } }
+
+    try bringBack()
+    #expect(try store.open().applications.issue(app, to: store.path("third"), .replacing).unchanged == [])
+    #expect(throws: notMember) { try stolen.group("first").items() }
+    let new = try SecretStore.open(at: store.location, credential: store.path("third"))
+    for group in ["first", "last"] { #expect(try new.value("token", in: group) == group) }
+    #expect(try problems(store).isEmpty)
+  }
+
+  @Test func `a second theft from the service is ended although the first replacement is unfinished`() throws {
+    let fixture = try ServiceFixture(enrolled: false)
+    try fixture.owner().createGroup("first").set("token", to: "first")
+    _ = try fixture.owner().enrollService(to: fixture.credential, serving: [.init(.read, in: "first")])
+    _ = try hide("first", in: fixture.store)
+    _ = try fixture.owner().enrollService(to: fixture.store.path("second"), .replacing)
+    let stolen = try SecretStore.open(at: fixture.store.location, credential: fixture.store.path("second"))
+    _ = try fixture.owner().enrollService(to: fixture.store.path("third"), .replacing)
+    #expect(throws: notMember) { try stolen.group("vault.service").items() }
+  }
+
+  @Test(arguments: Hiding.allCases)
   private func `a hidden group is named when an application is revoked, and the same command finishes it`(
     _ hiding: Hiding
   ) throws {
