@@ -175,7 +175,7 @@ extension VaultError.Contradiction {
     case .backupInProgress: "another backup is being made in this folder"
     case .revokedApplication: "the application's credentials were revoked"
     case .interruptedReplacement: "replacing the application's credential was interrupted"
-    case .superseded: "the application was replaced or revoked meanwhile; nothing was changed"
+    case .superseded: "the application was replaced or revoked meanwhile"
     case .presentItem: "the item is present; name the version to bring back"
     case .publishedGroup(let group): "'\(group)' is published there"
     case .notByLog: "a published group is made smaller only by a new key"

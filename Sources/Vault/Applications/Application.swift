@@ -21,6 +21,11 @@ public struct Application: Sendable, Equatable {
   /// Whether its credential was replaced while some group may still accept the old one.
   var wasReplaced: Bool { standing == .interrupted && issued != nil }
 
+  /// Whether nobody has replaced or revoked the application since this entry was read; `now` is the entry as it is.
+  func isUpToDate(with now: Application?) -> Bool {
+    now?.issue == issue && (now?.standing != .revoked || standing == .revoked)
+  }
+
   /// The state of an application's credential.
   @nonexhaustive
   public enum Standing: String, Sendable {

@@ -133,11 +133,11 @@ extension Applications {
       entry = known
     } else {
       entry = try newEntry(name, .registered, .survives, registry)
-      try registry.record(entry)
+      try registry.record(entry, since: nil)
     }
     try makePrivateGroup(name, entry)
     guard try !memberships(of: id).contains(where: { $0.name == name && $0.member.rights == .write }) else { return }
-    try store.change(name, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: .write)]))
+    _ = try store.grant(.write, in: id, to: id, entry)
   }
 }
 

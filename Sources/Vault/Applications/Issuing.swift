@@ -49,7 +49,8 @@ extension Applications {
   ///   at `path`; ``VaultError/notFound(_:)`` for an unknown application, group or remote; ``VaultError/overLimit(_:)``
   ///   for a remote and more than 256 groups;
   ///   ``VaultError/rolledBack(group:found:known:reason:)`` if a group knows a newer credential than the registry;
-  ///   ``VaultError/contradiction(_:)``; ``VaultError/invalid(_:)``.
+  ///   ``VaultError/contradiction(_:)``, also if another process replaced or revoked the application meanwhile;
+  ///   ``VaultError/invalid(_:)``.
   public func issue(
     _ id: String, to path: String, _ issuance: Issuance = .first, grants: [Grant] = [],
     lifetime: GroupLifetime? = nil, remote: String? = nil, hasOwnLogin: Bool = false,
@@ -89,10 +90,11 @@ extension Applications {
       return found.application == id && found.issue == entry.issue && found.ownerKey == identity.ownerKey
         && found.remote?.name == remote?.name
     }
-    var entry = try begin(name, issuance, lifetime, registry, isWritten)
+    let known = try registry.application(id)
+    var entry = try begin(name, known, issuance, lifetime, registry, isWritten)
     let place = try CredentialFile.Place(path, outside: store.location.home, isWritten: isWritten(entry))
     for grant in grants { try check(grant, mayBeBroken: isReplacing) }
-    if entry.standing == .interrupted { try registry.record(entry) }
+    if entry.standing == .interrupted { try registry.record(entry, since: known) }
     var unchanged: [UnchangedGroup] = []
     if entry.issue > 1 {
       // First of all, so that no group that cannot be used keeps the old credential valid in the others.
@@ -107,9 +109,7 @@ extension Applications {
       }
     }
     func join(_ group: AccessGroup.Name, _ rights: MemberRights) throws(VaultError) {
-      try inGroup(group) { () throws(VaultError) in
-        try store.change(group, RosterChange(grants: [.init(application: id, issue: entry.issue, rights: rights)]))
-      }
+      try inGroup(group) { () throws(VaultError) in _ = try store.grant(rights, in: group.description, to: id, entry) }
     }
     try inGroup(name) { () throws(VaultError) in
       if name == .service { try store.makeServiceGroups() } else { try makePrivateGroup(name, entry) }
@@ -129,11 +129,14 @@ extension Applications {
       issue: entry.issue, ownerKey: identity.ownerKey, application: id,
       member: try sealing(identity.seed(application: id, issue: entry.issue)),
       floors: try floors(of: id, all: remote != nil), remote: remote)
+    // A credential that opens nothing is not written.
+    guard entry.isUpToDate(with: try registry.application(id)) else { throw .contradiction(.superseded) }
     try place.write(credential, passphrase: sealingPassphrase)
+    let begun = entry
     // Until every group refuses the old credential, the command must be repeated.
     if unchanged.isEmpty || entry.standing != .interrupted { entry.standing = .issued }
     entry.issued = .now
-    try registry.record(entry)
+    try registry.record(entry, since: begun)
     unchanged.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     return IssuedCredential(admissions: admissions, unchanged: unchanged)
   }
@@ -161,12 +164,14 @@ extension Applications {
 
   /// The application's new entry in the registry.
   ///
-  /// - Parameter isWritten: whether the credential of an unfinished replacement is in its place.
+  /// - Parameters:
+  ///   - known: its entry so far.
+  ///   - isWritten: whether the credential of an unfinished replacement is in its place.
   private func begin(
-    _ name: AccessGroup.Name, _ issuance: Issuance, _ lifetime: GroupLifetime?, _ registry: Registry,
-    _ isWritten: (Application) -> Bool
+    _ name: AccessGroup.Name, _ known: Application?, _ issuance: Issuance, _ lifetime: GroupLifetime?,
+    _ registry: Registry, _ isWritten: (Application) -> Bool
   ) throws(VaultError) -> Application {
-    guard var known = try registry.application(name.description) else {
+    guard var known else {
       guard issuance == .first else { throw .notFound(.application) }
       return try newEntry(name, .interrupted, lifetime ?? .survives, registry)
     }

@@ -35,15 +35,11 @@ extension SecretStore {
     _ known: Application, accepting confirm: ((ReturningState) -> Bool)? = nil
   ) throws(VaultError) -> Admission {
     let name = try self.group(group).name
-    let grant = RosterChange.Grant(application: application, issue: known.issue, rights: rights)
     let registry = try registry()
-    var change = RosterChange(grants: [grant])
+    var change = RosterChange(grants: [.init(application: application, issue: known.issue, rights: rights)])
     // A process that replaces or revokes the application records that in the registry before it changes any group, so
     // reading the registry again while holding the group's lock is enough.
-    change.isStillWanted = {
-      guard let now = try? registry.application(application) else { return false }
-      return now.issue == known.issue && now.standing != .revoked
-    }
+    change.isStillWanted = { known.isUpToDate(with: try? registry.application(application)) }
     // A state that is only accepted now is described while it is accepted.
     let isMember = (try? self.group(group).info())?.members.contains { $0.application == application } ?? true
     let state = try self.change(name, change, accepting: confirm)

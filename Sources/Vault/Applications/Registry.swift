@@ -131,7 +131,37 @@ extension Registry {
     }
   }
 
-  func record(_ application: Application) throws(VaultError) {
-    try group.set(Registry.applicationPrefix + application.id, to: application.serialized())
+  /// Records `application` unless another process has replaced or revoked it since `known` was read.
+  ///
+  /// - Parameter known: the entry that was read; `nil` if there was none.
+  /// - Throws: `contradiction(.superseded)`; nothing is changed then.
+  func record(_ application: Application, since known: Application?) throws(VaultError) {
+    try change(application.id) { (now) throws(VaultError) in
+      guard known?.isUpToDate(with: now) ?? (now == nil) else { throw .contradiction(.superseded) }
+      return application
+    }
+  }
+
+  /// Changes the entry of an application in one step.
+  ///
+  /// - Parameter change: gets the entry, or `nil` if there is none; called again if another process changed it meanwhile.
+  /// - Returns: the new entry.
+  @discardableResult
+  func change(
+    _ id: String, _ change: (Application?) throws(VaultError) -> Application
+  ) throws(VaultError) -> Application {
+    let name = Registry.applicationPrefix + id
+    while true {
+      // The version first: if the entry changes after that, it is read again.
+      let version: UInt64
+      do { version = try group.item(name).version } catch .notFound(.item) { version = 0 }
+      let changed = try change(try application(id))
+      do throws(VaultError) {
+        try group.set(name, to: changed.serialized(), ifVersion: version)
+        return changed
+      } catch .conflict {
+        continue
+      }
+    }
   }
 }

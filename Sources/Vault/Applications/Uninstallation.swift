@@ -25,7 +25,8 @@ extension Applications {
   ///   - confirm: if given, revoking also accepts states of groups that contradict what this machine has seen, as
   ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
   ///   - progress: called now and then with a group's name while the group gets a new key.
-  /// - Throws: ``VaultError/notFound(_:)``. Repeating an interrupted call finishes it.
+  /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/contradiction(_:)`` if another process replaced or revoked the
+  ///   application meanwhile and this call does not revoke it. Repeating an interrupted call finishes it.
   @discardableResult
   public func uninstall(
     _ id: String, revoking: Bool = false, droppingUnproved isDroppingUnproved: Bool = false,
@@ -36,8 +37,11 @@ extension Applications {
     guard var entry = try registry.application(id) else { throw .notFound(.application) }
     if revoking, entry.standing != .revoked {
       // Recorded first, so that no other process adds the application to a group meanwhile.
-      entry.standing = .revoked
-      try registry.record(entry)
+      entry = try registry.change(id) { now in
+        var revoked = now ?? entry
+        revoked.standing = .revoked
+        return revoked
+      }
     }
     var report = Uninstallation()
     let states = try store.verifiedStates { report.unchanged += unchanged($0, $1) }
@@ -68,8 +72,9 @@ extension Applications {
       report.unchanged = (report.unchanged + left).sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
       report.revoked.removeAll { name in unrevoked.contains { $0.name == name } }
     } else if entry.standing != .revoked {
+      let known = entry
       entry.standing = .uninstalled
-      try registry.record(entry)
+      try registry.record(entry, since: known)
     }
     store.record(.uninstall, subject: id, detail: revoking ? "revoke" : nil)
     return report

@@ -103,7 +103,7 @@ extension SecretStore {
       var application = known
       application.highestIssue = known.highestIssue.addingReportingOverflow(UInt32(Restoration.lead)).partialValue
       guard application.highestIssue > known.highestIssue else { throw .overLimit("2^32 issues of an application") }
-      try registry.record(application)
+      try registry.record(application, since: known)
     }
     try steps[index].proveAgain()
     return missing.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }

@@ -34,9 +34,10 @@ import Testing
       #expect(eventually { isWaitedFor(lock) })
       // The owner records the new issue in the registry before changing the groups.
       do {
-        var entry = try #require(try store.open().registry().application(application))
+        let known = try #require(try store.open().registry().application(application))
+        var entry = known
         (entry.issue, entry.highestIssue) = (2, 2)
-        try store.open().registry().record(entry)
+        try store.open().registry().record(entry, since: known)
       } catch {
         Issue.record(error)
       }
@@ -44,6 +45,72 @@ import Testing
     }
     #expect(failure.withLock { $0 } != nil)
     #expect(try store.open().group("team.shared").members.allSatisfy { $0.who.application == nil })
+  }
+
+  private enum Waiting: CaseIterable { case writingAgain, binding }
+
+  @Test(arguments: Waiting.allCases)
+  private func `whoever waited while an application was revoked does not bring it back`(_ waiting: Waiting) throws {
+    switch waiting {
+    case .writingAgain: try store.issue(application)
+    case .binding:
+      try store.open().applications.bind(application, .init(user: "0"))
+      try store.open().revoke(application, from: application)
+    }
+    let owner = try store.open()
+    let lock = unsafe open(store.location.home + "/groups/\(application)/lock", O_RDWR | O_CLOEXEC)
+    try #require(flock(lock, LOCK_EX) == 0)
+    let failure = Locked<VaultError?>(nil)
+    let errors = onThreads(3) { thread in
+      switch thread {
+      case 0:
+        do throws(VaultError) {
+          switch waiting {
+          case .writingAgain: _ = try owner.applications.issue(application, to: store.path("again"), .again)
+          case .binding: try owner.applications.bind(application, .init(user: "0"))
+          }
+        } catch {
+          failure.withLock { $0 = error }
+        }
+      case 1:
+        #expect(eventually { isWaitedFor(lock) })
+        try store.open().applications.uninstall(application, revoking: true)
+      default:
+        #expect(eventually { standing == .revoked })
+        close(lock)
+      }
+    }
+    #expect(errors.isEmpty && failure.withLock { $0 } == .contradiction(.superseded))
+    #expect(standing == .revoked)
+    #expect(try store.open().group(application).members.allSatisfy { $0.who.application == nil })
+    #expect(!FileManager.default.fileExists(atPath: store.path("again")))
+  }
+
+  private var standing: Application.Standing? { try? store.open().applications.application(application).standing }
+
+  @Test func `an uninstallation does not undo a replacement or a revocation that came in between`() throws {
+    for isRevoking in [false, true] {
+      let store = try StoreFixture()
+      try store.issue(application)
+      let owner = try store.open()
+      nonisolated(unsafe) var change: (() throws -> Void)? = {
+        if isRevoking {
+          try store.open().applications.uninstall(application, revoking: true)
+        } else {
+          try store.issue(application, .replacing)
+        }
+      }
+      owner.testOnlyBeforeLook.withLock {
+        $0 = { _ in
+          let now = unsafe change
+          unsafe change = nil
+          do { try now?() } catch { Issue.record(error) }
+        }
+      }
+      #expect(throws: VaultError.contradiction(.superseded)) { try owner.applications.uninstall(application) }
+      let entry = try store.open().applications.application(application)
+      #expect(entry.standing == (isRevoking ? .revoked : .issued) && entry.issue == (isRevoking ? 1 : 2))
+    }
   }
 
   /// Whether someone waits for the lock of an open file, according to the kernel.
