@@ -179,6 +179,11 @@ import Vault
       "'team' still admits issue 1 of 'api', which was replaced or revoked", "put it out: vault revoke team api"
     ),
     (
+      .unlistedMember(group: "team", application: "api", issue: 1), 14,
+      "'team' admits issue 1 of 'api', which the list of applications does not name",
+      "put it out: vault app uninstall api --revoke; or give it a new credential: vault app issue api --output FILE --replace"
+    ),
+    (
       .noStore(path: ""), 21, "no home folder is known, so the store cannot be located",
       "name its place: VAULT_HOME"
     ),

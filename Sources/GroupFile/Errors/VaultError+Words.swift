@@ -9,7 +9,7 @@ extension VaultError: CustomStringConvertible {
     case .locked, .ownerNeeded, .noKeyring, .otherDevice: .locked
     case .denied: .denied
     case .damaged, .unproved, .anotherGroup, .strangeRows, .witnessUnavailable: .damaged
-    case .rolledBack, .formerMember: .rolledBack
+    case .rolledBack, .formerMember, .unlistedMember: .rolledBack
     case .unordered(_, .tooOld): .denied
     case .busy, .unordered: .busy
     case .wrongKey, .mistypedCode: .wrongKey
@@ -94,6 +94,8 @@ extension VaultError: CustomStringConvertible {
       "'\(group)' is older (epoch \(found)) than the state seen last (epoch \(known))"
     case .formerMember(let group, let application, let issue):
       "'\(group)' still admits issue \(issue) of '\(application)', which was replaced or revoked"
+    case .unlistedMember(let group, let application, let issue):
+      "'\(group)' admits issue \(issue) of '\(application)', which the list of applications does not name"
     case .busy(let group?): "'\(group)' is in use by another process or thread"
     case .busy(nil): "the store is in use by another process or thread"
     case .wrongKey(let kind): "wrong \(kind.name)"

@@ -35,6 +35,8 @@ public enum VaultError: Error, Sendable, Equatable {
   case rolledBack(group: String, found: UInt64, known: UInt64, reason: RollbackReason)
   /// A group still admits a credential that the owner replaced or revoked.
   case formerMember(group: String, application: String, issue: UInt32)
+  /// A group admits a credential that the owner's list of applications does not name, because the list is older.
+  case unlistedMember(group: String, application: String, issue: UInt32)
   /// Other processes or threads have held the group for too long.
   case busy(group: String?)
   /// A wrong passphrase or key.

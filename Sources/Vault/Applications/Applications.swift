@@ -24,9 +24,13 @@ public struct Applications: Sendable {
   /// The groups that the application `id` is a member of, sorted by name.
   ///
   /// A group that fails verification is left out, with a notice.
+  ///
+  /// - Throws: ``VaultError/notFound(_:)`` if neither the registry nor a group names it.
   public func groups(of id: String) throws(VaultError) -> [ApplicationGroup] {
-    _ = try application(id)
-    return try memberships(of: id).map { membership in
+    let memberships = try memberships(of: id)
+    // An older registry does not name every member.
+    if memberships.isEmpty { _ = try application(id) }
+    return memberships.map { membership in
       ApplicationGroup(
         name: membership.name.description, rights: membership.member.rights,
         lifetime: GroupLifetime(membership.state.roster.flags))

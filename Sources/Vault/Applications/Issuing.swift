@@ -171,6 +171,8 @@ extension Applications {
     _ name: AccessGroup.Name, _ known: Application?, _ issuance: Issuance, _ lifetime: GroupLifetime?,
     _ registry: Registry, _ isWritten: (Application) -> Bool
   ) throws(VaultError) -> Application {
+    var known = known
+    if known == nil, issuance == .replacing { known = try unlisted(name.description) }
     guard var known else {
       guard issuance == .first else { throw .notFound(.application) }
       return try newEntry(name, .interrupted, lifetime ?? .survives, registry)
@@ -212,6 +214,14 @@ extension Applications {
     let issue = try next(after: knownIssues()[name.description]?.issue ?? 0)
     return Application(
       id: name.description, issue: issue, highestIssue: issue, standing: standing, lifetime: lifetime, created: .now)
+  }
+
+  /// An entry for an application that groups name and an older registry does not; `nil` if no group does.
+  func unlisted(_ id: String) throws(VaultError) -> Application? {
+    try knownIssues()[id].map { (issue, _) in
+      Application(
+        id: id, issue: issue, highestIssue: issue, standing: .interrupted, lifetime: .survives, created: .now)
+    }
   }
 
   private func next(after issue: UInt32) throws(VaultError) -> UInt32 {

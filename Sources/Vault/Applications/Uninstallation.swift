@@ -25,7 +25,7 @@ extension Applications {
   ///   - confirm: if given, revoking also accepts states of groups that contradict what this machine has seen, as
   ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
   ///   - progress: called now and then with a group's name while the group gets a new key.
-  /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/contradiction(_:)`` if another process replaced or revoked the
+  /// - Throws: ``VaultError/notFound(_:)``, but to revoke it is enough that a group names the application; ``VaultError/contradiction(_:)`` if another process replaced or revoked the
   ///   application meanwhile and this call does not revoke it. Repeating an interrupted call finishes it.
   @discardableResult
   public func uninstall(
@@ -34,7 +34,9 @@ extension Applications {
     progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> Uninstallation {
     let registry = try store.registry()
-    guard var entry = try registry.application(id) else { throw .notFound(.application) }
+    var found = try registry.application(id)
+    if found == nil, revoking { found = try unlisted(id) }
+    guard var entry = found else { throw .notFound(.application) }
     if revoking, entry.standing != .revoked {
       // Recorded first, so that no other process adds the application to a group meanwhile.
       entry = try registry.change(id) { now in

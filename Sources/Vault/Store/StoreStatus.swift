@@ -74,13 +74,13 @@ extension SecretStore {
   package var lastBackup: Timestamp? { location.lastBackup(of: access.ownerKey) }
 
   /// - Returns: `nil` for a group that does not concern this application, or was removed meanwhile.
-  private func groupStatus(_ name: String, _ applications: [String: Application]) -> GroupStatus? {
+  private func groupStatus(_ name: String, _ applications: [String: Application]?) -> GroupStatus? {
     do throws(VaultError) {
       return try settled(name) { () throws(VaultError) in
         let state = try group(name).verifiedState()
         return GroupStatus(
           name: name, isVerified: true, epoch: state.manifest.epoch, generation: state.manifest.generation,
-          itemCount: state.manifest.itemCount, problem: formerMembers(of: state.roster, applications).first,
+          itemCount: state.manifest.itemCount, problem: unwantedMembers(of: state.roster, applications).first,
           isOfOtherDevice: false)
       }
     } catch {

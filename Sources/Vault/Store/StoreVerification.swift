@@ -101,7 +101,7 @@ extension SecretStore {
       for name in found {
         if let problem = contradiction(name, entries[try AccessGroup.Name(name)]) { problems.append((name, problem)) }
         guard let roster = try? group(name).file.beginReading().view.state.roster else { continue }
-        problems += formerMembers(of: roster, applications).map { (name, $0) }
+        problems += unwantedMembers(of: roster, applications).map { (name, $0) }
       }
       return problems
     }
@@ -154,19 +154,31 @@ extension SecretStore {
     return entry?.presence == .present ? vanished(name) : nil
   }
 
-  /// An error for each member of a group whose credential was replaced or revoked according to the registry.
-  func formerMembers(of roster: Roster, _ applications: [String: Application]) -> [VaultError] {
-    roster.members.compactMap { member in
-      guard let known = applications[member.application], known.standing == .revoked || member.issue < known.issue
-      else { return nil }
+  /// An error for each member of a group whose credential was replaced or revoked according to the registry, or is not
+  /// named there.
+  ///
+  /// - Parameter applications: those of the registry; `nil` if it cannot be read.
+  func unwantedMembers(of roster: Roster, _ applications: [String: Application]?) -> [VaultError] {
+    guard let applications else { return [] }
+    return roster.members.compactMap { member in
+      guard member.kind == .application else { return nil }
+      var known = applications[member.application]
+      if member.issue > known?.highestIssue ?? 0 {
+        // It may have been issued since, and then the registry has known it for longer than any group.
+        do { known = try registry().application(member.application) } catch { return nil }
+      }
+      guard let known, member.issue <= known.highestIssue else {
+        return .unlistedMember(group: roster.groupName, application: member.application, issue: member.issue)
+      }
+      guard known.standing == .revoked || member.issue < known.issue else { return nil }
       return .formerMember(group: roster.groupName, application: member.application, issue: member.issue)
     }
   }
 
-  /// The applications of the owner's registry; none for anyone who cannot open it.
-  func registeredApplications() -> [String: Application] {
-    guard access.isOwners, !access.lacksIdentity else { return [:] }
-    return (try? registry().applications()) ?? [:]
+  /// The applications of the owner's registry; `nil` for anyone who cannot open it.
+  func registeredApplications() -> [String: Application]? {
+    guard access.isOwners, !access.lacksIdentity else { return nil }
+    return try? registry().applications()
   }
 
   private func contradiction(_ name: String, _ entry: Registry.Entry?) -> VaultError? {

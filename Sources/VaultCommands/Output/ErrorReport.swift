@@ -141,6 +141,10 @@ extension VaultError {
       "if you put a copy back yourself, or one without group.vault-wal: vault group accept \(group); otherwise find out who did, and remove them: vault revoke \(group) APP --accept"
     case .formerMember(let group, let application, _):
       "put it out: vault revoke \(group) \(application)"
+    case .unlistedMember(_, Applications.service, _):
+      "put it out: vault service revoke; or give it a new credential: vault service enroll --output FILE --replace"
+    case .unlistedMember(_, let application, _):
+      "put it out: vault app uninstall \(application) --revoke; or give it a new credential: vault app issue \(application) --output FILE --replace"
     case .unordered(_, .notHere):
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
     case .unordered(_, .outcomeUnknown):

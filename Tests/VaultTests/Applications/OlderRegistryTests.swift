@@ -50,6 +50,57 @@ struct OlderRegistryTests {
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
   }
 
+  private func problems(_ store: StoreFixture) throws -> [String: VaultError] {
+    var found: [String: VaultError] = [:]
+    for result in try store.open().verify() {
+      if case .failure(let error) = result.result { found[result.name] = error }
+    }
+    return found
+  }
+
+  @Test(arguments: [true, false])
+  func `an application that only rosters name is a finding, and can be removed`(_ isHidden: Bool) throws {
+    var opened: SecretStore?
+    let (store, _) = try putBack { store in
+      opened = try store.issue("mal", grants: [.init(.write, in: "team")])
+      if isHidden { try FileManager.default.removeItem(atPath: store.location.home + "/groups/mal") }
+    }
+    let stolen = try #require(opened)
+    #expect(try problems(store)["team"]?.status == 14 && problems(store)["team"]?.message.contains("'mal'") == true)
+    #expect(try problems(store)["other"] == nil)
+    let shown = try store.open().status().groups.first { $0.name == "team" }
+    #expect(try shown?.problem == problems(store)["team"])
+    #expect(throws: VaultError.notFound(.application)) { try store.open().applications.uninstall("mal") }
+    let report = try store.open().applications.uninstall("mal", revoking: true)
+    #expect(report.revoked == (isHidden ? ["team"] : ["mal", "team"]) && report.unchanged == [])
+    #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
+    #expect(try problems(store)["team"] == nil)
+    #expect(try store.open().applications.application("mal").standing == .revoked)
+  }
+
+  @Test(arguments: [true, false])
+  func `the credential of an application that only rosters name can be replaced`(_ isHidden: Bool) throws {
+    var opened: SecretStore?
+    let (store, _) = try putBack { store in
+      opened = try store.issue("mal", grants: [.init(.write, in: "team")])
+      if isHidden { try FileManager.default.removeItem(atPath: store.location.home + "/groups/mal") }
+    }
+    let stolen = try #require(opened)
+    let new = try store.issue("mal", .replacing)
+    #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
+    try new.group("team").set("token", to: "t")
+    #expect(try problems(store)["team"] == nil)
+  }
+
+  @Test func `a member with an issue above that of the registry is a finding`() throws {
+    let (store, _) = try putBack { try $0.issue(app, .replacing) }
+    #expect(try problems(store)["team"]?.status == 14)
+    let service = try ServiceFixture()
+    _ = try service.owner().enrollService(to: service.store.path("new"), .replacing)
+    let found = try service.owner().verify().filter { if case .failure = $0.result { true } else { false } }
+    #expect(found.isEmpty)
+  }
+
   @Test func `the error about an older list of applications says what to do`() {
     let error = olderThan("team")
     #expect(
