@@ -161,6 +161,11 @@ import Vault
       "the list of applications is older than 'team': it names issue 1 of the application, the group issue 2",
       "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
     ),
+    (
+      .rolledBack(group: "team", found: 1, known: 1, reason: .olderIssue), 14,
+      "the list of applications may be older than 'team', where issue 1 of the application was removed",
+      "give the application a newer credential: vault app issue APP --output FILE --replace; or let it in again: vault grant team APP --rights read"
+    ),
     (.newerFormat(read: nil, write: nil), 17, "made by a newer version", "use a newer vault"),
     (
       .contradiction(.notByLog), 18, "a published group is made smaller only by a new key",

@@ -104,9 +104,13 @@ public struct Applications: Sendable {
   /// The highest issue of each application that any roster names, as a member or as removed, with one such group.
   ///
   /// The registry may be an older copy than the groups, so a lower issue in it has been replaced since.
-  func knownIssues() throws(VaultError) -> [String: (issue: UInt32, group: String)] {
+  ///
+  /// - Parameter leftOut: called for each group of this machine that cannot be read.
+  func knownIssues(
+    leftOut: () -> Void = {}
+  ) throws(VaultError) -> [String: (issue: UInt32, group: String)] {
     var known: [String: (issue: UInt32, group: String)] = [:]
-    for (name, state) in try store.verifiedStates() {
+    for (name, state) in try store.verifiedStates(leftOut: { if !store.isOfOtherDevice($1) { leftOut() } }) {
       for (id, issue) in state.roster.issues where issue > known[id]?.issue ?? 0 {
         known[id] = (issue, name.description)
       }
@@ -118,6 +122,19 @@ public struct Applications: Sendable {
   func refuseReplaced(_ issue: UInt32, of id: String) throws(VaultError) {
     guard let known = try knownIssues()[id], known.issue > issue else { return }
     throw .rolledBack(group: known.group, found: UInt64(issue), known: UInt64(known.issue), reason: .olderIssue)
+  }
+
+  /// An application that left all its groups was revoked, even if an older registry does not say so.
+  ///
+  /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` if groups name the issue only as removed.
+  func refuseRemoved(_ issue: UInt32, of id: String) throws(VaultError) {
+    var group: String?
+    for (name, state) in try store.verifiedStates() {
+      guard Membership(of: id, in: name, state) == nil else { return }
+      if state.roster.issues[id] == issue { group = group ?? name.description }
+    }
+    guard let group else { return }
+    throw .rolledBack(group: group, found: UInt64(issue), known: UInt64(issue), reason: .olderIssue)
   }
 }
 
@@ -172,7 +189,8 @@ public struct UnchangedGroup: Sendable, Equatable {
 
 /// The result of issuing a credential.
 public struct IssuedCredential: Sendable, Equatable {
-  /// The contents that the application can read at once in the groups that it was granted.
+  /// The contents that the application can read at once in the groups that it was granted, or that it was removed from
+  /// before.
   public let admissions: [Admission]
   /// Groups that do not know the new credential yet, and may still accept the old one. The credential is written, and
   /// the same call finishes the rest once these groups are usable. Sorted by name.

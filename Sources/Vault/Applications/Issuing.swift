@@ -43,12 +43,14 @@ extension Applications {
   ///   - confirm: if given, replacing also accepts states of groups that contradict what this machine has seen, as
   ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
   ///   - progress: called now and then with a group's name while the group gets a new key.
-  /// - Returns: the contents that the application can read through `grants`, and the groups that could not be changed.
+  /// - Returns: the contents that the application can read through `grants` and in its private group if it was removed
+  ///   from that before, and the groups that could not be changed.
   ///   A damaged or missing group, the private one included, does not stop the others from learning the new credential.
   /// - Throws: ``VaultError/exists(_:)`` if the application has a credential, a group has this name, or a file exists
   ///   at `path`; ``VaultError/notFound(_:)`` for an unknown application, group or remote; ``VaultError/overLimit(_:)``
   ///   for a remote and more than 256 groups;
-  ///   ``VaultError/rolledBack(group:found:known:reason:)`` if a group knows a newer credential than the registry;
+  ///   ``VaultError/rolledBack(group:found:known:reason:)`` if a group knows a newer credential than the registry,
+  ///   or all that name this one have removed it;
   ///   ``VaultError/contradiction(_:)``, also if another process replaced or revoked the application meanwhile;
   ///   ``VaultError/invalid(_:)``.
   public func issue(
@@ -108,8 +110,12 @@ extension Applications {
         unchanged.append(UnchangedGroup(name: group.description, problem: error))
       }
     }
+    var admissions: [Admission] = []
     func join(_ group: AccessGroup.Name, _ rights: MemberRights) throws(VaultError) {
-      try inGroup(group) { () throws(VaultError) in _ = try store.grant(rights, in: group.description, to: id, entry) }
+      try inGroup(group) { () throws(VaultError) in
+        let admission = try store.grant(rights, in: group.description, to: id, entry)
+        if admission.isReturning { admissions.append(admission) }
+      }
     }
     try inGroup(name) { () throws(VaultError) in
       if name == .service { try store.makeServiceGroups() } else { try makePrivateGroup(name, entry) }
@@ -119,7 +125,6 @@ extension Applications {
       try inGroup(.tokens) { () throws(VaultError) in try store.makeOwnGroup(.tokens, keep: 1) }
       for name in [AccessGroup.Name.audit, .tokens] { try join(name, .write) }
     }
-    var admissions: [Admission] = []
     for grant in grants {
       try inGroup(store.group(grant.group).name) { () throws(VaultError) in
         admissions.append(try store.grant(grant.rights, in: grant.group, to: id, entry))
@@ -185,12 +190,12 @@ extension Applications {
       if issuance == .first, known.issued != nil { throw .exists(.applicationID) }
       if issuance == .again, known.wasReplaced { throw .contradiction(.interruptedReplacement) }
       try refuseReplaced(known.issue, of: name.description)
+      try refuseRemoved(known.issue, of: name.description)
       return known
     }
-    let seen = try knownIssues()[name.description]?.issue ?? 0
     // Elsewhere, an unfinished replacement may have written the credential too, and it may be stolen by now.
-    if isWritten(known), seen <= known.issue { return known }
-    known.highestIssue = try next(after: max(known.highestIssue, seen))
+    if isWritten(known), try knownIssues()[name.description]?.issue ?? 0 <= known.issue { return known }
+    known.highestIssue = try nextIssue(of: name.description, above: known.highestIssue)
     known.issue = known.highestIssue
     known.standing = .interrupted
     return known
@@ -211,7 +216,7 @@ extension Applications {
           && !AccessGroupFile.exists(in: store.location.groupFolder(name.description))
     else { throw .exists(.group) }
     // If the registry is older than the groups, it may not list the application.
-    let issue = try next(after: knownIssues()[name.description]?.issue ?? 0)
+    let issue = try nextIssue(of: name.description)
     return Application(
       id: name.description, issue: issue, highestIssue: issue, standing: standing, lifetime: lifetime, created: .now)
   }
@@ -224,10 +229,19 @@ extension Applications {
     }
   }
 
-  private func next(after issue: UInt32) throws(VaultError) -> UInt32 {
-    guard issue < UInt32.max else { throw .overLimit("2^32 credentials of one application") }
-    return issue + 1
+  /// The number of an application's next identity, above `issue` and all that groups name.
+  ///
+  /// A group that cannot be read may name numbers that an older registry does not know, so the next one is far above.
+  private func nextIssue(of id: String, above issue: UInt32 = 0) throws(VaultError) -> UInt32 {
+    var step: UInt32 = 1
+    let seen = try knownIssues { step = Applications.lead }[id]?.issue ?? 0
+    let next = max(issue, seen).addingReportingOverflow(step)
+    guard !next.overflow else { throw .overLimit("2^32 credentials of one application") }
+    return next.partialValue
   }
+
+  /// How far the number of an identity rises where numbers may have been used that nothing here names.
+  static let lead = UInt32(Restoration.lead)
 
   /// The known states of the application's groups; its private group is always among them.
   ///

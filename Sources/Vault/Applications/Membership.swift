@@ -188,8 +188,11 @@ extension SecretStore {
   func memberSeeds(_ identity: Identity) -> [MemberSeed] {
     guard let known = try? registry().applications() else { return [] }
     return known.flatMap { id, entry in
-      // An interrupted change leaves some groups under the previous issue.
-      Set([entry.issue, max(entry.issue, 2) - 1]).compactMap { try? identity.seed(application: id, issue: $0) }
+      // Interrupted changes leave some groups under an earlier issue.
+      let steps = (0...4).flatMap { [$0, $0 * Applications.lead] }
+      return Set(steps.filter { $0 < entry.issue }).compactMap { step in
+        try? identity.seed(application: id, issue: entry.issue - step)
+      }
     }
   }
 }

@@ -101,7 +101,7 @@ extension SecretStore {
     }
     for known in try registry.applications().values {
       var application = known
-      application.highestIssue = known.highestIssue.addingReportingOverflow(UInt32(Restoration.lead)).partialValue
+      application.highestIssue = known.highestIssue.addingReportingOverflow(Applications.lead).partialValue
       guard application.highestIssue > known.highestIssue else { throw .overLimit("2^32 issues of an application") }
       try registry.record(application, since: known)
     }

@@ -133,6 +133,8 @@ extension VaultError {
       "if you put a copy back yourself: vault group accept \(group); if its removal was interrupted: vault group remove \(group)"
     case .rolledBack(let group, _, _, .vanished):
       "bring it back: vault restore-backup DIR \(group); if you deleted its files yourself: vault group accept \(group)"
+    case .rolledBack(let group, let found, let known, .olderIssue) where found == known:
+      "give the application a newer credential: vault app issue APP --output FILE --replace; or let it in again: vault grant \(group) APP --rights read"
     case .rolledBack(_, _, _, .olderIssue):
       "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
     case .rolledBack("vault.owner", _, _, _):

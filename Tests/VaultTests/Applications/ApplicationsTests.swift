@@ -143,6 +143,17 @@ extension SecretStore {
     }
   }
 
+  @Test func `writing a credential again says that its private group is opened again by it`() throws {
+    let store = try StoreFixture()
+    try store.issue("com.example.api", grants: [.init(.read, in: "default")])
+    try store.open().revoke("com.example.api", from: "com.example.api")
+    func again(_ name: String) throws -> [Admission] {
+      try store.open().applications.issue("com.example.api", to: store.path(name), .again).admissions
+    }
+    #expect(try again("first").map { "\($0.group) \($0.isReturning)" } == ["com.example.api true"])
+    #expect(try again("second").isEmpty)
+  }
+
   @Test func `only the owner can admit and remove members`() throws {
     let store = try StoreFixture()
     let api = try store.issue("com.example.api", grants: [.init(.write, in: "default")])

@@ -101,6 +101,35 @@ struct OlderRegistryTests {
     #expect(found.isEmpty)
   }
 
+  @Test func `writing a credential again does not bring an application back that was removed everywhere`() throws {
+    let (store, stolen) = try putBack { try $0.open().applications.uninstall(app, revoking: true) }
+    #expect(throws: VaultError.rolledBack(group: app, found: 1, known: 1, reason: .olderIssue)) {
+      try store.issue(app, .again)
+    }
+    for group in [app, "team"] { #expect(throws: VaultError.denied(.notAMember)) { try stolen.group(group).items() } }
+    #expect(try store.issue(app, .replacing).group(app).items().isEmpty)
+    #expect(throws: VaultError.denied(.notAMember)) { try stolen.group(app).items() }
+  }
+
+  @Test(arguments: [true, false])
+  func `a new issue is above those that a group names which cannot be read`(_ isKnown: Bool) throws {
+    let app = isKnown ? self.app : "mal"
+    var opened: SecretStore?
+    let (store, _) = try putBack { store in
+      opened = try store.issue(app, isKnown ? .replacing : .first, grants: [.init(.read, in: "team")])
+      try store.issue(app, .replacing)
+      for group in [app, "team"] {
+        try FileManager.default.removeItem(atPath: store.location.home + "/groups/" + group)
+      }
+    }
+    let stolen = try #require(opened)
+    _ = try store.open().applications.issue(app, to: store.path("new"), isKnown ? .replacing : .first)
+    #expect(try store.open().applications.application(app).issue > 1_000)
+    try store.open().createGroup("fresh")
+    try store.open().grant(.read, in: "fresh", to: app)
+    #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("fresh").items() }
+  }
+
   @Test func `the error about an older list of applications says what to do`() {
     let error = olderThan("team")
     #expect(
