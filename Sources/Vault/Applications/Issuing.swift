@@ -85,14 +85,15 @@ extension Applications {
     let identity = try store.owner()
     let registry = try store.registry()
     let isReplacing = issuance == .replacing
-    let found = isReplacing ? try? CredentialFile.read(path) : nil
+    let known = try registry.application(id)
+    let isUnfinished = isReplacing && known?.wasReplaced == true
+    let found = isUnfinished ? try? CredentialFile.read(path, sealedBy: sealingPassphrase) : nil
     // Whether an earlier run of this command wrote the file before it failed to change every group.
     func isWritten(_ entry: Application) -> Bool {
       guard entry.wasReplaced, let found else { return false }
       return found.application == id && found.issue == entry.issue && found.ownerKey == identity.ownerKey
         && found.remote?.name == remote?.name
     }
-    let known = try registry.application(id)
     var entry = try begin(name, known, issuance, lifetime, registry, isWritten)
     let place = try CredentialFile.Place(path, outside: store.location.home, isWritten: isWritten(entry))
     for grant in grants { try check(grant, mayBeBroken: isReplacing) }

@@ -11,6 +11,16 @@ enum CredentialFile {
     try Credential(parsing: bytes(path, user: user))
   }
 
+  /// The credential in a file that was written with this passphrase; `nil` stands for an unsealed one.
+  ///
+  /// - Throws: as ``read(_:user:)``; `wrongKey` for another passphrase.
+  static func read(_ path: String, sealedBy passphrase: GuardedBytes?) throws(VaultError) -> Credential {
+    guard let passphrase else { return try read(path) }
+    let bytes = try bytes(path)
+    let sealed = try SealedCredential(parsing: unsafe bytes.withUnsafeBytes { unsafe Array($0) })
+    return try sealed.open(passphrase: passphrase)
+  }
+
   /// The bytes of a credential, sealed or not, under the same conditions.
   static func bytes(_ path: String, user: uid_t = geteuid()) throws(VaultError) -> GuardedBytes {
     do throws(FileFault) {

@@ -94,6 +94,23 @@ struct MissingGroupTests {
     #expect(throws: notMember) { try stolen.group("vault.service").items() }
   }
 
+  @Test func `the same command finishes a replacement with a sealed credential, if the passphrase is the same`() throws
+  {
+    let (store, stolen) = try store()
+    let bringBack = try hide("first", in: store)
+    func replace(_ passphrase: String?) throws -> [UnchangedGroup] {
+      try store.open().applications.issue(
+        app, to: store.path("new"), .replacing, sealedBy: passphrase.map { try Secret($0) }
+      ).unchanged
+    }
+    #expect(try replace("for Ann").map(\.name) == ["first"])
+    try bringBack()
+    for other in ["for Bob", nil] { #expect(throws: VaultError.exists(.credentialPlace)) { try replace(other) } }
+    #expect(try replace("for Ann") == [])
+    #expect(throws: notMember) { try stolen.group("first").items() }
+    #expect(try problems(store).isEmpty)
+  }
+
   @Test(arguments: Hiding.allCases)
   private func `a hidden group is named when an application is revoked, and the same command finishes it`(
     _ hiding: Hiding
