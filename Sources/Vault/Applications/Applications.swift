@@ -78,11 +78,12 @@ public struct Applications: Sendable {
     return found.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }
 
-  /// The groups of the store. Others who may write a group's files can end this process, so those groups come last.
+  /// The groups of the store. Others who may write a group's files can end this process, so those groups come last, in
+  /// another order each time: whoever ends it in one group does not keep it from all others when it is repeated.
   func namesInOrderOfChange() throws(VaultError) -> [AccessGroup.Name] {
     let names = try store.ownersGroupNames()
     let shared = names.filter { (try? store.group($0).file.containerShape().unixGroup?.isReadOnly) == false }
-    return names.filter { !shared.contains($0) } + shared
+    return names.filter { !shared.contains($0) } + shared.shuffled()
   }
 
   /// The report that `problem` kept a group from being changed; empty, with a notice, for a group that is bound to

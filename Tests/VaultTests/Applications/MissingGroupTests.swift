@@ -253,7 +253,12 @@ struct MissingGroupTests {
   @Test func `a group that others may write keeps nobody in another group`() throws {
     let (store, _) = try store()
     try store.open().shareGroup("first", with: UnixGroup(String(getegid())))
-    let names = try store.open().applications.namesInOrderOfChange().map(\.description)
+    func order() throws -> [String] { try store.open().applications.namesInOrderOfChange().map(\.description) }
+    let names = try order()
     #expect(names.last == "first" && names.contains("last") && names.contains(app))
+    // Each shared group comes before the others at some time.
+    try store.open().shareGroup("last", with: UnixGroup(String(getegid())))
+    #expect(try Set((1...64).map { _ in try order().last }) == ["first", "last"])
+    #expect(try order().prefix(names.count - 2).sorted() == names.filter { !["first", "last"].contains($0) }.sorted())
   }
 }
