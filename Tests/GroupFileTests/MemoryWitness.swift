@@ -6,7 +6,15 @@ import Sealing
 final class MemoryWitness: Witnessing {
   private let state: Locked<WitnessReading>
 
-  init(_ reading: WitnessReading = .absent) { state = Locked(reading) }
+  /// How often it can still be written; `nil` for no limit.
+  private let writes: Locked<Int?>
+
+  init(_ reading: WitnessReading = .absent, writes: Int? = nil) {
+    state = Locked(reading)
+    self.writes = Locked(writes)
+  }
+
+  func limit(writes limit: Int?) { writes.withLock { $0 = limit } }
 
   /// The reading that it returns now.
   var reading: WitnessReading {
@@ -21,7 +29,12 @@ final class MemoryWitness: Witnessing {
   func read() -> WitnessReading { reading }
 
   func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool {
-    state.withLock { reading in
+    let isStuck = writes.withLock { writes in
+      defer { writes = writes.map { max($0 - 1, 0) } }
+      return writes == 0
+    }
+    guard !isStuck else { return false }
+    return state.withLock { reading in
       if case .unavailable = reading { return false }
       if let new = update(reading) { reading = .valid(new) }
       return true

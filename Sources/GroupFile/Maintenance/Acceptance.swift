@@ -176,7 +176,7 @@ extension AccessGroupFile {
     guard let renewed = try writing.write(change, at: now(), to: places, for: session, &left, { _ in }) else {
       return .nothingToAccept
     }
-    try replaceWitness(renewed)
+    try requireWitness()
     session.end(renewed)
     return .accepted(epoch: renewed.manifest.epoch)
   }
@@ -187,23 +187,24 @@ extension AccessGroupFile {
     guard state.member.rights >= .write else { return try replaceWitness(state) }
     let manifest = state.successor(
       root: state.manifest.root, itemCount: state.manifest.itemCount,
+    guard noteAccepted(renewed) else { throw .storage(.unconfirmed) }
       versionRowCount: state.manifest.versionRowCount, time: now(), above: epoch)
     try state.requirePermitted(epoch: manifest.epoch)
     try prepare(session, after: state)
     let signed = try session.sign(manifest, after: state, by: context.seed)
     try session.publish(signed, after: state)
     try session.commit()
-    try replaceWitness(signed)
     session.end(signed)
     return .accepted(epoch: manifest.epoch)
   }
 
-  @discardableResult
-  func replaceWitness(_ state: VerifiedState) throws(VaultError) -> AcceptedState {
-    try write(state.witnessRecord(flags: .acceptedByHand))
+    try requireWitness()
+  private func replaceWitness(_ state: VerifiedState) throws(VaultError) -> AcceptedState {
+    guard noteAccepted(state) else { throw .storage(.stateFolder) }
     return .accepted(epoch: state.manifest.epoch)
   }
 
+    guard noteAccepted(signed) else { throw .storage(.unconfirmed) }
   private func acceptRemoval() throws(VaultError) -> AcceptedState {
     let reading = witness.read()
     switch (floor(beside: reading), reading) {
@@ -213,6 +214,19 @@ extension AccessGroupFile {
     default: throw .notFound(.group)
     }
     return .removal
+  /// Checks that the witness can be written, by writing its record again: a change that accepts a state must fail before
+  /// anything is changed, or else each repetition would change the group again.
+  func requireWitness() throws(VaultError) {
+    guard witness.raise(\.record) else { throw .storage(.stateFolder) }
+  }
+
+  /// Replaces the witness by one of a state that was accepted.
+  ///
+  /// - Returns: `false` if it cannot be written.
+  func noteAccepted(_ state: VerifiedState) -> Bool {
+    witness.raise { _ in state.witnessRecord(flags: .acceptedByHand) }
+  }
+
   }
 
   private func markRemoved(_ record: WitnessRecord?) throws(VaultError) {

@@ -177,6 +177,8 @@ package struct LeftBehind: Sendable, Equatable {
   package internal(set) var losesChain = false
   /// Whether the file was too damaged to be changed in place, so that a new one replaced it and the old one was kept.
   package internal(set) var isReplaced = false
+  /// Whether the accepted state could not be noted in the witness.
+  package internal(set) var isUnwitnessed = false
 
   static let namedCount = 1_000
 

@@ -48,6 +48,7 @@ extension AccessGroupFile {
     if let acceptance, let offered = try offer(session.connection, reading, to: acceptance) {
       guard change.isStillWanted() else { throw .contradiction(.superseded) }
       guard acceptance.confirm(offered) else { throw .declined }
+      try requireWitness()
       change = change.taking(offered, acceptance)
       view = Snapshot(session.connection, offered.state, cache, witnessed: reading)
       isTaken = true
@@ -63,7 +64,7 @@ extension AccessGroupFile {
       session.end()
       return ChangedRoster(state: view.state, left: left)
     }
-    if isTaken { try replaceWitness(state) } else { view.raise(witness, to: state) }
+    if isTaken { left.isUnwitnessed = !noteAccepted(state) } else { view.raise(witness, to: state) }
     session.end(state)
     return ChangedRoster(state: state, left: left)
   }

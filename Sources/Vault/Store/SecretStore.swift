@@ -221,6 +221,7 @@ final class NoticeBoard: Sendable {
     if left.losesChain { post(.chainLost(group: group)) }
   }
 
+    if left.isUnwitnessed { post(.witnessUnavailable(reason: "the witness cannot be written")) }
   func post(_ notice: Notice) {
     notices.withLock { if !$0.contains(notice), $0.count < 100 { $0.append(notice) } }
   }

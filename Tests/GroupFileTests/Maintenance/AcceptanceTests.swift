@@ -158,6 +158,17 @@ import Testing
     #expect(group.witness.reading == witness)
   }
 
+  @Test(arguments: [false, true])
+  func `a state that the witness cannot take is not signed again`(byOwner: Bool) throws {
+    let group = try rolledBack()
+    let before = try group.files()
+    group.witness.limit(writes: 0)
+    let owner = OwnersAcceptance(authority: try group.authority()) { _ in false }
+    #expect(failure { try byOwner ? group.open().accept(owner) : group.open().accept() } == .storage(.stateFolder))
+    let after = try group.files()
+    #expect(before.main == after.main && before.log == after.log)
+  }
+
   @Test func `accepting fails if the witness cannot be written`() throws {
     let group = try GroupFixture()
     try group.set(["name": "value"])

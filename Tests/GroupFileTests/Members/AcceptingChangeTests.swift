@@ -94,6 +94,33 @@ import Testing
     return try expectPutOut(group, reason, droppingUnproved: true)
   }
 
+  @Test(arguments: [false, true])
+  func `a state is not accepted if the witness cannot be written, and nothing is changed`(damaged: Bool) throws {
+    let group = try forked()
+    if damaged { try group.tamper { try $0.run("DELETE FROM item WHERE version = 1 AND place = 2") } }
+    let files = try group.files()
+    group.witness.limit(writes: 0)
+    #expect(
+      failure {
+        try group.forceRevocation(
+          of: AcceptingChangeTests.thief, droppingUnproved: true, accepting: acceptance(group))
+      } == .storage(.stateFolder))
+    let after = try group.files()
+    #expect(after.main == files.main && after.log == files.log)
+  }
+
+  @Test(arguments: [false, true])
+  func `an accepted change that the witness could not follow is done, and says so`(damaged: Bool) throws {
+    let group = try forked()
+    if damaged { try group.tamper { try $0.run("DELETE FROM item WHERE version = 1 AND place = 2") } }
+    // A file that cannot be changed in place is found to be damaged after the witness was tried.
+    group.witness.limit(writes: damaged ? 2 : 1)
+    let outcome = try group.forceRevocation(
+      of: AcceptingChangeTests.thief, droppingUnproved: true, accepting: acceptance(group))
+    #expect(outcome.left.isUnwitnessed)
+    #expect(failure { try group.open(AcceptingChangeTests.thief).value("item/1") } == .denied(.notAMember))
+  }
+
   @Test func `a state that the owner declines is not changed`() throws {
     for damaged in [false, true] {
       let group = try forked()

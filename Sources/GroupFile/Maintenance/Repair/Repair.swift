@@ -20,6 +20,7 @@ public struct GroupRepair: Sendable {
   /// The folder of the damaged files.
   public package(set) var keptAside = ""
   package internal(set) var isKeptAside = false
+  var isUnwitnessed = false
 }
 
 /// A value that opens under the group's key but that its signed state does not prove.
@@ -143,6 +144,7 @@ extension AccessGroupFile {
       progress: { _ in }, sign: sign)
     left.losesChain = made.group.losesChain
     left.isReplaced = made.group.isKeptAside
+    left.isUnwitnessed = made.group.isUnwitnessed
     return ChangedRoster(state: made.state, left: left)
   }
 
@@ -198,6 +200,7 @@ extension AccessGroupFile {
       if let acceptance, isRefused || acceptance.isRemoved {
         let found = offer(salvaged: state, reading, to: acceptance)
         guard acceptance.confirm(found) else { throw .declined }
+        try requireWitness()
         offered = found
       }
       var rows = SalvagedRows(Snapshot(connection, state, ProvedCache(), witnessed: reading), names, dropping: dropping)
@@ -232,7 +235,7 @@ extension AccessGroupFile {
       // As with a commit: the other hosts have the state.
       throw state.isPublished || old.isPublished ? .storage(.unconfirmed) : error
     }
-    if offered != nil { try replaceWitness(state) } else { raise(to: state) }
+    if offered != nil { group.isUnwitnessed = !noteAccepted(state) } else { raise(to: state) }
     return (group, state)
   }
 
