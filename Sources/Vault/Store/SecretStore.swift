@@ -211,19 +211,23 @@ final class NoticeBoard: Sendable {
     for notice in new { post(notice) }
   }
 
-  /// Posts what a change of the roster dropped.
+  /// Posts what a change of the roster dropped. These notices have no limit: a change of all groups makes some for each
+  /// group, and nothing else says what is gone.
   func post(_ left: LeftBehind, of group: String, keptAside: String?) {
+    func post(_ notice: Notice) { self.post(notice, limit: .max) }
     if left.unsigned > 0 { post(.unsignedLeftBehind(group: group, rows: left.unsigned, names: left.unproved)) }
     if left.lost > 0 || left.lostVersions > 0 {
       post(.unprovedDropped(group: group, items: left.lost, versions: left.lostVersions, names: left.lostNames))
     }
     if let keptAside { post(.groupRemade(group: group, keptAside: keptAside)) }
     if left.losesChain { post(.chainLost(group: group)) }
+    if left.isUnwitnessed { post(.witnessUnavailable(reason: "the witness cannot be written")) }
   }
 
-    if left.isUnwitnessed { post(.witnessUnavailable(reason: "the witness cannot be written")) }
-  func post(_ notice: Notice) {
-    notices.withLock { if !$0.contains(notice), $0.count < 100 { $0.append(notice) } }
+  func post(_ notice: Notice) { post(notice, limit: 100) }
+
+  private func post(_ notice: Notice, limit: Int) {
+    notices.withLock { if !$0.contains(notice), $0.count < limit { $0.append(notice) } }
   }
 
   func take() -> [Notice] {

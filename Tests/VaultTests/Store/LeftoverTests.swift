@@ -1,10 +1,10 @@
 import Foundation
 import Glibc
-import GroupFile
 import Sealing
 import TestSupport
 import Testing
 
+@testable import GroupFile
 @testable import Vault
 
 /// What making, replacing and removing groups leaves behind, in the store and in the process.
@@ -145,6 +145,14 @@ struct LeftoverTests {
     }
     #expect(failures.isEmpty, "\(failures)")
     #expect(!FileManager.default.fileExists(atPath: store.location.home + "/set-aside"))
+  }
+
+  @Test func `the notices about what a new key dropped are complete, however many groups there are`() {
+    let board = NoticeBoard()
+    var left = LeftBehind()
+    left.rows = 1
+    for group in 0..<130 { board.post(left, of: "g\(group)", keptAside: nil) }
+    #expect(board.take().count == 130)
   }
 
   @Test func `a restoration replaces a group that came into its place meanwhile only if it was told to`() throws {
