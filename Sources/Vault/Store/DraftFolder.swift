@@ -29,7 +29,20 @@ struct DraftFolder: ~Copyable {
   private init(_ home: String) throws(FileFault) {
     let store = try Folder(home, .visible(), followingLink: true)
     try store.makeFolder(DraftFolder.parentName)
-    let parent = try store.folder(DraftFolder.parentName, .secret())
+    let parent: Folder
+    do throws(FileFault) { parent = try store.folder(DraftFolder.parentName, .secret()) } catch {
+      switch error {
+      case .missing, .busy, .storage: throw error
+      default: break
+      }
+      // Something else at this path, such as a file or a folder that is open to others, must not keep a member from
+      // being removed. It is ours to move, because nobody else may write to the store's folder.
+      let aside = "\(DraftFolder.parentName)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
+      guard unsafe renameat(store.file.descriptor, DraftFolder.parentName, store.file.descriptor, aside) == 0 else {
+        throw error
+      }
+      throw .missing
+    }
     DraftFolder.clear(parent)
     let name = DraftFolder.prefix + String(UInt64.random(in: .min ... .max), radix: 16)
     try parent.makeFolder(name)

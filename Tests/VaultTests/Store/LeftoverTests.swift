@@ -147,6 +147,25 @@ struct LeftoverTests {
     #expect(!FileManager.default.fileExists(atPath: store.location.home + "/set-aside"))
   }
 
+  @Test(arguments: ["file", "link", "open folder"])
+  func `what is in the place of the folder for drafts keeps no member from being removed`(kind: String) throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "one")
+    let thief = try store.issue("thief", grants: [.init(.read, in: "team")])
+    let path = store.location.home + "/set-aside"
+    switch kind {
+    case "file": try Data([1]).write(to: URL(filePath: path))
+    case "link": try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/nonexistent")
+    default:
+      try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+      #expect(unsafe chmod(path, 0o777) == 0)
+    }
+    try store.open().revoke("thief", from: "team")
+    #expect(throws: VaultError.denied(.notAMember)) { try thief.group("team").items() }
+    let left = try FileManager.default.contentsOfDirectory(atPath: store.location.home)
+    #expect(left.filter { $0.hasPrefix("set-aside") }.count == 1)
+  }
+
   @Test func `the notices about what a new key dropped are complete, however many groups there are`() {
     let board = NoticeBoard()
     var left = LeftBehind()
