@@ -136,7 +136,7 @@ package final class ContainerPlace: Equatable, Sendable {
   }
 
   /// The result of `lstat`.
-  struct Status: Equatable {
+  package struct Status: Equatable, Sendable {
     let identity: FileIdentity
     let isRegular: Bool
     let isFolder: Bool

@@ -40,9 +40,13 @@ package struct GroupDraft: Sendable {
   ///   - kept: an unused path, to which the replaced files are moved.
   ///   - drops: whether the replaced files are not needed. They are in the draft's folder afterwards, for the caller to
   ///     remove.
+  ///   - statuses: those of the files to replace from before the draft was made, if others may write to them meanwhile.
+  ///     If they have changed, the call changes nothing and throws `busy`.
   /// - Returns: whether files were moved to `kept`.
   /// - Throws: `busy`, `denied`, `storage`; the group is unchanged then, unless the error is `unconfirmed`.
-  package func take(keeping kept: String, dropping drops: Bool = false) throws(VaultError) -> Bool {
+  package func take(
+    keeping kept: String, dropping drops: Bool = false, expecting statuses: [ContainerPlace.Status?]? = nil
+  ) throws(VaultError) -> Bool {
     guard try ContainerPlace.status(target) != nil else {
       ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder))
       try onDisk(NewName.give(target, to: folder))
@@ -50,10 +54,14 @@ package struct GroupDraft: Sendable {
       return false
     }
     let lock = try WriterLock(at: ContainerPlace(folder: target))
-    return try take(keeping: kept, dropping: drops, holding: lock)
+    let isKept = try takeWhileLocked(keeping: kept, dropping: drops) { replaced in
+      statuses.map { $0 == replaced.statuses() } ?? true
+    }
+    _ = lock.isShared
+    return isKept
   }
 
-  /// As `take(keeping:dropping:)`, for a caller that holds the writer lock of the group's place.
+  /// As `take(keeping:dropping:expecting:)`, for a caller that holds the writer lock of the group's place.
   ///
   /// - Parameter isSame: whether the replaced files have the state that the draft was made from; asked if the lock is shared.
   ///   If somebody has written meanwhile, the call changes nothing and throws `busy`.
@@ -69,7 +77,7 @@ package struct GroupDraft: Sendable {
     return isKept
   }
 
-  /// As `take(keeping:dropping:)`, while the writer lock of the group's place is held.
+  /// As `take(keeping:dropping:expecting:)`, while the writer lock of the group's place is held.
   func takeWhileLocked(
     keeping kept: String, dropping drops: Bool, if isSame: (ContainerPlace) throws(VaultError) -> Bool = { _ in true }
   ) throws(VaultError) -> Bool {

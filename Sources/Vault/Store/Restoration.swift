@@ -14,6 +14,8 @@ struct Restoration {
   private struct Prepared {
     let draft: GroupDraft
     let file: AccessGroupFile
+    /// Those of the group's files before the draft was made; `nil` if there were none.
+    let statuses: [ContainerPlace.Status?]?
     let isRenewed: Bool
     var state: VerifiedState
     var items: UInt64
@@ -37,6 +39,7 @@ struct Restoration {
     do throws(VaultError) {
       let source = try RestingGroup(in: folder, file.context)
       let isThere = AccessGroupFile.exists(in: file.folder)
+      let statuses = isThere ? try ContainerPlace(folder: file.folder).statuses() : nil
       // `nil` also if it fails verification.
       let live = isThere ? (try? file.provedState { progress(.proved($0)) })?.state : nil
       if isThere {
@@ -54,8 +57,8 @@ struct Restoration {
         }
       }
       prepared = try Restoration.prepare(
-        source, GroupDraft(in: drafts.path(of: name), for: file.folder), file, live, store.witness(name).read(), owner,
-        progress)
+        source, GroupDraft(in: drafts.path(of: name), for: file.folder), file, statuses, live,
+        store.witness(name).read(), owner, progress)
       outcome = .unchanged
     } catch {
       if case .storage(let failure) = error, failure != .inputOutput, failure != .replaced {
@@ -66,8 +69,9 @@ struct Restoration {
   }
 
   private static func prepare(
-    _ source: RestingGroup, _ draft: GroupDraft, _ file: AccessGroupFile, _ live: VerifiedState?,
-    _ witness: WitnessReading, _ owner: Identity, _ progress: (MaintenanceProgress) -> Void
+    _ source: RestingGroup, _ draft: GroupDraft, _ file: AccessGroupFile,
+    _ statuses: [ContainerPlace.Status?]?, _ live: VerifiedState?, _ witness: WitnessReading, _ owner: Identity,
+    _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> Prepared {
     try draft.fill(from: source) { progress($0) }
     let drafted = AccessGroupFile(
@@ -82,7 +86,8 @@ struct Restoration {
       ) { progress($0) }
     }
     let (state, items) = try drafted.provedState { progress(.proved($0)) }
-    return Prepared(draft: draft, file: drafted, isRenewed: isRenewed, state: state, items: items)
+    return Prepared(
+      draft: draft, file: drafted, statuses: statuses, isRenewed: isRenewed, state: state, items: items)
   }
 
   /// The draft of a group whose counters are advanced.
@@ -116,7 +121,10 @@ struct Restoration {
       guard replacing || !AccessGroupFile.exists(in: store.location.groupFolder(name.description)) else {
         throw .otherState(group: name.description)
       }
-      let (isKept, state) = (try prepared.draft.take(keeping: kept), prepared.state)
+      let (isKept, state) = (
+        // Others may have changed the group's members or items since this process looked.
+        try prepared.draft.take(keeping: kept, expecting: prepared.statuses), prepared.state
+      )
       (restoredID, isPublished) = (state.manifest.groupID, state.isPublished)
       if prepared.isRenewed {
         _ = store.witness(name).raise { reading in reading == .absent ? state.witnessRecord() : nil }

@@ -147,6 +147,32 @@ struct LeftoverTests {
     #expect(!FileManager.default.fileExists(atPath: store.location.home + "/set-aside"))
   }
 
+  @Test(arguments: [false, true])
+  func `a restoration does not replace a group that was changed meanwhile`(hasWitness: Bool) throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "old")
+    let thief = try store.issue("thief", grants: [.init(.read, in: "team")])
+    let backup = store.folder + "/backup"
+    try store.open().backUp(to: backup)
+    try store.open().group("team").set("a", to: "newer")
+    if !hasWitness { try FileManager.default.removeItem(atPath: store.folder + "/state/witness") }
+    var isChanged = false
+    let restored = try store.open().restoreBackup(from: backup, groups: ["team"], replacing: true) { _, progress in
+      guard case .copied = progress, !isChanged else { return }
+      isChanged = true
+      #expect(throws: Never.self) {
+        try store.open().revoke("thief", from: "team")
+        try store.open().group("team").set("a", to: "newest")
+      }
+    }
+    guard case .failed(.busy("team"))? = restored.groups.first?.outcome else { throw VaultError.notFound(.group) }
+    #expect(isChanged)
+    #expect(try store.value("a", in: "team") == "newest")
+    #expect(throws: VaultError.denied(.notAMember)) { try thief.group("team").items() }
+    let again = try store.open().restoreBackup(from: backup, groups: ["team"], replacing: true)
+    guard case .restored? = again.groups.first?.outcome else { throw VaultError.notFound(.group) }
+  }
+
   @Test(arguments: ["file", "link", "open folder"])
   func `what is in the place of the folder for drafts keeps no member from being removed`(kind: String) throws {
     let store = try StoreFixture()
