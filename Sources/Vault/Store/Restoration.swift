@@ -17,6 +17,7 @@ struct Restoration {
     /// Those of the group's files before the draft was made; `nil` if there were none.
     let statuses: [ContainerPlace.Status?]?
     let isRenewed: Bool
+    let left: [Member]
     var state: VerifiedState
     var items: UInt64
   }
@@ -30,7 +31,8 @@ struct Restoration {
   /// - Throws: an error that the other groups of the backup would meet too, such as a full disk.
   init(
     of name: AccessGroup.Name, in store: SecretStore, from backup: String, _ replacing: Bool,
-    _ drafts: borrowing DraftFolder, _ progress: (MaintenanceProgress) -> Void
+    _ drafts: borrowing DraftFolder, leaving leaves: @escaping @Sendable (Member) -> Bool,
+    _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) {
     self.name = name
     let owner = try store.owner()
@@ -58,7 +60,8 @@ struct Restoration {
       }
       prepared = try Restoration.prepare(
         source, GroupDraft(in: drafts.path(of: name), for: file.folder), file, statuses, live,
-        store.witness(name).read(), owner, progress)
+        store.witness(name).read(), owner,
+        leaving: leaves, progress)
       outcome = .unchanged
     } catch {
       if case .storage(let failure) = error, failure != .inputOutput, failure != .replaced {
@@ -69,8 +72,9 @@ struct Restoration {
   }
 
   private static func prepare(
-    _ source: RestingGroup, _ draft: GroupDraft, _ file: AccessGroupFile,
-    _ statuses: [ContainerPlace.Status?]?, _ live: VerifiedState?, _ witness: WitnessReading, _ owner: Identity,
+    _ source: RestingGroup, _ draft: GroupDraft, _ file: AccessGroupFile, _ statuses: [ContainerPlace.Status?]?,
+    _ live: VerifiedState?, _ witness: WitnessReading, _ owner: Identity,
+    leaving leaves: @escaping @Sendable (Member) -> Bool,
     _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> Prepared {
     try draft.fill(from: source) { progress($0) }
@@ -78,16 +82,19 @@ struct Restoration {
       folder: draft.folder, context: file.context, witness: NoWitness(), now: { SystemClock.milliseconds() })
     if case .unavailable = witness { throw .storage(.stateFolder) }
     let isRenewed = witness == .absent && !source.state.isPublished
+    // No one confirms who comes back, so whoever was removed from the group that is replaced stays out, too.
+    let revokes: @Sendable (Member) -> Bool = { leaves($0) || live?.roster.hasRemoved($0) == true }
     if isRenewed {
       // No group's name contains a plus sign.
       let places = DraftPlaces(draft: draft.folder + "+new", kept: draft.folder + "+old")
       try drafted.changeRoster(
-        RosterChange(rotates: true, above: .init(source.state, live)), at: places, by: owner
+        RosterChange(rotates: true, above: .init(source.state, live), revokes: revokes), at: places, by: owner
       ) { progress($0) }
     }
     let (state, items) = try drafted.provedState { progress(.proved($0)) }
+    let left = isRenewed ? source.state.roster.members.filter(revokes) : []
     return Prepared(
-      draft: draft, file: drafted, statuses: statuses, isRenewed: isRenewed, state: state, items: items)
+      draft: draft, file: drafted, statuses: statuses, isRenewed: isRenewed, left: left, state: state, items: items)
   }
 
   /// The draft of a group whose counters are advanced.
@@ -132,7 +139,7 @@ struct Restoration {
       outcome = .restored(
         StoreRestoration.Restored(
           items: prepared.items, epoch: state.manifest.epoch, keptAside: isKept ? kept : nil,
-          isRenewed: prepared.isRenewed, members: state.roster.members))
+          isRenewed: prepared.isRenewed, members: state.roster.members, left: prepared.left))
     } catch {
       outcome = .failed(error.named(name.description))
     }
@@ -152,6 +159,14 @@ extension RosterChange.Numbers {
     self.init(
       revision: raised { $0.manifest.rosterRevision }, generation: raised { $0.manifest.generation },
       epoch: raised { $0.manifest.epoch })
+  }
+}
+
+extension Roster {
+  /// Whether the credential of `member` was removed, and not admitted again.
+  fileprivate func hasRemoved(_ member: Member) -> Bool {
+    removed.contains { $0.application == member.application && $0.issue == member.issue }
+      && !members.contains { $0.signingKey == member.signingKey }
   }
 }
 

@@ -178,6 +178,52 @@ extension SecretStore {
 extension Registry {
   /// Records that the group with this id has this name and is present.
   func recordPresence(of name: AccessGroup.Name, _ id: GroupID) throws(VaultError) {
+  /// The members that do not come back with the backup of a group, as far as the registry or, without it, the rosters
+  /// know of their replacement or revocation.
+  func leftOutOfRestoration() throws(VaultError) -> @Sendable (Member) -> Bool {
+    // Verifying the groups would note their present states as seen, and the restored ones would be refused as older.
+    let known = try issuesFound()
+    var applications: [String: Application]?
+    do throws(VaultError) { applications = try registry().applications() } catch {
+      guard error.meansLostRegistry else { throw error }
+    }
+    return { [applications] member in
+      member.issue < known[member.application] ?? 0 || applications.map { !member.isCurrent(in: $0) } ?? false
+    }
+  }
+
+  /// The rosters of the groups that are here and open, whatever this machine has seen of them; nothing is noted as
+  /// seen. The owner signed them all, so even an old one shows only credentials that were given out.
+  ///
+  /// - Parameter leftOut: called with the name and the error of each group that does not open.
+  func rostersFound(
+    leftOut: (String, VaultError) -> Void = { _, _ in }
+  ) throws(VaultError) -> [(name: AccessGroup.Name, roster: Roster)] {
+    var found: [(name: AccessGroup.Name, roster: Roster)] = []
+    for name in try groupNames() {
+      do throws(VaultError) {
+        let name = try AccessGroup.Name(name)
+        found.append((name, try fileAsFound(name).beginReading().view.state.roster))
+      } catch {
+        leftOut(name, error.named(name))
+      }
+    }
+    return found
+  }
+
+  /// A group's file without what this machine has seen of it.
+  func fileAsFound(_ name: AccessGroup.Name) throws(VaultError) -> AccessGroupFile {
+    let file = try group(name).file
+    return AccessGroupFile(
+      folder: file.folder, context: file.context, witness: NoWitness(),
+      now: { SystemClock.milliseconds() })
+  }
+
+  /// The highest issue of each application in the rosters of the groups that are here.
+  private func issuesFound() throws(VaultError) -> [String: UInt32] {
+    try rostersFound().reduce(into: [:]) { $0.merge($1.roster.issues, uniquingKeysWith: max) }
+  }
+
     let known = try entry(of: name)
     if known?.groupID == id, known?.presence == .present { return }
     let created = known?.created ?? SystemClock.milliseconds()
@@ -191,5 +237,15 @@ extension Member {
     guard kind == .application else { return true }
     guard let known = applications[application] else { return false }
     return known.issue == issue && known.standing != .revoked
+  }
+}
+
+extension VaultError {
+  /// Whether this error of reading the registry says that it is missing, damaged or older, rather than out of reach.
+  var meansLostRegistry: Bool {
+    switch self {
+    case .notFound(.group), .damaged, .rolledBack, .anotherGroup: true
+    default: false
+    }
   }
 }

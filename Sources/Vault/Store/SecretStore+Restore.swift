@@ -12,7 +12,8 @@ extension SecretStore {
   ///
   /// If this machine knows nothing about a group, as on a new machine, the group gets a new roster and a new key, and
   /// its revision, generation and epoch rise by 1,024, because the lost machine may have used the next numbers already.
-  /// Members must then accept it.
+  /// Members must then accept it. Applications whose credentials were replaced or revoked since, according to the store's
+  /// own registry and groups, are not let in.
   ///
   /// A published group gets no new key: its log has the states that follow the backup, and `vaultd` fetches them, at
   /// once if it is running.
@@ -42,8 +43,11 @@ extension SecretStore {
     }
     let drafts = try DraftFolder.make(in: location.home)
     var steps: [Restoration] = []
+    let leaves = try leftOutOfRestoration()
     for name in names {
-      let step = try Restoration(of: name, in: self, from: path, replacing, drafts) { progress(name.description, $0) }
+      let step = try Restoration(of: name, in: self, from: path, replacing, drafts, leaving: leaves) {
+        progress(name.description, $0)
+      }
       steps.append(step)
     }
     // The registry is restored last: the store is incomplete without it.
@@ -163,5 +167,7 @@ public struct StoreRestoration: Sendable {
     public let isRenewed: Bool
     /// The members that can open it, the owner included.
     public let members: [Member]
+    /// Members of the backup's state that are not let in, because their credentials were replaced or revoked since.
+    public let left: [Member]
   }
 }

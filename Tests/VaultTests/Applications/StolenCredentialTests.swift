@@ -120,6 +120,28 @@ import Testing
     return lockWaiterCount(inode: UInt64(status.st_ino)) > 0
   }
 
+  @Test(arguments: [true, false])
+  func `a restored backup does not bring back who was replaced or revoked since, even without a witness`(
+    hasRegistry: Bool
+  ) throws {
+    try store.open().createGroup("team").set("a", to: "one")
+    let names = ["replaced", "uninstalled", "removed", "stays"]
+    let applications = try names.map { try store.issue($0, grants: [.init(.read, in: "team")]) }
+    try store.open().backUp(to: store.path("backup"))
+    try store.issue("replaced", .replacing)
+    try store.open().applications.uninstall("uninstalled", revoking: true)
+    try store.open().revoke("removed", from: "team")
+    try FileManager.default.removeItem(atPath: store.folder + "/state/witness")
+    if !hasRegistry { try FileManager.default.removeItem(atPath: store.location.home + "/groups/vault.owner") }
+    let restored = try store.open().restoreBackup(from: store.path("backup"), groups: ["team"], replacing: true)
+    guard case .restored(let group)? = restored.groups.first?.outcome else { throw VaultError.notFound(.group) }
+    #expect(Set(group.left.map(\.application)) == ["replaced", "uninstalled", "removed"])
+    for stolen in applications.dropLast() {
+      #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
+    }
+    #expect(group.members.map(\.application).sorted() == ["", "stays"])
+  }
+
   @Test func `a credential signed by another owner opens nothing here`() throws {
     _ = try store.open().applications.issue(application, to: store.path("credential"))
     let own = try Data(contentsOf: URL(fileURLWithPath: store.path("credential")))

@@ -9,7 +9,8 @@ struct RestoreBackup: Command {
       Every file is proved before the first group is touched. A group that exists in another state is replaced only \
       with --replace; replaced files are kept, and the command says where. A restored state that is older than the \
       one this machine has seen is refused (14) until you run vault group accept GROUP. On a machine that has never seen a \
-      group, the group gets a new roster and key, and its members accept it in the same way.
+      group, the group gets a new roster and key, without applications whose credentials were replaced or revoked since, \
+      and its members accept it in the same way.
       """,
     example: """
       vault restore-backup /mnt/backup/vault-2026-11-21
@@ -60,6 +61,9 @@ extension StoreRestoration {
     for group in groups {
       guard case .restored(let restored) = group.outcome else { continue }
       if let kept = restored.keptAside { session.say("the replaced files of '\(group.name)' are in \(kept)") }
+      for member in restored.left {
+        session.say("stays out of '\(group.name)': \(member.who.text), who was replaced or revoked since the backup")
+      }
       do throws(VaultError) { _ = try store.group(group.name).info() } catch {
         guard case .rolledBack = error else { continue }
         session.warn("\(error.message); it stays closed until you run: vault group accept \(group.name)")
@@ -115,11 +119,13 @@ extension StoreRestoration.Group {
         try json.number("epoch", group.epoch)
         try json.flag("renewed", group.isRenewed)
         try json.string("kept", orNull: group.keptAside)
-        try json.array("members") { (json) throws(Failure) in
-          for member in group.members {
-            try json.object { (json) throws(Failure) in
-              try json.string("member", member.who.text)
-              try json.string("rights", member.rights.rawValue)
+        for (key, members) in [("members" as StaticString, group.members), ("left", group.left)] {
+          try json.array(key) { (json) throws(Failure) in
+            for member in members {
+              try json.object { (json) throws(Failure) in
+                try json.string("member", member.who.text)
+                try json.string("rights", member.rights.rawValue)
+              }
             }
           }
         }
