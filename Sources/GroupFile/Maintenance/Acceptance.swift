@@ -27,6 +27,8 @@ public enum AcceptanceReason: Sendable, Equatable {
   case removed
   /// Another group than the one known by this name.
   case anotherGroup
+  /// The owner's registry is gone, or nothing in it can be proved, and a new one takes its place.
+  case lost
 }
 
 /// A state that is about to be accepted, and what it was compared with.
@@ -35,6 +37,10 @@ package struct OfferedState {
   /// The newest state that was seen of the group; `nil` if none was.
   package let known: WitnessRecord?
   package let reason: AcceptanceReason
+
+  package init(state: VerifiedState, known: WitnessRecord?, reason: AcceptanceReason) {
+    (self.state, self.known, self.reason) = (state, known, reason)
+  }
 }
 
 /// Acceptance by the owner, who alone can give a state a roster and a key that are newer than everything seen.
@@ -48,6 +54,8 @@ package struct OwnersAcceptance {
   package var registeredID: GroupID?
   /// Whether the registry says that the group was removed.
   package var isRemoved: Bool
+  /// Whether the registry does not say which group this is. A state that this machine never saw must be accepted then.
+  package var isUnregistered = false
   /// Whether a change is superseded if nothing needs to be accepted.
   package var isRequired = false
 
@@ -122,7 +130,8 @@ extension AccessGroupFile {
     let record = known(reading)
     let reason = try reason(of: state, against: record, owner, connection)
     if reason == .anotherGroup { throw .anotherGroup("") }
-    guard let reason = reason ?? (reading == .invalid ? .older : nil) else { return nil }
+    let isUnknown = reading == .invalid || owner.isUnregistered && record == nil
+    guard let reason = reason ?? (isUnknown ? .older : nil) else { return nil }
     return OfferedState(state: state, known: record, reason: reason)
   }
 
@@ -168,6 +177,7 @@ extension AccessGroupFile {
     _ view: Snapshot, _ offered: OfferedState, _ owner: OwnersAcceptance, _ session: WriteSession,
     at places: DraftPlaces
   ) throws(VaultError) -> AcceptedState {
+    try requireWitness()
     try view.state.confirmRoster(session.connection)
     try prepare(session, after: view.state)
     let change = RosterChange().taking(offered, owner)
@@ -176,8 +186,8 @@ extension AccessGroupFile {
     guard let renewed = try writing.write(change, at: now(), to: places, for: session, &left, { _ in }) else {
       return .nothingToAccept
     }
-    try requireWitness()
     session.end(renewed)
+    guard noteAccepted(renewed) else { throw .storage(.unconfirmed) }
     return .accepted(epoch: renewed.manifest.epoch)
   }
 
@@ -187,33 +197,23 @@ extension AccessGroupFile {
     guard state.member.rights >= .write else { return try replaceWitness(state) }
     let manifest = state.successor(
       root: state.manifest.root, itemCount: state.manifest.itemCount,
-    guard noteAccepted(renewed) else { throw .storage(.unconfirmed) }
       versionRowCount: state.manifest.versionRowCount, time: now(), above: epoch)
     try state.requirePermitted(epoch: manifest.epoch)
+    try requireWitness()
     try prepare(session, after: state)
     let signed = try session.sign(manifest, after: state, by: context.seed)
     try session.publish(signed, after: state)
     try session.commit()
     session.end(signed)
+    guard noteAccepted(signed) else { throw .storage(.unconfirmed) }
     return .accepted(epoch: manifest.epoch)
   }
 
-    try requireWitness()
   private func replaceWitness(_ state: VerifiedState) throws(VaultError) -> AcceptedState {
     guard noteAccepted(state) else { throw .storage(.stateFolder) }
     return .accepted(epoch: state.manifest.epoch)
   }
 
-    guard noteAccepted(signed) else { throw .storage(.unconfirmed) }
-  private func acceptRemoval() throws(VaultError) -> AcceptedState {
-    let reading = witness.read()
-    switch (floor(beside: reading), reading) {
-    case (let floor?, _): try markRemoved(floor)
-    case (nil, .valid(let record)) where !record.flags.contains(.removed): try markRemoved(record)
-    case (nil, .invalid): try markRemoved(nil)
-    default: throw .notFound(.group)
-    }
-    return .removal
   /// Checks that the witness can be written, by writing its record again: a change that accepts a state must fail before
   /// anything is changed, or else each repetition would change the group again.
   func requireWitness() throws(VaultError) {
@@ -227,6 +227,15 @@ extension AccessGroupFile {
     witness.raise { _ in state.witnessRecord(flags: .acceptedByHand) }
   }
 
+  private func acceptRemoval() throws(VaultError) -> AcceptedState {
+    let reading = witness.read()
+    switch (floor(beside: reading), reading) {
+    case (let floor?, _): try markRemoved(floor)
+    case (nil, .valid(let record)) where !record.flags.contains(.removed): try markRemoved(record)
+    case (nil, .invalid): try markRemoved(nil)
+    default: throw .notFound(.group)
+    }
+    return .removal
   }
 
   private func markRemoved(_ record: WitnessRecord?) throws(VaultError) {

@@ -31,7 +31,7 @@ struct Registry {
   /// All groups that were ever registered, by name.
   func groups() throws(VaultError) -> [AccessGroup.Name: Entry] {
     var entries: [AccessGroup.Name: Entry] = [:]
-    let list = try group.list(prefix: Registry.prefix)
+    let list = try list(Registry.prefix)
     while let item = try list.next() {
       guard let name = try? AccessGroup.Name(String(item.name.description.dropFirst(Registry.prefix.count))) else {
         throw Registry.damaged
@@ -52,8 +52,18 @@ struct Registry {
       return try unsafe group.get(name).withUnsafeBytes { unsafe Array($0) }
     } catch .notFound(.item) {
       return nil
+    } catch .notFound(.group) {
+      throw Registry.vanished
     }
   }
+
+  private func list(_ prefix: String) throws(VaultError) -> ItemList {
+    do { return try group.list(prefix: prefix) } catch .notFound(.group) { throw Registry.vanished }
+  }
+
+  /// The error for a registry that is gone. Every store has one, so even a machine that never saw it knows that.
+  private static let vanished = VaultError.rolledBack(
+    group: AccessGroup.Name.registry.description, found: 0, known: 1, reason: .vanished)
 
   /// The error for an entry that this program cannot have written.
   static let damaged = VaultError.damaged(
@@ -116,7 +126,7 @@ extension Registry {
   /// All applications that were ever registered, by id.
   func applications() throws(VaultError) -> [String: Application] {
     var found: [String: Application] = [:]
-    let list = try group.list(prefix: Registry.applicationPrefix)
+    let list = try list(Registry.applicationPrefix)
     while let item = try list.next() {
       let id = String(item.name.description.dropFirst(Registry.applicationPrefix.count))
       found[id] = try application(id)

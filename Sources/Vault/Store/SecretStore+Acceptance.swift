@@ -20,8 +20,12 @@ public struct ReturningState: Sendable {
   public let members: [Member]
   /// Members that are not let in again, because their credentials were replaced or revoked since.
   public let left: [Member]
+  /// The groups in a registry that is made anew, sorted; otherwise empty.
+  public internal(set) var groups: [String] = []
+  /// The applications in a registry that is made anew, sorted by id; otherwise empty.
+  public internal(set) var applications: [Application] = []
 
-  fileprivate init(_ offered: OfferedState, _ leaves: (Member) -> Bool) {
+  init(_ offered: OfferedState, _ leaves: (Member) -> Bool) {
     let state = offered.state
     group = state.roster.groupName
     reason = offered.reason
@@ -41,7 +45,8 @@ extension SecretStore {
   /// and key at once. Applications whose credentials were replaced or revoked since are not let in; other members that
   /// were removed since come back.
   ///
-  /// A file too damaged to be changed in place is replaced by a new one with what its last signed state proves.
+  /// A file too damaged to be changed in place is replaced by a new one with what its last signed state proves. If the
+  /// owner's registry is gone, or nothing in it can be proved, a new one is made of what the groups show.
   ///
   /// A member could act between this call and a later call that removes it. The calls that change members therefore
   /// take `accepting:`, which accepts the state in the same step, even for a damaged file.
@@ -70,6 +75,8 @@ extension SecretStore {
     _ confirm: @escaping (ReturningState) -> Bool
   ) throws(VaultError) -> AcceptedState {
     let file = try name == .registry ? registry().group.file : group(name).file
+    // The removal of the registry cannot be accepted: without one, nothing more can be done with the store.
+    if name == .registry, !AccessGroupFile.exists(in: file.folder) { return try remakeRegistry(confirm) }
     let owner = access.isOwners ? try ownersAcceptance(of: name) : nil
     let leaves = owner?.revokes ?? { _ in false }
     let result = try accept(file, name, owner, takesAnother) { confirm(ReturningState($0, leaves)) }
@@ -126,6 +133,9 @@ extension SecretStore {
       return .declined
     } catch .contradiction(.superseded) {
       throw error.named(name.description)
+    } catch let rebuilding {
+      guard name == .registry, rebuilding.isRepairable else { throw rebuilding }
+      return try remakeRegistry(confirm)
     }
   }
 
@@ -135,7 +145,15 @@ extension SecretStore {
   func ownersAcceptance(
     of name: AccessGroup.Name, asking confirm: @escaping (ReturningState) -> Bool
   ) throws(VaultError) -> OwnersAcceptance {
-    var acceptance = try ownersAcceptance(of: name)
+    var acceptance: OwnersAcceptance
+    do throws(VaultError) { acceptance = try ownersAcceptance(of: name) } catch {
+      // Whoever can damage the registry must not keep the owner from removing them.
+      guard error.meansLostRegistry else { throw error }
+      notices.post(.groupLeftOut(group: AccessGroup.Name.registry.description, reason: error.message))
+      let known = try issuesFound()
+      acceptance = OwnersAcceptance(authority: try owner()) { $0.issue < known[$0.application] ?? 0 }
+      acceptance.isUnregistered = true
+    }
     let leaves = acceptance.revokes
     var answers: [Digest: Bool] = [:]
     acceptance.confirm = { offered in
@@ -160,24 +178,6 @@ extension SecretStore {
     }
   }
 
-  /// Records that the owner gave up a group whose file is gone, so that its name can be used again. A log without its
-  /// file is kept aside.
-  private func noteRemoval(of name: AccessGroup.Name) throws(VaultError) {
-    let registry = try registry()
-    guard var entry = try registry.entry(of: name) else { return }
-    let drafts = try DraftFolder.make(in: location.home)
-    try lockingGroups { (_) throws(VaultError) in
-      let folder = location.groupFolder(name.description)
-      try AccessGroupFile.clearFolder(folder, movingTo: drafts.keepingPath(of: name), withLog: true)
-    }
-    entry.presence = .absent
-    try registry.record(entry, of: name)
-  }
-}
-
-extension Registry {
-  /// Records that the group with this id has this name and is present.
-  func recordPresence(of name: AccessGroup.Name, _ id: GroupID) throws(VaultError) {
   /// The members that do not come back with the backup of a group, as far as the registry or, without it, the rosters
   /// know of their replacement or revocation.
   func leftOutOfRestoration() throws(VaultError) -> @Sendable (Member) -> Bool {
@@ -224,6 +224,24 @@ extension Registry {
     try rostersFound().reduce(into: [:]) { $0.merge($1.roster.issues, uniquingKeysWith: max) }
   }
 
+  /// Records that the owner gave up a group whose file is gone, so that its name can be used again. A log without its
+  /// file is kept aside.
+  private func noteRemoval(of name: AccessGroup.Name) throws(VaultError) {
+    let registry = try registry()
+    guard var entry = try registry.entry(of: name) else { return }
+    let drafts = try DraftFolder.make(in: location.home)
+    try lockingGroups { (_) throws(VaultError) in
+      let folder = location.groupFolder(name.description)
+      try AccessGroupFile.clearFolder(folder, movingTo: drafts.keepingPath(of: name), withLog: true)
+    }
+    entry.presence = .absent
+    try registry.record(entry, of: name)
+  }
+}
+
+extension Registry {
+  /// Records that the group with this id has this name and is present.
+  func recordPresence(of name: AccessGroup.Name, _ id: GroupID) throws(VaultError) {
     let known = try entry(of: name)
     if known?.groupID == id, known?.presence == .present { return }
     let created = known?.created ?? SystemClock.milliseconds()

@@ -78,8 +78,10 @@ extension SecretStore {
     if isWhole { files.append((.registry, try registry().group.file)) }
     var groups: [StoreBackup.Group] = []
     for (name, file) in files {
-      guard let outcome = try outcome(of: file, name.description, in: folder, progress) else { continue }
-      groups.append(StoreBackup.Group(name: name.description, outcome: outcome))
+      var outcome = try outcome(of: file, name.description, in: folder, progress)
+      // Without the registry, no recovery begins from the backup.
+      if outcome == nil, name == .registry { outcome = .failed(vanished(name)) }
+      if let outcome { groups.append(StoreBackup.Group(name: name.description, outcome: outcome)) }
     }
     if isWhole {
       for (name, problem) in vanishedGroups() where name != AccessGroup.Name.registry.description {
@@ -90,7 +92,9 @@ extension SecretStore {
     }
     groups.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     guard groups.contains(where: { if case .copied = $0.outcome { true } else { false } }) else {
-      for case .failed(let error) in groups.map(\.outcome) { throw error }
+      // Without the registry, groups that this machine never saw fail, too.
+      let registry = groups.filter { $0.name == AccessGroup.Name.registry.description }
+      for case .failed(let error) in (registry + groups).map(\.outcome) { throw error }
       throw .contradiction(.nothingToBackUp)
     }
     return groups

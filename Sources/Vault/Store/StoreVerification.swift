@@ -92,7 +92,7 @@ extension SecretStore {
   ) throws(VaultError) -> [GroupVerification] {
     let registry = try registry()
     guard let own = verify(registry.group, progress) else {
-      return [GroupVerification(name: registry.group.name.description, result: .failure(.notFound(.group)))]
+      return [GroupVerification(name: registry.group.name.description, result: .failure(vanished(.registry)))]
     }
     guard case .success = own.result else { return [own] }
     let problems = try atOdds(registry) { (entries) throws(VaultError) in

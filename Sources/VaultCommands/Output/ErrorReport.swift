@@ -121,6 +121,8 @@ extension VaultError {
       "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"
     case .damaged(.some, .backup, _), .damaged(nil, .backup, _):
       "nothing was changed; name a folder that vault backup made"
+    case .damaged("vault.owner", _, _):
+      "put a backup back: vault restore-backup DIR vault.owner --replace; or keep what is proved: vault repair vault.owner; or, if nothing is, make a new one of what the groups show: vault group accept vault.owner"
     case .damaged(.some, _, _):
       "put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"
     case .damaged(nil, .identity, _):
@@ -131,6 +133,8 @@ extension VaultError {
       "put a backup back: vault restore-backup DIR; or go on without them: --drop-unproved, here or with vault repair GROUP"
     case .rolledBack(let group, _, _, .broughtBack):
       "if you put a copy back yourself: vault group accept \(group); if its removal was interrupted: vault group remove \(group)"
+    case .rolledBack("vault.owner", _, _, .vanished):
+      "bring it back: vault restore-backup DIR vault.owner; without a backup, make a new one of what the groups show: vault group accept vault.owner"
     case .rolledBack(let group, _, _, .vanished):
       "bring it back: vault restore-backup DIR \(group); if you deleted its files yourself: vault group accept \(group)"
     case .rolledBack(let group, let found, let known, .olderIssue) where found == known:

@@ -71,6 +71,23 @@ import Testing
     #expect(store.run("status").output.contains("last backup: none"))
   }
 
+  @Test(arguments: [false, true])
+  func `a backup without the list of groups is no success`(hasWitness: Bool) throws {
+    try FileManager.default.removeItem(atPath: store.folder.file("store/groups/vault.owner"))
+    if !hasWitness { try FileManager.default.removeItem(atPath: store.folder.file("state/witness")) }
+    let made = store.run("backup", backup)
+    #expect(made.status == 14 && made.errors.contains("vault group accept vault.owner"), "\(made.errors)")
+    let results = made.output.split(separator: "\n").map { $0.prefix { $0 != "\t" } }
+    // Only the registry could confirm groups that this machine never saw.
+    #expect(results == (hasWitness ? ["default", "team", "vault.owner"] : []), "\(made.output)")
+    #expect(store.run("status").output.contains("last backup: none"))
+    // A new list is made of the groups, after it was shown.
+    let accepted = store.run("group", "accept", "vault.owner", "--yes")
+    #expect(accepted.status == 0 && accepted.errors.contains("group team\n"), "\(accepted.errors)")
+    #expect(store.run("backup", store.folder.file("second")).status == 0)
+    #expect(store.run("verify").status == 0)
+  }
+
   @Test func `a group that does not verify is named, and the others are backed up`() throws {
     // These are the last bytes of the large value.
     var bytes = store.folder.read("store/groups/team/group.vault")

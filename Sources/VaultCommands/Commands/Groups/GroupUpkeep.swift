@@ -12,7 +12,9 @@ struct AcceptGroup: Command {
       and asks on a terminal; elsewhere it needs --yes. It asks as well before it gives up a group whose files are \
       gone. A state that the owner accepts gets a new key; only the owner can accept a copy with an older list of \
       members. If a member has to leave the group as well, do both in one step: vault revoke GROUP \
-      APP --accept. Signed items that damage destroyed are left behind only with --drop-unproved.
+      APP --accept. Signed items that damage destroyed are left behind only with --drop-unproved. If the list of \
+      groups and applications, vault.owner, is gone or nothing in it can be proved, a new one is made of what the \
+      groups show.
       """,
     example: """
       vault group accept team.shared
@@ -57,6 +59,8 @@ struct AcceptGroup: Command {
 extension AcceptGroup {
   /// Whether the group has no files, although it was never removed.
   private func isGone(_ store: SecretStore) throws -> Bool {
+    // A new one is made instead.
+    if name == "vault.owner" { return false }
     if store.vanishedGroups().contains(where: { $0.name == name && $0.problem.isVanished }) { return true }
     do throws(VaultError) { _ = try store.group(name).info() } catch {
       // Another error is one that accepting the group finds, too, or mends.
@@ -90,6 +94,13 @@ extension Session {
   /// Says what and who returns, and what vanishes, if a state is accepted.
   fileprivate func describe(_ state: ReturningState) {
     switch state.reason {
+    case .lost:
+      say("the list of groups and applications is lost; a new one is made of what the groups show:")
+      for group in state.groups { say("group \(group)") }
+      for application in state.applications {
+        say("application \(application.id), issue \(application.issue), \(application.standing.rawValue)")
+      }
+      return
     case .anotherGroup: say("this is not the group that had this name before")
     case .removed: say("this group was removed")
     default: break

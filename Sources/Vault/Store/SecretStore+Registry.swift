@@ -1,0 +1,95 @@
+internal import GroupFile
+internal import Sealing
+
+extension SecretStore {
+  /// Puts a new registry in the place of one that is gone, or in which nothing can be proved.
+  ///
+  /// It lists the groups that open and those that this machine has seen, and the applications that rosters and bindings
+  /// name. What the groups do not show is lost: an application that is nowhere a member under its newest issue counts
+  /// as revoked, and its next issue is 1,024 higher, because later ones may have been given out. Groups that do not open
+  /// are named in notices.
+  ///
+  /// - Parameter confirm: receives what was found before anything is changed.
+  func remakeRegistry(_ confirm: (ReturningState) -> Bool) throws(VaultError) -> AcceptedState {
+    let identity = try owner()
+    let file = try registry().group.file
+    let name = AccessGroup.Name.registry
+    return try lockingGroups { (_) throws(VaultError) in
+      let drafts = try DraftFolder.make(in: location.home)
+      let places = drafts.places(of: name)
+      let draft = try GroupDraft(in: places.draft, for: file.folder)
+      _ = try GroupCreation(name: name.description, time: SystemClock.milliseconds()).write(
+        to: draft.folder, groupID: GroupID(Randomness.bytes(32))!, owner: identity.rosterSigningKey(),
+        seed: file.context.seed)
+      let drafted = AccessGroupFile(
+        folder: draft.folder, context: file.context, witness: NoWitness(), now: { SystemClock.milliseconds() })
+      let registry = Registry(group: AccessGroup(name, drafted, notices))
+      let rosters = try rostersFound { notices.post(.groupLeftOut(group: $0, reason: $1.message)) }
+      let entries = groupEntries(of: rosters)
+      for (group, entry) in entries { try registry.record(entry, of: group) }
+      let applications = try applicationEntries(of: rosters)
+      for application in applications { try registry.record(application, since: nil) }
+      let state = try drafted.provedState().state
+      var returning = ReturningState(OfferedState(state: state, known: nil, reason: .lost)) { _ in false }
+      returning.groups = entries.filter { $0.value.presence == .present }.keys.map(\.description).sorted()
+      returning.applications = applications
+      guard confirm(returning) else { return .declined }
+      let witness = witness(name)
+      guard witness.raise(\.record) else { throw .storage(.stateFolder) }
+      if try draft.take(keeping: places.kept) {
+        notices.post(.groupRemade(group: name.description, keptAside: places.kept))
+      }
+      if !witness.raise({ _ in state.witnessRecord(flags: .acceptedByHand) }) {
+        notices.post(.witnessUnavailable(reason: "the witness cannot be written"))
+      }
+      return .accepted(epoch: state.manifest.epoch)
+    }
+  }
+
+  /// The entries of the groups that open or that this machine has seen. What it has seen decides about the id, and
+  /// about a group that was removed.
+  private func groupEntries(
+    of rosters: [(name: AccessGroup.Name, roster: Roster)]
+  ) -> [AccessGroup.Name: Registry.Entry] {
+    let time = SystemClock.milliseconds()
+    var entries: [AccessGroup.Name: Registry.Entry] = [:]
+    for (name, roster) in rosters {
+      entries[name] = Registry.Entry(groupID: roster.groupID, presence: .present, created: time)
+    }
+    let witnesses = WitnessFolder(stateFolder: location.stateFolder(of: access.ownerKey), ownerKey: access.ownerKey)
+    for name in ((try? witnesses.groups()) ?? []).compactMap({ try? AccessGroup.Name($0) }) where name != .registry {
+      guard case .valid(let record) = witness(name).read(), record.groupID != .zero else { continue }
+      entries[name] = Registry.Entry(
+        groupID: record.groupID, presence: record.flags.contains(.removed) ? .absent : .present, created: time)
+    }
+    return entries
+  }
+
+  /// The entries of the applications that rosters and bindings name, sorted by id.
+  private func applicationEntries(
+    of rosters: [(name: AccessGroup.Name, roster: Roster)]
+  ) throws(VaultError) -> [Application] {
+    var issues: [String: UInt32] = [:]
+    for (_, roster) in rosters { issues.merge(roster.issues, uniquingKeysWith: max) }
+    var standings = issues.mapValues { _ in Application.Standing.revoked }
+    for member in rosters.flatMap(\.roster.members) where issues[member.application] == member.issue {
+      standings[member.application] = .issued
+    }
+    let bindings = AccessGroup(.service, try fileAsFound(.service), notices)
+    for item in hasGroup(.service) ? (try? bindings.items(prefix: ServiceBinding.prefix)) ?? [] : [] {
+      let id = String(item.name.description.dropFirst(ServiceBinding.prefix.count))
+      if issues[id] == nil, (try? Applications.name(id)) != nil { (issues[id], standings[id]) = (1, .registered) }
+    }
+    return try issues.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map {
+      (id, issue) throws(VaultError) in
+      let highest = issue.addingReportingOverflow(Applications.lead).partialValue
+      guard highest > issue else { throw .overLimit("2^32 issues of an application") }
+      let own = rosters.first { $0.name.description == id }?.roster
+      let standing = standings[id] ?? .revoked
+      return Application(
+        id: id, issue: issue, highestIssue: highest, standing: standing,
+        lifetime: own.map { GroupLifetime($0.flags) } ?? .survives, created: .now,
+        issued: standing == .registered ? nil : .now)
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import Testing
+
+@testable import GroupFile
+@testable import Vault
+
+/// The owner's registry of groups and applications is gone, or nothing in it can be proved.
+struct LostRegistryTests {
+  private let store: StoreFixture
+
+  /// Makes a store with a replaced credential of `web` and a revoked one of `mal`.
+  init() throws {
+    store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "one")
+    for name in ["web", "mal"] { try store.issue(name, grants: [.init(.read, in: "team")]) }
+    try store.issue("web", .replacing)
+    try store.open().applications.uninstall("mal", revoking: true)
+  }
+
+  private var folder: String { store.location.home + "/groups/vault.owner" }
+
+  private func lose(zeroed: Bool) throws {
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder))
+    guard zeroed else { return try FileManager.default.removeItem(atPath: folder) }
+    try Data(count: 40_960).write(to: URL(filePath: folder + "/group.vault"))
+    for suffix in ["-wal", "-shm"] { try FileManager.default.removeItem(atPath: folder + "/group.vault" + suffix) }
+  }
+
+  private func forgetWitnesses() throws { try FileManager.default.removeItem(atPath: store.folder + "/state/witness") }
+
+  @Test(arguments: [false, true], [false, true])
+  func `a new registry is made of the groups, and gives out no credential again`(
+    zeroed: Bool, hasWitness: Bool
+  ) throws {
+    try lose(zeroed: zeroed)
+    if !hasWitness { try forgetWitnesses() }
+    #expect(throws: VaultError.self) { try store.open().createGroup("new") }
+    #expect(try store.open().acceptGroup("vault.owner") { _ in false } == .declined)
+    #expect(throws: VaultError.self) { try store.open().createGroup("new") }
+    var found: ReturningState?
+    let accepted = try store.open().acceptGroup("vault.owner") { state in
+      found = state
+      return true
+    }
+    guard case .accepted = accepted else { throw VaultError.notFound(.group) }
+    #expect(found?.reason == .lost && found?.groups == ["default", "mal", "team", "web"])
+    #expect(found?.applications.map { "\($0.id) \($0.issue) \($0.standing)" } == ["mal 1 revoked", "web 2 issued"])
+    for group in try store.open().verify() { #expect(throws: Never.self) { try group.result.get() } }
+    try store.open().createGroup("new")
+    #expect(throws: VaultError.contradiction(.revokedApplication)) {
+      try store.open().grant(.read, in: "team", to: "mal")
+    }
+    try store.issue("web", .replacing)
+    #expect(try store.open().applications.application("web").issue == 2 + 1_024 + 1)
+    #expect(try store.open().acceptGroup("vault.owner") == .nothingToAccept)
+  }
+
+  @Test func `a removed group stays removed, and a missing one missing, in a new registry`() throws {
+    try store.open().removeGroup("mal")
+    try FileManager.default.removeItem(atPath: store.location.home + "/groups/team")
+    try lose(zeroed: false)
+    try store.open().acceptGroup("vault.owner")
+    let problems = try store.open().verify().filter { (try? $0.result.get()) == nil }
+    #expect(problems.map(\.name) == ["team"])
+  }
+
+  @Test(arguments: [false, true], [false, true])
+  func `a member is removed from a state that is accepted, even without the registry`(
+    zeroed: Bool, hasWitness: Bool
+  ) throws {
+    let team = store.location.home + "/groups/team"
+    let credential = try store.issue("other", grants: [.init(.write, in: "team")])
+    try FileManager.default.copyItem(atPath: team, toPath: store.path("old"))
+    try store.open().group("team").set("a", to: "two")
+    try FileManager.default.removeItem(atPath: team)
+    try FileManager.default.copyItem(atPath: store.path("old"), toPath: team)
+    try lose(zeroed: zeroed)
+    if !hasWitness { try forgetWitnesses() }
+    let open = try store.open()
+    var members: [Member] = []
+    try open.revoke(
+      "other", from: "team",
+      accepting: { state in
+        members = state.members
+        return true
+      })
+    #expect(members.contains { $0.application == "other" })
+    #expect(open.takeNotices().contains { if case .groupLeftOut("vault.owner", _) = $0 { true } else { false } })
+    #expect(throws: VaultError.denied(.notAMember)) { try credential.group("team").items() }
+    try store.open().rotateGroup("team", accepting: { _ in true })
+  }
+}
