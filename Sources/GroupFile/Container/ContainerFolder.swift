@@ -116,7 +116,4 @@ extension ContainerPlace {
     }
     return isMoved
   }
-
-  /// The statuses of the group's file and its log: one of them changes with each write.
-  package func statuses() -> [Status?] { [try? ContainerPlace.status(path), try? ContainerPlace.status(logPath)] }
 }

@@ -136,7 +136,7 @@ package final class ContainerPlace: Equatable, Sendable {
   }
 
   /// The result of `lstat`.
-  package struct Status: Equatable, Sendable {
+  struct Status: Equatable {
     let identity: FileIdentity
     let isRegular: Bool
     let isFolder: Bool

@@ -40,12 +40,13 @@ package struct GroupDraft: Sendable {
   ///   - kept: an unused path, to which the replaced files are moved.
   ///   - drops: whether the replaced files are not needed. They are in the draft's folder afterwards, for the caller to
   ///     remove.
-  ///   - statuses: those of the files to replace from before the draft was made, if others may write to them meanwhile.
-  ///     If they have changed, the call changes nothing and throws `busy`.
+  ///   - isSame: whether the replaced files have the state that the draft was made after. Otherwise the call changes
+  ///     nothing and throws `busy`.
   /// - Returns: whether files were moved to `kept`.
   /// - Throws: `busy`, `denied`, `storage`; the group is unchanged then, unless the error is `unconfirmed`.
   package func take(
-    keeping kept: String, dropping drops: Bool = false, expecting statuses: [ContainerPlace.Status?]? = nil
+    keeping kept: String, dropping drops: Bool = false,
+    if isSame: (ContainerPlace) throws(VaultError) -> Bool = { _ in true }
   ) throws(VaultError) -> Bool {
     guard try ContainerPlace.status(target) != nil else {
       ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder))
@@ -54,14 +55,12 @@ package struct GroupDraft: Sendable {
       return false
     }
     let lock = try WriterLock(at: ContainerPlace(folder: target))
-    let isKept = try takeWhileLocked(keeping: kept, dropping: drops) { replaced in
-      statuses.map { $0 == replaced.statuses() } ?? true
-    }
+    let isKept = try takeWhileLocked(keeping: kept, dropping: drops, if: isSame)
     _ = lock.isShared
     return isKept
   }
 
-  /// As `take(keeping:dropping:expecting:)`, for a caller that holds the writer lock of the group's place.
+  /// As `take(keeping:dropping:if:)`, for a caller that holds the writer lock of the group's place.
   ///
   /// - Parameter isSame: whether the replaced files have the state that the draft was made from; asked if the lock is shared.
   ///   If somebody has written meanwhile, the call changes nothing and throws `busy`.
@@ -77,7 +76,7 @@ package struct GroupDraft: Sendable {
     return isKept
   }
 
-  /// As `take(keeping:dropping:expecting:)`, while the writer lock of the group's place is held.
+  /// As `take(keeping:dropping:if:)`, while the writer lock of the group's place is held.
   func takeWhileLocked(
     keeping kept: String, dropping drops: Bool, if isSame: (ContainerPlace) throws(VaultError) -> Bool = { _ in true }
   ) throws(VaultError) -> Bool {
@@ -161,14 +160,18 @@ package struct NoWitness: Witnessing {
 }
 
 extension AccessGroupFile {
+  /// The group's file, or another one of the group in `folder`, whatever this machine has seen of it.
+  package func unwitnessed(in folder: String? = nil) -> AccessGroupFile {
+    AccessGroupFile(folder: folder ?? self.folder, context: context, witness: NoWitness(), now: now)
+  }
+
   /// The state at the group's place, proved completely, whatever this machine has seen before.
   ///
   /// - Throws: the errors of a reader, except those about the witness.
   package func provedState(
     progress: (UInt64) -> Void = { _ in }
   ) throws(VaultError) -> (state: VerifiedState, items: UInt64) {
-    let file = AccessGroupFile(folder: folder, context: context, witness: NoWitness(), now: now)
-    let transaction = try file.beginReading()
+    let transaction = try unwitnessed().beginReading()
     return (transaction.view.state, try FullProof.run(transaction.view, progress: progress).items)
   }
 }

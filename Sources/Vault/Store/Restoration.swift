@@ -14,8 +14,8 @@ struct Restoration {
   private struct Prepared {
     let draft: GroupDraft
     let file: AccessGroupFile
-    /// Those of the group's files before the draft was made; `nil` if there were none.
-    let statuses: [ContainerPlace.Status?]?
+    /// The state that the draft replaces; `nil` if there is none, or if it fails verification.
+    let live: VerifiedState?
     let isRenewed: Bool
     let left: [Member]
     var state: VerifiedState
@@ -41,7 +41,6 @@ struct Restoration {
     do throws(VaultError) {
       let source = try RestingGroup(in: folder, file.context)
       let isThere = AccessGroupFile.exists(in: file.folder)
-      let statuses = isThere ? try ContainerPlace(folder: file.folder).statuses() : nil
       // `nil` also if it fails verification.
       let live = isThere ? (try? file.provedState { progress(.proved($0)) })?.state : nil
       if isThere {
@@ -59,8 +58,7 @@ struct Restoration {
         }
       }
       prepared = try Restoration.prepare(
-        source, GroupDraft(in: drafts.path(of: name), for: file.folder), file, statuses, live,
-        store.witness(name).read(), owner,
+        source, GroupDraft(in: drafts.path(of: name), for: file.folder), file, live, store.witness(name).read(), owner,
         leaving: leaves, progress)
       outcome = .unchanged
     } catch {
@@ -72,14 +70,13 @@ struct Restoration {
   }
 
   private static func prepare(
-    _ source: RestingGroup, _ draft: GroupDraft, _ file: AccessGroupFile, _ statuses: [ContainerPlace.Status?]?,
-    _ live: VerifiedState?, _ witness: WitnessReading, _ owner: Identity,
+    _ source: RestingGroup, _ draft: GroupDraft, _ file: AccessGroupFile, _ live: VerifiedState?,
+    _ witness: WitnessReading, _ owner: Identity,
     leaving leaves: @escaping @Sendable (Member) -> Bool,
     _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> Prepared {
     try draft.fill(from: source) { progress($0) }
-    let drafted = AccessGroupFile(
-      folder: draft.folder, context: file.context, witness: NoWitness(), now: { SystemClock.milliseconds() })
+    let drafted = file.unwitnessed(in: draft.folder)
     if case .unavailable = witness { throw .storage(.stateFolder) }
     let isRenewed = witness == .absent && !source.state.isPublished
     // No one confirms who comes back, so whoever was removed from the group that is replaced stays out, too.
@@ -94,7 +91,7 @@ struct Restoration {
     let (state, items) = try drafted.provedState { progress(.proved($0)) }
     let left = isRenewed ? source.state.roster.members.filter(revokes) : []
     return Prepared(
-      draft: draft, file: drafted, statuses: statuses, isRenewed: isRenewed, left: left, state: state, items: items)
+      draft: draft, file: drafted, live: live, isRenewed: isRenewed, left: left, state: state, items: items)
   }
 
   /// The draft of a group whose counters are advanced.
@@ -130,7 +127,11 @@ struct Restoration {
       }
       let (isKept, state) = (
         // Others may have changed the group's members or items since this process looked.
-        try prepared.draft.take(keeping: kept, expecting: prepared.statuses), prepared.state
+        try prepared.draft.take(keeping: kept) { (replaced) throws(VaultError) in
+          guard let live = prepared.live else { return true }
+          defer { ConnectionPool.closeIdle(at: replaced) }
+          return try prepared.file.unwitnessed(in: replaced.folder).beginReading().view.state.link == live.link
+        }, prepared.state
       )
       (restoredID, isPublished) = (state.manifest.groupID, state.isPublished)
       if prepared.isRenewed {

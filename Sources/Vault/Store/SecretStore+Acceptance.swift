@@ -203,20 +203,12 @@ extension SecretStore {
     for name in try groupNames() {
       do throws(VaultError) {
         let name = try AccessGroup.Name(name)
-        found.append((name, try fileAsFound(name).beginReading().view.state.roster))
+        found.append((name, try group(name).file.unwitnessed().beginReading().view.state.roster))
       } catch {
         leftOut(name, error.named(name))
       }
     }
     return found
-  }
-
-  /// A group's file without what this machine has seen of it.
-  func fileAsFound(_ name: AccessGroup.Name) throws(VaultError) -> AccessGroupFile {
-    let file = try group(name).file
-    return AccessGroupFile(
-      folder: file.folder, context: file.context, witness: NoWitness(),
-      now: { SystemClock.milliseconds() })
   }
 
   /// The highest issue of each application in the rosters of the groups that are here.

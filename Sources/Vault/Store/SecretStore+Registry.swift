@@ -21,8 +21,7 @@ extension SecretStore {
       _ = try GroupCreation(name: name.description, time: SystemClock.milliseconds()).write(
         to: draft.folder, groupID: GroupID(Randomness.bytes(32))!, owner: identity.rosterSigningKey(),
         seed: file.context.seed)
-      let drafted = AccessGroupFile(
-        folder: draft.folder, context: file.context, witness: NoWitness(), now: { SystemClock.milliseconds() })
+      let drafted = file.unwitnessed(in: draft.folder)
       let registry = Registry(group: AccessGroup(name, drafted, notices))
       let rosters = try rostersFound { notices.post(.groupLeftOut(group: $0, reason: $1.message)) }
       let entries = groupEntries(of: rosters)
@@ -75,7 +74,7 @@ extension SecretStore {
     for member in rosters.flatMap(\.roster.members) where issues[member.application] == member.issue {
       standings[member.application] = .issued
     }
-    let bindings = AccessGroup(.service, try fileAsFound(.service), notices)
+    let bindings = AccessGroup(.service, try group(.service).file.unwitnessed(), notices)
     for item in hasGroup(.service) ? (try? bindings.items(prefix: ServiceBinding.prefix)) ?? [] : [] {
       let id = String(item.name.description.dropFirst(ServiceBinding.prefix.count))
       if issues[id] == nil, (try? Applications.name(id)) != nil { (issues[id], standings[id]) = (1, .registered) }

@@ -223,8 +223,7 @@ extension AccessGroupFile {
       throw error
     }
     // The new file is proved like any other group before it replaces the old one.
-    let drafted = AccessGroupFile(folder: places.draft, context: context, witness: NoWitness(), now: now)
-    let state = try drafted.provedState { progress(.proved($0)) }.state
+    let state = try unwitnessed(in: places.draft).provedState { progress(.proved($0)) }.state
     group.epoch = state.manifest.epoch
     try publish(draft, holding: state, after: old)
     do throws(VaultError) {
