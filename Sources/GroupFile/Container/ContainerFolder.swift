@@ -86,18 +86,43 @@ extension AccessGroupFile {
       // Checked before locking, which would report a link's own mode as too wide.
       _ = try place.file()
       let lock = try WriterLock(at: place, toChangeModes: true, replacing: true)
-      let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
-      let target = try ContainerPlace(folder: places.draft)
-      let isWhole = try SalvageCopy.duplicate(place, to: target, shape)
-      let salvage = places.draft + ".salvage"
-      let epoch = lock.isShared ? try newestEpoch(at: target, salvagingIn: salvage) : nil
-      return try draft.take(keeping: places.kept, dropping: isWhole, holding: lock) { (replaced) throws(VaultError) in
-        try newestEpoch(at: replaced, salvagingIn: salvage) == epoch
+      if lock.isShared {
+        _ = try takeCopy(shape, at: places)
+        return try ContainerPlace.status(places.kept) != nil
       }
+      let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
+      let isWhole = try SalvageCopy.duplicate(place, to: ContainerPlace(folder: places.draft), shape)
+      return try draft.take(keeping: places.kept, dropping: isWhole, holding: lock)
     } catch {
       guard error == .permissionDenied else { throw error }
       throw .denied(.permissions(DeniedPath.words(folder: folder, toWrite: false)))
     }
+  }
+}
+
+extension AccessGroupFile {
+  /// Puts a new folder with copies of the files in the place of one whose lock somebody may still have. No state changes by
+  /// that, so it can be undone if the replaced files have a newer one; and if the process ends before it looks, nobody has
+  /// seen a state that goes away, and the replaced files are at `places.kept`.
+  ///
+  /// - Returns: the lock of the new files. The replaced ones stay at `places.kept` only if they cannot be read.
+  /// - Throws: `busy` if somebody has written to the replaced files; the group is unchanged then, as after other errors.
+  func takeCopy(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) -> WriterLock {
+    let salvage = places.draft + ".salvage"
+    let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
+    let target = try ContainerPlace(folder: places.draft)
+    _ = try SalvageCopy.duplicate(ContainerPlace(folder: folder), to: target, shape)
+    let epoch = try newestEpoch(at: target, salvagingIn: salvage)
+    // Nobody writes to the new files before it is known whether they stay.
+    let lock = try WriterLock(at: target)
+    var isRead = false
+    _ = try draft.takeWhileLocked(keeping: places.kept, dropping: false) { replaced in
+      guard let found = try? newestEpoch(at: replaced, salvagingIn: salvage) else { return true }
+      isRead = true
+      return found <= epoch
+    }
+    if isRead { try? NewName.give(places.draft, to: places.kept) }
+    return lock
   }
 }
 

@@ -56,24 +56,16 @@ package struct GroupDraft: Sendable {
     }
     let lock = try WriterLock(at: ContainerPlace(folder: target))
     let isKept = try takeWhileLocked(keeping: kept, dropping: drops, if: isSame)
+    // The lock ends here, and not before.
     _ = lock.isShared
     return isKept
   }
 
   /// As `take(keeping:dropping:if:)`, for a caller that holds the writer lock of the group's place.
-  ///
-  /// - Parameter isSame: whether the replaced files have the state that the draft was made from; asked if the lock is shared.
-  ///   If somebody has written meanwhile, the call changes nothing and throws `busy`.
   func take(
-    keeping kept: String, dropping drops: Bool = false, holding lock: borrowing WriterLock,
-    if isSame: (ContainerPlace) throws(VaultError) -> Bool = { _ in true }
+    keeping kept: String, dropping drops: Bool = false, holding lock: borrowing WriterLock
   ) throws(VaultError) -> Bool {
-    guard lock.isShared else { return try takeWhileLocked(keeping: kept, dropping: drops) }
-    // Nobody writes to the new files before it is known whether they stay.
-    let newLock = try WriterLock(at: ContainerPlace(folder: folder))
-    let isKept = try takeWhileLocked(keeping: kept, dropping: drops, if: isSame)
-    _ = newLock.isShared
-    return isKept
+    try takeWhileLocked(keeping: kept, dropping: drops)
   }
 
   /// As `take(keeping:dropping:if:)`, while the writer lock of the group's place is held.

@@ -122,6 +122,27 @@ extension AccessGroupFile {
     let place = try ContainerPlace(folder: folder)
     place.clearCompanions()
     let lock = try WriterLock(at: place, replacing: true)
+    func rebuilt(_ lock: borrowing WriterLock) throws(VaultError) -> ChangedRoster {
+      try rebuild(change, accepting: acceptance, at: places, holding: lock, by: authority, members, progress)
+    }
+    guard lock.isShared else { return try rebuilt(lock) }
+    let copied: WriterLock
+    do throws(VaultError) {
+      copied = try takeCopy(
+        place.containerShape(), at: DraftPlaces(draft: places.draft + ".copy", kept: places.kept + "+locked"))
+    } catch {
+      guard error.isRepairable else { throw error }
+      // Nothing in the file is proved as it is, so nobody can have written to it.
+      return try rebuilt(lock)
+    }
+    return try rebuilt(copied)
+  }
+
+  private func rebuild(
+    _ change: RosterChange, accepting acceptance: OwnersAcceptance?, at places: DraftPlaces,
+    holding lock: borrowing WriterLock, by authority: any RosterAuthority, _ members: [MemberSeed],
+    _ progress: (MaintenanceProgress) -> Void
+  ) throws(VaultError) -> ChangedRoster {
     guard change.isStillWanted() else { throw .contradiction(.superseded) }
     var change = change
     change.rotates = true
@@ -227,9 +248,7 @@ extension AccessGroupFile {
     group.epoch = state.manifest.epoch
     try publish(draft, holding: state, after: old)
     do throws(VaultError) {
-      group.isKeptAside = try draft.take(keeping: places.kept, holding: lock) { (replaced) throws(VaultError) in
-        try newestEpoch(at: replaced, salvagingIn: salvage, members) == old.manifest.epoch
-      }
+      group.isKeptAside = try draft.take(keeping: places.kept, holding: lock)
     } catch {
       // As with a commit: the other hosts have the state.
       throw state.isPublished || old.isPublished ? .storage(.unconfirmed) : error
@@ -241,14 +260,12 @@ extension AccessGroupFile {
   /// The epoch of the newest signed state in the files at `place`, whatever this machine has seen.
   ///
   /// - Parameter salvage: an unused path.
-  func newestEpoch(
-    at place: ContainerPlace, salvagingIn salvage: String, _ members: [MemberSeed] = []
-  ) throws(VaultError) -> UInt64 {
+  func newestEpoch(at place: ContainerPlace, salvagingIn salvage: String) throws(VaultError) -> UInt64 {
     SalvageCopy.remove(salvage)
     defer { SalvageCopy.remove(salvage) }
     let (copy, stored) = try SalvageCopy.make(of: place, in: salvage, header: nil)
     let index = try SalvageIndex(of: copy.path, stored) { _, _ in }
-    return try StateSearch.run(index, as: context, .absent, members: members).state.manifest.epoch
+    return try StateSearch.run(index, as: context, .absent, members: []).state.manifest.epoch
   }
 
   private func raise(to state: VerifiedState) {
