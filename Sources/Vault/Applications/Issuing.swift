@@ -217,23 +217,23 @@ extension Applications {
           && !AccessGroupFile.exists(in: store.location.groupFolder(name.description))
     else { throw .exists(.group) }
     // If the registry is older than the groups, it may not list the application.
-    let issue = try nextIssue(of: name.description)
+    let issue = try nextIssue(of: name.description, above: registry.unnamedIssues())
     return Application(
       id: name.description, issue: issue, highestIssue: issue, standing: standing, lifetime: lifetime, created: .now)
   }
 
   /// An entry for an application that groups name and an older registry does not; `nil` if no group does.
   func unlisted(_ id: String) throws(VaultError) -> Application? {
-    try knownIssues()[id].map { (issue, _) in
-      Application(
-        id: id, issue: issue, highestIssue: issue, standing: .interrupted, lifetime: .survives, created: .now)
-    }
+    guard let (issue, _) = try knownIssues()[id] else { return nil }
+    let highest = max(issue, try store.registry().unnamedIssues())
+    return Application(
+      id: id, issue: issue, highestIssue: highest, standing: .interrupted, lifetime: .survives, created: .now)
   }
 
   /// The number of an application's next identity, above `issue` and all that groups name.
   ///
   /// A group that cannot be read may name numbers that an older registry does not know, so the next one is far above.
-  private func nextIssue(of id: String, above issue: UInt32 = 0) throws(VaultError) -> UInt32 {
+  private func nextIssue(of id: String, above issue: UInt32) throws(VaultError) -> UInt32 {
     var step: UInt32 = 1
     let seen = try knownIssues { step = Applications.lead }[id]?.issue ?? 0
     let next = max(issue, seen).addingReportingOverflow(step)

@@ -5,7 +5,7 @@ internal import Sealing
 /// is the owner.
 ///
 /// It distinguishes a group that never existed from one whose file was deleted, and keeps the issue numbers of
-/// applications. Items: `group/NAME` and `app/ID`.
+/// applications. Items: `group/NAME`, `app/ID` and `issues/unnamed`.
 struct Registry {
   let group: AccessGroup
 
@@ -27,6 +27,7 @@ struct Registry {
 
   private static let prefix = "group/"
   private static let applicationPrefix = "app/"
+  private static let unnamedIssuesName = "issues/unnamed"
 
   /// All groups that were ever registered, by name.
   func groups() throws(VaultError) -> [AccessGroup.Name: Entry] {
@@ -139,6 +140,32 @@ extension Registry {
     try entry(Registry.applicationPrefix + id).map { (bytes) throws(VaultError) in
       try Application(id, parsing: bytes)
     }
+  }
+
+  /// The highest issue that an application which the registry does not name may have had: 0, unless the registry was made
+  /// anew, or came back with a backup.
+  func unnamedIssues() throws(VaultError) -> UInt32 {
+    guard let bytes = try entry(Registry.unnamedIssuesName) else { return 0 }
+    do throws(ByteReader.Failure) {
+      var reader = ByteReader(bytes)
+      let issue = try reader.read(UInt32.self)
+      try reader.finish()
+      return issue
+    } catch {
+      throw Registry.damaged
+    }
+  }
+
+  /// Notes that issues may have been given out which nothing here names: at most one a second, as those of a registry that
+  /// was lost before begin at such a number, too.
+  ///
+  /// - Parameter known: the highest issue that is known of any application.
+  func noteUnnamedIssues(above known: UInt32) throws(VaultError) {
+    let year2020: UInt64 = 1_577_836_800
+    let seconds = UInt32(clamping: max(SystemClock.milliseconds() / 1_000, year2020) - year2020)
+    var writer = ByteWriter()
+    writer.write(max(seconds, known))
+    try group.set(Registry.unnamedIssuesName, to: writer.bytes)
   }
 
   /// Records `application` unless another process has replaced or revoked it since `known` was read.

@@ -28,6 +28,7 @@ extension SecretStore {
       for (group, entry) in entries { try registry.record(entry, of: group) }
       let applications = try applicationEntries(of: rosters)
       for application in applications { try registry.record(application, since: nil) }
+      try registry.noteUnnamedIssues(above: applications.map(\.highestIssue).max() ?? 0)
       let state = try drafted.provedState().state
       var returning = ReturningState(OfferedState(state: state, known: nil, reason: .lost)) { _ in false }
       returning.groups = entries.filter { $0.value.presence == .present }.keys.map(\.description).sorted()

@@ -103,7 +103,9 @@ extension SecretStore {
       try registry.record(entry, of: name)
       missing.append(name.description)
     }
-    for known in try registry.applications().values {
+    let applications = try registry.applications().values
+    try registry.noteUnnamedIssues(above: applications.map(\.highestIssue).max() ?? 0)
+    for known in applications {
       var application = known
       application.highestIssue = known.highestIssue.addingReportingOverflow(Applications.lead).partialValue
       guard application.highestIssue > known.highestIssue else { throw .overLimit("2^32 issues of an application") }

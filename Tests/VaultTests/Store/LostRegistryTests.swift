@@ -55,6 +55,30 @@ struct LostRegistryTests {
     #expect(try store.open().acceptGroup("vault.owner") == .nothingToAccept)
   }
 
+  @Test(arguments: [false, true]) func `a credential that nothing here names any more is not given out again`(
+    isRecovered: Bool
+  ) throws {
+    let backup = store.folder + "/backup"
+    try store.open().backUp(to: backup)
+    let stolen = try store.issue("late")
+    try store.open().applications.uninstall("late", revoking: true)
+    try store.open().removeGroup("late")
+    if isRecovered {
+      for path in [store.location.home + "/groups", store.folder + "/state/witness"] {
+        try FileManager.default.removeItem(atPath: path)
+      }
+      try store.open().restoreBackup(from: backup)
+    } else {
+      try lose(zeroed: false)
+      try store.open().acceptGroup("vault.owner")
+    }
+    try store.issue("late", grants: [.init(.read, in: "team")])
+    #expect(try store.open().applications.application("late").issue > 1 << 27)
+    #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
+    try store.issue("late", .replacing)
+    #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
+  }
+
   @Test func `a removed group stays removed, and a missing one missing, in a new registry`() throws {
     try store.open().removeGroup("mal")
     try FileManager.default.removeItem(atPath: store.location.home + "/groups/team")
