@@ -78,7 +78,7 @@ extension AccessGroupFile {
   /// users who may only read the files cannot prevent the change.
   ///
   /// - Parameter places: `draft` is the path of the new folder and, afterwards, of the old one, which the caller removes.
-  /// - Returns: whether the old files were moved to `places.kept`, because they may have a state that the new ones have not.
+  /// - Returns: whether the old files were moved to `places.kept`, because they may have a state that the new ones lack.
   /// - Throws: `denied`, `busy`, `notFound`, `damaged`, `storage`; the group is unchanged then.
   package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) -> Bool {
     let place = try resolvedPlace()

@@ -216,14 +216,14 @@ extension AccessGroupFile {
 
   /// Checks that the witness can be written, by writing its record again: a change that accepts a state must fail before
   /// anything is changed, or else each repetition would change the group again.
-  func requireWitness() throws(VaultError) {
+  package func requireWitness() throws(VaultError) {
     guard witness.raise(\.record) else { throw .storage(.stateFolder) }
   }
 
   /// Replaces the witness by one of a state that was accepted.
   ///
   /// - Returns: `false` if it cannot be written.
-  func noteAccepted(_ state: VerifiedState) -> Bool {
+  package func noteAccepted(_ state: VerifiedState) -> Bool {
     witness.raise { _ in state.witnessRecord(flags: .acceptedByHand) }
   }
 

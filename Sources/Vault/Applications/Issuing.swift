@@ -236,9 +236,14 @@ extension Applications {
   private func nextIssue(of id: String, above issue: UInt32) throws(VaultError) -> UInt32 {
     var step: UInt32 = 1
     let seen = try knownIssues { step = Applications.lead }[id]?.issue ?? 0
-    let next = max(issue, seen).addingReportingOverflow(step)
-    guard !next.overflow else { throw .overLimit("2^32 credentials of one application") }
-    return next.partialValue
+    return try Applications.issue(step, above: max(issue, seen))
+  }
+
+  /// The number that is `step` above `issue`.
+  static func issue(_ step: UInt32, above issue: UInt32) throws(VaultError) -> UInt32 {
+    let (next, overflows) = issue.addingReportingOverflow(step)
+    guard !overflows else { throw .overLimit("2^32 credentials of one application") }
+    return next
   }
 
   /// How far the number of an identity rises where numbers may have been used that nothing here names.

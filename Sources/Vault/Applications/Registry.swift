@@ -156,16 +156,21 @@ extension Registry {
     }
   }
 
-  /// Notes that issues may have been given out which nothing here names: at most one a second, as those of a registry that
-  /// was lost before begin at such a number, too.
+  /// Notes that applications which the registry does not name may have had issues.
   ///
-  /// - Parameter known: the highest issue that is known of any application.
-  func noteUnnamedIssues(above known: UInt32) throws(VaultError) {
+  /// Their highest one cannot be known. A registry that was lost before may itself have begun above a number like this one,
+  /// so the number rises with time: by one each second, faster than anybody replaces credentials.
+  ///
+  /// - Parameter known: the highest issue that is known of any application; the number is at least 1,024 above it.
+  /// - Returns: the number.
+  func noteUnnamedIssues(above known: UInt32) throws(VaultError) -> UInt32 {
     let year2020: UInt64 = 1_577_836_800
     let seconds = UInt32(clamping: max(SystemClock.milliseconds() / 1_000, year2020) - year2020)
+    let issue = max(seconds, try Applications.issue(Applications.lead, above: known))
     var writer = ByteWriter()
-    writer.write(max(seconds, known))
+    writer.write(issue)
     try group.set(Registry.unnamedIssuesName, to: writer.bytes)
+    return issue
   }
 
   /// Records `application` unless another process has replaced or revoked it since `known` was read.

@@ -25,8 +25,9 @@ extension Applications {
   ///   - confirm: if given, revoking also accepts states of groups that contradict what this machine has seen, as
   ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
   ///   - progress: called now and then with a group's name while the group gets a new key.
-  /// - Throws: ``VaultError/notFound(_:)``, but to revoke it is enough that a group names the application; ``VaultError/contradiction(_:)`` if another process replaced or revoked the
-  ///   application meanwhile and this call does not revoke it. Repeating an interrupted call finishes it.
+  /// - Throws: ``VaultError/notFound(_:)`` if the registry does not name the application and, when revoking, no group
+  ///   does either; ``VaultError/contradiction(_:)`` if this call does not revoke and another process replaced or revoked
+  ///   the application meanwhile. Repeating an interrupted call finishes it.
   @discardableResult
   public func uninstall(
     _ id: String, revoking: Bool = false, droppingUnproved isDroppingUnproved: Bool = false,

@@ -36,7 +36,7 @@ public struct Slot: Sendable, Equatable {
   /// The costs of stretching a passphrase; `nil` for a key, which needs no stretching.
   public var cost: Cost? { kind == .passphrase ? stretchingCost : nil }
 
-  /// The same as the numbers that stretch a passphrase.
+  /// The same, for stretching a passphrase.
   var stretching: Passphrase.Cost {
     Passphrase.Cost(passes: UInt32(stretchingCost.passes), memoryKiB: UInt32(stretchingCost.memoryKiB))
   }

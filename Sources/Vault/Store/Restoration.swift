@@ -71,8 +71,7 @@ struct Restoration {
 
   private static func prepare(
     _ source: RestingGroup, _ draft: GroupDraft, _ file: AccessGroupFile, _ live: VerifiedState?,
-    _ witness: WitnessReading, _ owner: Identity,
-    leaving leaves: @escaping @Sendable (Member) -> Bool,
+    _ witness: WitnessReading, _ owner: Identity, leaving leaves: @escaping @Sendable (Member) -> Bool,
     _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> Prepared {
     try draft.fill(from: source) { progress($0) }
@@ -125,14 +124,13 @@ struct Restoration {
       guard replacing || !AccessGroupFile.exists(in: store.location.groupFolder(name.description)) else {
         throw .otherState(group: name.description)
       }
-      let (isKept, state) = (
+      let isKept = try prepared.draft.take(keeping: kept) { (replaced) throws(VaultError) in
         // Others may have changed the group's members or items since this process looked.
-        try prepared.draft.take(keeping: kept) { (replaced) throws(VaultError) in
-          guard let live = prepared.live else { return true }
-          defer { ConnectionPool.closeIdle(at: replaced) }
-          return try prepared.file.unwitnessed(in: replaced.folder).beginReading().view.state.link == live.link
-        }, prepared.state
-      )
+        guard let live = prepared.live else { return true }
+        defer { ConnectionPool.closeIdle(at: replaced) }
+        return try prepared.file.unwitnessed(in: replaced.folder).beginReading().view.state.link == live.link
+      }
+      let state = prepared.state
       (restoredID, isPublished) = (state.manifest.groupID, state.isPublished)
       if prepared.isRenewed {
         _ = store.witness(name).raise { reading in reading == .absent ? state.witnessRecord() : nil }

@@ -26,20 +26,19 @@ extension SecretStore {
       let rosters = try rostersFound { notices.post(.groupLeftOut(group: $0, reason: $1.message)) }
       let entries = groupEntries(of: rosters)
       for (group, entry) in entries { try registry.record(entry, of: group) }
-      let applications = try applicationEntries(of: rosters)
+      let unnamed = try registry.noteUnnamedIssues(above: rosters.flatMap(\.roster.issues.values).max() ?? 0)
+      let applications = try applicationEntries(of: rosters, above: unnamed)
       for application in applications { try registry.record(application, since: nil) }
-      try registry.noteUnnamedIssues(above: applications.map(\.highestIssue).max() ?? 0)
       let state = try drafted.provedState().state
       var returning = ReturningState(OfferedState(state: state, known: nil, reason: .lost)) { _ in false }
       returning.groups = entries.filter { $0.value.presence == .present }.keys.map(\.description).sorted()
       returning.applications = applications
       guard confirm(returning) else { return .declined }
-      let witness = witness(name)
-      guard witness.raise(\.record) else { throw .storage(.stateFolder) }
+      try file.requireWitness()
       if try draft.take(keeping: places.kept) {
         notices.post(.groupRemade(group: name.description, keptAside: places.kept))
       }
-      if !witness.raise({ _ in state.witnessRecord(flags: .acceptedByHand) }) {
+      if !file.noteAccepted(state) {
         notices.post(.witnessUnavailable(reason: "the witness cannot be written"))
       }
       return .accepted(epoch: state.manifest.epoch)
@@ -66,8 +65,10 @@ extension SecretStore {
   }
 
   /// The entries of the applications that rosters and bindings name, sorted by id.
+  ///
+  /// - Parameter unnamed: the highest issue that an application may have had which no roster names.
   private func applicationEntries(
-    of rosters: [(name: AccessGroup.Name, roster: Roster)]
+    of rosters: [(name: AccessGroup.Name, roster: Roster)], above unnamed: UInt32
   ) throws(VaultError) -> [Application] {
     var issues: [String: UInt32] = [:]
     for (_, roster) in rosters { issues.merge(roster.issues, uniquingKeysWith: max) }
@@ -78,12 +79,13 @@ extension SecretStore {
     let bindings = AccessGroup(.service, try group(.service).file.unwitnessed(), notices)
     for item in hasGroup(.service) ? (try? bindings.items(prefix: ServiceBinding.prefix)) ?? [] : [] {
       let id = String(item.name.description.dropFirst(ServiceBinding.prefix.count))
-      if issues[id] == nil, (try? Applications.name(id)) != nil { (issues[id], standings[id]) = (1, .registered) }
+      if issues[id] == nil, (try? Applications.name(id)) != nil {
+        (issues[id], standings[id]) = (try Applications.issue(1, above: unnamed), .registered)
+      }
     }
     return try issues.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map {
       (id, issue) throws(VaultError) in
-      let highest = issue.addingReportingOverflow(Applications.lead).partialValue
-      guard highest > issue else { throw .overLimit("2^32 issues of an application") }
+      let highest = try Applications.issue(Applications.lead, above: issue)
       let own = rosters.first { $0.name.description == id }?.roster
       let standing = standings[id] ?? .revoked
       return Application(

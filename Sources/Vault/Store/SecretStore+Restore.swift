@@ -104,11 +104,10 @@ extension SecretStore {
       missing.append(name.description)
     }
     let applications = try registry.applications().values
-    try registry.noteUnnamedIssues(above: applications.map(\.highestIssue).max() ?? 0)
+    _ = try registry.noteUnnamedIssues(above: applications.map(\.highestIssue).max() ?? 0)
     for known in applications {
       var application = known
-      application.highestIssue = known.highestIssue.addingReportingOverflow(Applications.lead).partialValue
-      guard application.highestIssue > known.highestIssue else { throw .overLimit("2^32 issues of an application") }
+      application.highestIssue = try Applications.issue(Applications.lead, above: known.highestIssue)
       try registry.record(application, since: known)
     }
     try steps[index].proveAgain()

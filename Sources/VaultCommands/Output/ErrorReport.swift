@@ -171,7 +171,7 @@ extension VaultError {
     case .noStore: "make one: vault init; or name its place: VAULT_HOME"
     case .storage(.unconfirmed): "see whether it was made: vault history NAME"
     case .storage(.fixedFolder):
-      "nothing was changed; copy the store to a folder that is none, and use that: VAULT_HOME"
+      "nothing was changed; copy the store to an ordinary folder, and name that one: VAULT_HOME"
     case .storage, .networkFileSystem: "nothing was changed by the failed command"
     case .contradiction(let contradiction): contradiction.hint
     default: nil

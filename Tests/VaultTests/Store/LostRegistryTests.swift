@@ -73,7 +73,7 @@ struct LostRegistryTests {
       try store.open().acceptGroup("vault.owner")
     }
     try store.issue("late", grants: [.init(.read, in: "team")])
-    #expect(try store.open().applications.application("late").issue > 1 << 27)
+    #expect(try store.open().applications.application("late").issue > 1_024)
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
     try store.issue("late", .replacing)
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
