@@ -89,11 +89,11 @@ extension AccessGroupFile {
     let place = try ContainerPlace(folder: folder)
     guard AccessGroupFile.exists(in: folder) else { throw .notFound(.group) }
     let isCleared = place.clearCompanions()
-    let lock = try WriterLock(at: place, replacing: true)
+    let places = DraftPlaces(draft: draft, kept: kept)
+    let lock = try lockToRebuild(place, places)
     if witness.read() == .invalid { throw .damaged(.witness, "neither record is valid") }
     // What was moved away leaves the group with the folder that is replaced.
     guard try isCleared ? true : isDamaged(progress) else { return nil }
-    let places = DraftPlaces(draft: draft, kept: kept)
     return try makeNew(
       at: places, holding: lock, names: names, members: members, unsigned: \.withoutSignedState,
       progress: progress
@@ -121,28 +121,7 @@ extension AccessGroupFile {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let place = try ContainerPlace(folder: folder)
     place.clearCompanions()
-    let lock = try WriterLock(at: place, replacing: true)
-    func rebuilt(_ lock: borrowing WriterLock) throws(VaultError) -> ChangedRoster {
-      try rebuild(change, accepting: acceptance, at: places, holding: lock, by: authority, members, progress)
-    }
-    guard lock.isShared else { return try rebuilt(lock) }
-    let copied: WriterLock
-    do throws(VaultError) {
-      copied = try takeCopy(
-        place.containerShape(), at: DraftPlaces(draft: places.draft + ".copy", kept: places.kept + "+locked"))
-    } catch {
-      guard error.isRepairable else { throw error }
-      // Nothing in the file is proved as it is, so nobody can have written to it.
-      return try rebuilt(lock)
-    }
-    return try rebuilt(copied)
-  }
-
-  private func rebuild(
-    _ change: RosterChange, accepting acceptance: OwnersAcceptance?, at places: DraftPlaces,
-    holding lock: borrowing WriterLock, by authority: any RosterAuthority, _ members: [MemberSeed],
-    _ progress: (MaintenanceProgress) -> Void
-  ) throws(VaultError) -> ChangedRoster {
+    let lock = try lockToRebuild(place, places)
     guard change.isStillWanted() else { throw .contradiction(.superseded) }
     var change = change
     change.rotates = true
@@ -167,6 +146,20 @@ extension AccessGroupFile {
     left.isReplaced = made.group.isKeptAside
     left.isUnwitnessed = made.group.isUnwitnessed
     return ChangedRoster(state: made.state, left: left)
+  }
+
+  /// The lock of the group at `place`, or, if somebody keeps that all the time, of copies in its place.
+  private func lockToRebuild(_ place: ContainerPlace, _ places: DraftPlaces) throws(VaultError) -> WriterLock {
+    let lock = try WriterLock(at: place, replacing: true)
+    guard lock.isShared else { return lock }
+    do throws(VaultError) {
+      return try takeCopy(
+        place.containerShape(), at: DraftPlaces(draft: places.draft + ".copy", kept: places.kept + "+locked"))
+    } catch {
+      guard error.isRepairable else { throw error }
+      // Nothing in the file is proved as it is, so nobody can have written to it.
+      return lock
+    }
   }
 
   /// - Throws: an error that a repair cannot fix.
