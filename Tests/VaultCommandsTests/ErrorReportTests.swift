@@ -180,8 +180,13 @@ import Vault
       "list the groups: vault group list; if it is not there, its folder holds other files; to see where: vault paths"
     ),
     (
-      .formerMember(group: "team", application: "api", issue: 1), 14,
+      .formerMember(group: "team", application: "api", issue: 1, isBeingReplaced: false), 14,
       "'team' still admits issue 1 of 'api', which was replaced or revoked", "put it out: vault revoke team api"
+    ),
+    (
+      .formerMember(group: "team", application: "api", issue: 1, isBeingReplaced: true), 14,
+      "'team' still admits issue 1 of 'api', which is being replaced",
+      "unless the command still runs, finish it: vault app issue api --output FILE --replace"
     ),
     (
       .unlistedMember(group: "team", application: "api", issue: 1), 14,

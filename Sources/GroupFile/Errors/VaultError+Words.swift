@@ -94,8 +94,9 @@ extension VaultError: CustomStringConvertible {
       "the list of applications is older than '\(group)': it names issue \(found) of the application, the group issue \(known)"
     case .rolledBack(let group, let found, let known, _):
       "'\(group)' is older (epoch \(found)) than the state seen last (epoch \(known))"
-    case .formerMember(let group, let application, let issue):
-      "'\(group)' still admits issue \(issue) of '\(application)', which was replaced or revoked"
+    case .formerMember(let group, let application, let issue, let isBeingReplaced):
+      "'\(group)' still admits issue \(issue) of '\(application)', which "
+        + (isBeingReplaced ? "is being replaced" : "was replaced or revoked")
     case .unlistedMember(let group, let application, let issue):
       "'\(group)' admits issue \(issue) of '\(application)', which the list of applications does not name"
     case .busy(let group?): "'\(group)' is in use by another process or thread"

@@ -33,8 +33,9 @@ public enum VaultError: Error, Sendable, Equatable {
   case unproved(group: String, items: UInt64, versions: UInt64)
   /// A group's state is older than one this machine has verified, or is not descended from it.
   case rolledBack(group: String, found: UInt64, known: UInt64, reason: RollbackReason)
-  /// A group still admits a credential that the owner replaced or revoked.
-  case formerMember(group: String, application: String, issue: UInt32)
+  /// A group still admits a credential that the owner replaced or revoked, or is replacing: that command still runs, or
+  /// has to be repeated.
+  case formerMember(group: String, application: String, issue: UInt32, isBeingReplaced: Bool)
   /// A group admits a credential that the owner's list of applications does not name, because the list is older.
   case unlistedMember(group: String, application: String, issue: UInt32)
   /// Other processes or threads have held the group for too long.

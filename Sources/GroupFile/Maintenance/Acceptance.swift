@@ -1,4 +1,3 @@
-internal import Glibc
 internal import Ground
 package import Sealing
 
@@ -27,6 +26,8 @@ public enum AcceptanceReason: Sendable, Equatable {
   case removed
   /// Another group than the one known by this name.
   case anotherGroup
+  /// The owner's registry does not name the group, because it is an older one or is lost.
+  case unregistered
   /// The owner's registry is gone, or nothing in it can be proved, and a new one takes its place.
   case lost
 }
@@ -50,23 +51,50 @@ package struct OwnersAcceptance {
   package var authority: any RosterAuthority
   /// Whether a member of the accepted roster is left out.
   package var revokes: @Sendable (Member) -> Bool
-  /// The group's id in the owner's registry; `nil` if it has none.
-  package var registeredID: GroupID?
-  /// Whether the registry says that the group was removed.
-  package var isRemoved: Bool
-  /// Whether the registry does not say which group this is. A state that this machine never saw must be accepted then.
-  package var isUnregistered = false
+  /// What the owner's registry says of the group.
+  package var registration: Registration
   /// Whether a change is superseded if nothing needs to be accepted.
   package var isRequired = false
 
+  package enum Registration: Equatable {
+    /// This group is the registry, which lists all others.
+    case notNeeded
+    /// The group has this id.
+    case present(GroupID)
+    /// The group had this id and was removed.
+    case removed(GroupID)
+    /// The registry does not name it.
+    case missing
+    /// The registry cannot be read. A state that this machine never saw must be accepted then.
+    case unknown
+
+    package var groupID: GroupID? {
+      switch self {
+      case .present(let id), .removed(let id): id
+      case .notNeeded, .missing, .unknown: nil
+      }
+    }
+
+    /// Why a state of the group with this id must be accepted, whatever else is known of it; `nil` if it need not.
+    ///
+    /// - Parameter isSeen: whether this machine has seen the group.
+    func reason(toAccept id: GroupID, isSeen: Bool) -> AcceptanceReason? {
+      switch self {
+      case .present(let known), .removed(let known): id != known ? .anotherGroup : self == .removed(id) ? .removed : nil
+      case .missing: .unregistered
+      case .unknown: isSeen ? nil : .unregistered
+      case .notNeeded: nil
+      }
+    }
+  }
+
   package init(
-    authority: any RosterAuthority, registeredID: GroupID? = nil, isRemoved: Bool = false,
+    authority: any RosterAuthority, _ registration: Registration = .notNeeded,
     confirm: @escaping (OfferedState) -> Bool = { _ in true }, revokes: @escaping @Sendable (Member) -> Bool
   ) {
     self.confirm = confirm
     self.authority = authority
-    self.registeredID = registeredID
-    self.isRemoved = isRemoved
+    self.registration = registration
     self.revokes = revokes
   }
 }
@@ -130,31 +158,37 @@ extension AccessGroupFile {
     let record = known(reading)
     let reason = try reason(of: state, against: record, owner, connection)
     if reason == .anotherGroup { throw .anotherGroup("") }
-    let isUnknown = reading == .invalid || owner.isUnregistered && record == nil
-    guard let reason = reason ?? (isUnknown ? .older : nil) else { return nil }
+    guard let reason = reason ?? (reading == .invalid ? .older : nil) else { return nil }
     return OfferedState(state: state, known: record, reason: reason)
   }
 
-  /// A state from a damaged file that the witness refuses, or whose group the owner removed.
-  func offer(salvaged state: VerifiedState, _ reading: WitnessReading, to owner: OwnersAcceptance) -> OfferedState {
+  /// A state from a damaged file, if the owner must accept it explicitly; `nil` if it needs no acceptance.
+  ///
+  /// - Parameter isRefused: whether the witness refuses it.
+  /// - Throws: `anotherGroup`.
+  func offer(
+    salvaged state: VerifiedState, _ reading: WitnessReading, isRefused: Bool, to owner: OwnersAcceptance
+  ) throws(VaultError) -> OfferedState? {
     let record = known(reading)
-    let isRemoved = owner.isRemoved || record?.flags.contains(.removed) == true
-    let isOlderRoster = record.map { AccessGroupFile.olderRoster(state, $0) != nil } ?? false
-    return OfferedState(
-      state: state, known: record, reason: isRemoved ? .removed : isOlderRoster ? .olderRoster : .older)
+    var reason = owner.registration.reason(toAccept: state.manifest.groupID, isSeen: record != nil)
+    if reason == .anotherGroup { throw .anotherGroup("") }
+    if isRefused, reason == nil || reason == .unregistered {
+      let isOlderRoster = record.map { AccessGroupFile.olderRoster(state, $0) != nil } ?? false
+      reason = record?.flags.contains(.removed) == true ? .removed : isOlderRoster ? .olderRoster : .older
+    }
+    return reason.map { OfferedState(state: state, known: record, reason: $0) }
   }
 
   /// Why the state is not accepted without confirmation; `nil` if nothing prevents it.
   private func reason(
     of state: VerifiedState, against record: WitnessRecord?, _ owner: OwnersAcceptance?, _ connection: Connection
   ) throws(VaultError) -> AcceptanceReason? {
-    if let registered = owner?.registeredID, registered != state.manifest.groupID { return .anotherGroup }
-    if owner?.isRemoved == true { return .removed }
-    guard let record else { return nil }
-    guard state.isSameGroup(record) else { return owner?.registeredID == nil ? .anotherGroup : nil }
+    let registered = owner?.registration.reason(toAccept: state.manifest.groupID, isSeen: record != nil)
+    guard let record, registered == nil || registered == .unregistered else { return registered }
+    guard state.isSameGroup(record) else { return owner?.registration.groupID == nil ? .anotherGroup : nil }
     do {
       _ = try WitnessRule.check(state, against: .valid(record), strict: true, connection)
-      return nil
+      return registered
     } catch {
       if record.flags.contains(.removed) { return .removed }
       return AccessGroupFile.olderRoster(state, record) == nil ? .older : .olderRoster
@@ -238,7 +272,7 @@ extension AccessGroupFile {
     return .removal
   }
 
-  private func markRemoved(_ record: WitnessRecord?) throws(VaultError) {
+  func markRemoved(_ record: WitnessRecord?) throws(VaultError) {
     var removed =
       record
       ?? WitnessRecord(
@@ -250,74 +284,6 @@ extension AccessGroupFile {
 
   private func write(_ record: WitnessRecord) throws(VaultError) {
     guard witness.raise({ _ in record }) else { throw .storage(.stateFolder) }
-  }
-
-  /// Removes the group: flags its witness, so that the file cannot come back unnoticed, and moves its folder away.
-  ///
-  /// If the folder cannot move, because it is a link, a mount point or on another file system, the group's files in it
-  /// are removed.
-  ///
-  /// - Parameter path: an unused path on the store's file system, from where the caller removes the folder.
-  /// - Throws: the errors of a writer's checks; the group is not removed then. `storage` or `denied` if its files cannot
-  ///   be removed; repeating the removal finishes it then.
-  package func remove(to path: String) throws(VaultError) {
-    let transaction = try beginWriting()
-    defer { transaction.rollback() }
-    try markRemoved(transaction.view.state.witnessRecord())
-    try transaction.session.removeFolder(folder, to: path)
-    forgetPlace()
-  }
-
-  /// Finishes a removal that was interrupted after the witness was flagged.
-  ///
-  /// The state is not proved: the owner has decided, and an older program may have left a part of the group's files.
-  /// So nothing behind a link is touched: if a group's file is there, the owner has to look at it.
-  ///
-  /// - Parameter path: as for `remove(to:)`.
-  /// - Returns: `false` if the witness is not flagged; nothing is removed then.
-  package func finishRemoval(to path: String) throws(VaultError) -> Bool {
-    func isWanted() -> Bool { witness.read().record?.flags.contains(.removed) == true }
-    guard isWanted() else { return false }
-    switch try ContainerPlace.status(folder)?.isFolder {
-    case nil: break
-    case true?: try AccessGroupFile.removeFolder(folder, to: path, while: isWanted)
-    case false?:
-      guard !AccessGroupFile.exists(in: folder) else {
-        throw .denied(.permissions("the folder that '\(folder)' leads to"))
-      }
-      guard unsafe unlink(folder) == 0 else { throw VaultError(FileFault(errno: errno)) }
-    }
-    forgetPlace()
-    return true
-  }
-
-  /// Moves away what a process that was killed while it made a group has left in `folder`; `path` is as for
-  /// `remove(to:)`. A group's file, a log with content, and anything that Vault does not make there stay.
-  ///
-  /// - Parameter movesLog: whether a log with content is moved away, too.
-  package static func clearFolder(
-    _ folder: String, movingTo path: String, withLog movesLog: Bool = false
-  ) throws(VaultError) {
-    func isLeftover() throws(VaultError) -> Bool {
-      guard try ContainerPlace.status(folder)?.isFolder == true, !exists(in: folder) else { return false }
-      let log = try ContainerPlace.status(ContainerPlace(folder: folder).logPath)
-      if !movesLog, let log, log.byteCount > 0 { return false }
-      let names = try onDisk(Folder(folder, FileTrust(owners: [geteuid(), 0], forbiddenMode: 0)).names(hidden: true))
-      return names.allSatisfy(ContainerPlace.isOwnName)
-    }
-    if try isLeftover() { try removeFolder(folder, to: path, while: isLeftover) }
-  }
-
-  private static func removeFolder(
-    _ folder: String, to path: String, while isWanted: () throws(VaultError) -> Bool
-  ) throws(VaultError) {
-    do throws(VaultError) {
-      let place = try ContainerPlace(folder: folder)
-      let lock = try WriterLock(at: place, toChangeModes: true)
-      // Another process may have put a group there before this one had the lock.
-      if try isWanted() { try place.removeFolder(folder, to: path) }
-      _ = consume lock
-    } catch .notFound(.group) {}
   }
 }
 

@@ -70,6 +70,10 @@ extension SecretStore {
     _ application: String, from group: String, droppingUnproved isDroppingUnproved: Bool = false,
     accepting confirm: ((ReturningState) -> Bool)? = nil, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) {
+    // Before waiting for the lock, and before making a new file if somebody keeps it.
+    if confirm == nil, let known = try? self.group(group).info().members {
+      guard known.contains(where: { $0.application == application }) else { throw .notFound(.member) }
+    }
     let wasMember = Locked(false)
     let isTaken = Locked(false)
     let change = RosterChange(dropsUnproved: isDroppingUnproved) { member in
@@ -141,29 +145,44 @@ extension SecretStore {
     _ progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> VerifiedState {
     try group(name).inOrder { () throws(VaultError) in
-      let identity = try owner()
-      let file = try group(name).file
       let acceptance = try confirm.map { (confirm) throws(VaultError) in
         try ownersAcceptance(of: name, asking: confirm)
       }
-      let drafts = try DraftFolder.make(in: location.home)
-      let obstacle: VaultError
-      do throws(VaultError) {
-        let changed = try file.changeRoster(
-          change, accepting: acceptance, at: drafts.places(of: name), by: identity
-        ) { progress($0) }
-        notices.post(changed.left, of: name.description, keptAside: nil)
-        return changed.state
-      } catch {
-        guard error.isAvoidable else { throw error.named(name.description) }
-        obstacle = error
+      let state = try self.change(name, change, accepting: acceptance, progress)
+      switch acceptance?.registration {
+      case .missing, .removed:
+        do throws(VaultError) { try registry().recordPresence(of: name, state.manifest.groupID) } catch {
+          notices.post(.groupLeftOut(group: AccessGroup.Name.registry.description, reason: error.message))
+        }
+      default: break
       }
-      do throws(VaultError) {
-        return try rebuild(name, file, change, accepting: acceptance, progress)
-      } catch {
-        // What prevents both is not due to the files, and the first error names its place.
-        throw !obstacle.isRepairable && error.status == obstacle.status ? obstacle.named(name.description) : error
-      }
+      return state
+    }
+  }
+
+  private func change(
+    _ name: AccessGroup.Name, _ change: RosterChange, accepting acceptance: OwnersAcceptance?,
+    _ progress: (MaintenanceProgress) -> Void
+  ) throws(VaultError) -> VerifiedState {
+    let identity = try owner()
+    let file = try group(name).file
+    let drafts = try draftFolder()
+    let obstacle: VaultError
+    do throws(VaultError) {
+      let changed = try file.changeRoster(
+        change, accepting: acceptance, at: drafts.places(of: name), by: identity
+      ) { progress($0) }
+      notices.post(changed.left, of: name.description, keptAside: nil)
+      return changed.state
+    } catch {
+      guard error.isAvoidable else { throw error.named(name.description) }
+      obstacle = error
+    }
+    do throws(VaultError) {
+      return try rebuild(name, file, change, accepting: acceptance, progress)
+    } catch {
+      // What prevents both is not due to the files, and the first error names its place.
+      throw !obstacle.isRepairable && error.status == obstacle.status ? obstacle.named(name.description) : error
     }
   }
 
@@ -173,7 +192,7 @@ extension SecretStore {
     accepting acceptance: OwnersAcceptance?, _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> VerifiedState {
     let identity = try owner()
-    let drafts = try DraftFolder.make(in: location.home)
+    let drafts = try draftFolder()
     let places = drafts.places(of: name)
     let changed = try inGroup(
       name.description,

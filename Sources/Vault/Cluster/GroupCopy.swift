@@ -83,7 +83,7 @@ extension SecretStore {
     let isReadable = (try? copy(of: group)) != nil
     let group = try self.group(group)
     let file = try group.file
-    let drafts = try DraftFolder.make(in: location.home)
+    let drafts = try draftFolder()
     let places = drafts.places(of: group.name)
     let draft = try inGroup(group.name.description, GroupDraft(in: places.draft, for: file.folder))
     try write(draft.filePath)
@@ -120,7 +120,7 @@ extension SecretStore {
   ) throws(VaultError) -> Result {
     let group = try self.group(group)
     let file = try group.file
-    let drafts = try DraftFolder.make(in: location.home)
+    let drafts = try draftFolder()
     let folder = drafts.path(of: group.name)
     let state: PublishedState
     do throws(VaultError) {

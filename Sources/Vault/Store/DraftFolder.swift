@@ -16,9 +16,11 @@ struct DraftFolder: ~Copyable {
   private static let prefix = ".draft-"
 
   /// Makes the folder in the store at `home`.
-  static func make(in home: String) throws(VaultError) -> DraftFolder {
+  ///
+  /// - Parameter moved: called with the new path of what was at the folder's place and could not be used.
+  static func make(in home: String, moved: (String) -> Void = { _ in }) throws(VaultError) -> DraftFolder {
     for _ in 0..<100 {
-      do throws(FileFault) { return try DraftFolder(home) } catch {
+      do throws(FileFault) { return try DraftFolder(home, moved) } catch {
         // Another process may remove the empty parent folder at the same moment, or the new folder before it is locked.
         guard error == .missing || error == .busy else { throw VaultError(error, at: .store) }
       }
@@ -26,7 +28,7 @@ struct DraftFolder: ~Copyable {
     throw .busy(group: nil)
   }
 
-  private init(_ home: String) throws(FileFault) {
+  private init(_ home: String, _ moved: (String) -> Void) throws(FileFault) {
     let store = try Folder(home, .visible(), followingLink: true)
     try store.makeFolder(DraftFolder.parentName)
     let parent: Folder
@@ -41,6 +43,7 @@ struct DraftFolder: ~Copyable {
       guard unsafe renameat(store.file.descriptor, DraftFolder.parentName, store.file.descriptor, aside) == 0 else {
         throw error
       }
+      moved("\(home)/\(aside)")
       throw .missing
     }
     DraftFolder.clear(parent)
@@ -107,5 +110,12 @@ struct DraftFolder: ~Copyable {
       name = "\(base)-\(number)"
     }
     return "\(home)/\(DraftFolder.parentName)/\(name)"
+  }
+}
+
+extension SecretStore {
+  /// A new draft folder of this process, and a notice if something else was in its place.
+  func draftFolder() throws(VaultError) -> DraftFolder {
+    try DraftFolder.make(in: location.home) { notices.post(.setAsideMoved(to: $0)) }
   }
 }

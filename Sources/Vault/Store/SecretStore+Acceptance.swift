@@ -86,7 +86,7 @@ extension SecretStore {
         return try acceptRebuilt(name, file, takesAnother, isDroppingUnproved, confirm, instead: error)
       }
       // This machine never saw the group, but the owner's registry lists it.
-      if error == .notFound(.group), owner?.registeredID != nil, owner?.isRemoved == false {
+      if error == .notFound(.group), case .present? = owner?.registration {
         try noteRemoval(of: name)
         return .removal
       }
@@ -108,7 +108,7 @@ extension SecretStore {
     guard let owner else {
       return Result { () throws(VaultError) in try file.accept(another: takesAnother, confirm: confirm) }
     }
-    let drafts = try DraftFolder.make(in: location.home)
+    let drafts = try draftFolder()
     return Result { () throws(VaultError) in
       try file.accept((owner, drafts.places(of: name)), another: takesAnother, confirm: confirm)
     }
@@ -124,7 +124,7 @@ extension SecretStore {
     do throws(VaultError) {
       var acceptance = try ownersAcceptance(of: name, asking: confirm)
       acceptance.isRequired = true
-      if takesAnother { acceptance.registeredID = nil }
+      if takesAnother { acceptance.registration = .notNeeded }
       let change = RosterChange(dropsUnproved: isDroppingUnproved)
       let state = try rebuild(name, file, change, accepting: acceptance) { _ in }
       if name != .registry { try registry().recordPresence(of: name, groupID(of: group(name))) }
@@ -151,8 +151,7 @@ extension SecretStore {
       guard error.meansLostRegistry else { throw error }
       notices.post(.groupLeftOut(group: AccessGroup.Name.registry.description, reason: error.message))
       let known = try issuesFound()
-      acceptance = OwnersAcceptance(authority: try owner()) { $0.issue < known[$0.application] ?? 0 }
-      acceptance.isUnregistered = true
+      acceptance = OwnersAcceptance(authority: try owner(), .unknown) { $0.issue < known[$0.application] ?? 0 }
     }
     let leaves = acceptance.revokes
     var answers: [Digest: Bool] = [:]
@@ -168,12 +167,15 @@ extension SecretStore {
     let identity = try owner()
     guard name != .registry else { return OwnersAcceptance(authority: identity) { _ in false } }
     let registry = try registry()
-    let entry = try registry.entry(of: name)
+    let registration: OwnersAcceptance.Registration =
+      switch try registry.entry(of: name) {
+      case let entry? where entry.presence == .absent: .removed(entry.groupID)
+      case let entry?: .present(entry.groupID)
+      case nil: .missing
+      }
     let applications = try registry.applications()
     let known = try self.applications.knownIssues()
-    return OwnersAcceptance(
-      authority: identity, registeredID: entry?.groupID, isRemoved: entry?.presence == .absent
-    ) { member in
+    return OwnersAcceptance(authority: identity, registration) { member in
       !member.isCurrent(in: applications) || member.issue < known[member.application]?.issue ?? 0
     }
   }
@@ -221,7 +223,7 @@ extension SecretStore {
   private func noteRemoval(of name: AccessGroup.Name) throws(VaultError) {
     let registry = try registry()
     guard var entry = try registry.entry(of: name) else { return }
-    let drafts = try DraftFolder.make(in: location.home)
+    let drafts = try draftFolder()
     try lockingGroups { (_) throws(VaultError) in
       let folder = location.groupFolder(name.description)
       try AccessGroupFile.clearFolder(folder, movingTo: drafts.keepingPath(of: name), withLog: true)

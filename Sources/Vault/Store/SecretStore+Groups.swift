@@ -146,7 +146,7 @@ extension SecretStore {
     let registry = try registry()
     let known = try registry.entry(of: group.name)
     let file = try group.file
-    let drafts = try DraftFolder.make(in: location.home)
+    let drafts = try draftFolder()
     let path = drafts.path(of: group.name)
     if var known, known.presence == .changing, try inGroup(name, file.finishRemoval(to: path)) {
       known.presence = .absent
@@ -185,7 +185,7 @@ extension SecretStore {
     let folder = location.groupFolder(name.description)
     do {
       if groups.contains(name.description) {
-        let drafts = try DraftFolder.make(in: location.home)
+        let drafts = try draftFolder()
         try AccessGroupFile.clearFolder(folder, movingTo: drafts.path(of: name))
       }
       try creation.shape.makeFolder(folder)

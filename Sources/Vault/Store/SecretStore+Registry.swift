@@ -15,7 +15,7 @@ extension SecretStore {
     let file = try registry().group.file
     let name = AccessGroup.Name.registry
     return try lockingGroups { (_) throws(VaultError) in
-      let drafts = try DraftFolder.make(in: location.home)
+      let drafts = try draftFolder()
       let places = drafts.places(of: name)
       let draft = try GroupDraft(in: places.draft, for: file.folder)
       _ = try GroupCreation(name: name.description, time: SystemClock.milliseconds()).write(

@@ -29,7 +29,7 @@ extension SecretStore {
     let file = try name == .registry ? registry().group.file : group(name).file
     let wanted = try names.map { (name) throws(VaultError) in try Item.Name(name).description }
     guard AccessGroupFile.exists(in: file.folder) else { throw try missing(file, name) }
-    let drafts = try DraftFolder.make(in: location.home)
+    let drafts = try draftFolder()
     let kept = drafts.keepingPath(of: name)
     do throws(VaultError) {
       var repair = try file.repair(

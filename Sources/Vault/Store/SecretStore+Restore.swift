@@ -41,7 +41,7 @@ extension SecretStore {
     guard unsafe mkdir(groupsFolder, 0o700) == 0 || errno == EEXIST else {
       throw VaultError(FileFault(errno: errno), at: .store)
     }
-    let drafts = try DraftFolder.make(in: location.home)
+    let drafts = try draftFolder()
     var steps: [Restoration] = []
     let leaves = try leftOutOfRestoration()
     for name in names {

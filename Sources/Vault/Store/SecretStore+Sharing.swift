@@ -39,7 +39,7 @@ extension SecretStore {
   private func take(_ shape: ContainerShape, _ name: String) throws(VaultError) {
     let group = try group(name)
     try lockingGroups { (groups) throws(VaultError) in
-      let drafts = try DraftFolder.make(in: location.home)
+      let drafts = try draftFolder()
       let file = try group.file
       let places = drafts.places(of: group.name)
       if try inGroup(name, file.take(shape, at: places)) {

@@ -171,7 +171,9 @@ extension SecretStore {
         return .unlistedMember(group: roster.groupName, application: member.application, issue: member.issue)
       }
       guard known.standing == .revoked || member.issue < known.issue else { return nil }
-      return .formerMember(group: roster.groupName, application: member.application, issue: member.issue)
+      return .formerMember(
+        group: roster.groupName, application: member.application, issue: member.issue,
+        isBeingReplaced: known.standing == .interrupted)
     }
   }
 

@@ -60,7 +60,7 @@ enum UnchangedGroups {
       hint: hint(groups, application))
   }
 
-  private static func hint(_ groups: [UnchangedGroup], _ application: String) -> String {
+  static func hint(_ groups: [UnchangedGroup], _ application: String) -> String {
     func first(_ isMeant: (VaultError) -> Bool) -> String? { groups.first { isMeant($0.problem) }?.name }
     if let gone = first({ if case .rolledBack(_, _, _, .vanished) = $0 { true } else { false } }) {
       return
@@ -74,7 +74,10 @@ enum UnchangedGroups {
       return
         "to continue without what cannot be proved, repeat the command with --drop-unproved; or first: vault repair \(unproved)"
     }
-    let name = groups[0].name
-    return "repair it (vault repair \(name)) and repeat the command; or only: vault revoke \(name) \(application)"
+    if let damaged = first(\.isRepairable) {
+      return
+        "repair it (vault repair \(damaged)) and repeat the command; or only: vault revoke \(damaged) \(application)"
+    }
+    return (groups[0].problem.hint.map { "\($0); then " } ?? "") + "repeat the command"
   }
 }

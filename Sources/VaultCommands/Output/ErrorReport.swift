@@ -145,7 +145,11 @@ extension VaultError {
       "if you put a copy back yourself: vault group accept vault.owner; otherwise put a newer backup back"
     case .rolledBack(let group, _, _, _):
       "if you put a copy back yourself, or one without group.vault-wal: vault group accept \(group); otherwise find out who did, and remove them: vault revoke \(group) APP --accept"
-    case .formerMember(let group, let application, _):
+    case .formerMember(_, Applications.service, _, true):
+      "unless the command still runs, finish it: vault service enroll --output FILE --replace"
+    case .formerMember(_, let application, _, true):
+      "unless the command still runs, finish it: vault app issue \(application) --output FILE --replace"
+    case .formerMember(let group, let application, _, false):
       "put it out: vault revoke \(group) \(application)"
     case .unlistedMember(_, Applications.service, _):
       "put it out: vault service revoke; or give it a new credential: vault service enroll --output FILE --replace"

@@ -166,10 +166,11 @@ import Testing
       let group = try RevocationTests.group()
       if damaged { try group.tamper { try $0.run("DELETE FROM item WHERE version = 1 AND place = 2") } }
       var acceptance = try acceptance(group)
-      acceptance.registeredID = GroupID(Randomness.bytes(32))
+      let other = try #require(GroupID(Randomness.bytes(32)))
+      acceptance.registration = .present(other)
       let before = try group.files()
       var record = try #require(group.witness.record)
-      record.groupID = try #require(acceptance.registeredID)
+      record.groupID = other
       group.witness.reading = .valid(record)
       #expect(
         failure {

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import Testing
 
+@testable import Vault
 @testable import VaultCommands
 
 /// The options of a new group: lifetime, device, Unix group.
@@ -87,6 +88,11 @@ import Testing
     #expect(store.run("get", "a").status == 14)
     #expect(store.run("group", "accept", "default", "--yes").status == 0)
     #expect(store.run("get", "a").output == "old")
+  }
+
+  @Test func `the hint about a group in use is not to repair it`() {
+    let hint = UnchangedGroups.hint([UnchangedGroup(name: "team", problem: .busy(group: "team"))], "api")
+    #expect(hint.hasPrefix("try again; see who holds it:") && hint.hasSuffix("; then repeat the command"))
   }
 
   @Test func `a group that could not be changed is named with its status and a hint`() throws {

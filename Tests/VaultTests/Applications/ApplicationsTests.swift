@@ -1,6 +1,9 @@
 import Foundation
+import Glibc
 import Testing
-import Vault
+
+@testable import GroupFile
+@testable import Vault
 
 extension StoreFixture {
   func path(_ name: String) -> String { folder + "/" + name }
@@ -25,6 +28,19 @@ extension SecretStore {
 
 @Suite struct ApplicationsTests {
   private let notMember = VaultError.denied(.notAMember)
+
+  @Test func `removing an application that is no member changes nothing, even if somebody keeps the lock`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "one")
+    try store.issue("other")
+    let folder = store.location.home + "/groups/team"
+    let lock = unsafe Glibc.open(folder + "/lock", O_RDONLY | O_CLOEXEC)
+    defer { close(lock) }
+    try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
+    let place = try ContainerPlace.identity(of: folder)
+    #expect(throws: VaultError.notFound(.member)) { try store.open().revoke("other", from: "team") }
+    #expect(try ContainerPlace.identity(of: folder) == place)
+  }
 
   @Test func `an application has a private group and the groups it was granted`() throws {
     let store = try StoreFixture()

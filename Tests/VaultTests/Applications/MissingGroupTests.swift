@@ -53,7 +53,8 @@ struct MissingGroupTests {
     #expect(try problems(store).mapValues(\.status) == ["first": 14])
 
     try bringBack()
-    #expect(try problems(store) == ["first": .formerMember(group: "first", application: app, issue: 1)])
+    let former = VaultError.formerMember(group: "first", application: app, issue: 1, isBeingReplaced: true)
+    #expect(try problems(store) == ["first": former])
     let finished = try store.open().applications.issue(app, to: store.path("new"), .replacing)
     #expect(finished.unchanged == [])
     #expect(throws: notMember) { try stolen.group("first").items() }
@@ -120,7 +121,8 @@ struct MissingGroupTests {
     let report = try store.open().applications.uninstall(app, revoking: true)
     #expect(report.unchanged.map(\.name) == ["first"] && report.revoked == [app, "last"])
     try bringBack()
-    #expect(try problems(store) == ["first": .formerMember(group: "first", application: app, issue: 1)])
+    let former = VaultError.formerMember(group: "first", application: app, issue: 1, isBeingReplaced: false)
+    #expect(try problems(store) == ["first": former])
     #expect(try store.open().applications.uninstall(app, revoking: true).unchanged == [])
     #expect(throws: notMember) { try stolen.group("first").items() }
     #expect(try problems(store).isEmpty)

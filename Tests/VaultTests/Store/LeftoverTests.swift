@@ -186,10 +186,13 @@ struct LeftoverTests {
       try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
       #expect(unsafe chmod(path, 0o777) == 0)
     }
-    try store.open().revoke("thief", from: "team")
+    let open = try store.open()
+    try open.revoke("thief", from: "team")
     #expect(throws: VaultError.denied(.notAMember)) { try thief.group("team").items() }
     let left = try FileManager.default.contentsOfDirectory(atPath: store.location.home)
-    #expect(left.filter { $0.hasPrefix("set-aside") }.count == 1)
+    let moved = left.filter { $0.hasPrefix("set-aside") }
+    #expect(moved.count == 1)
+    #expect(open.takeNotices().contains(.setAsideMoved(to: "\(store.location.home)/\(moved[0])")))
   }
 
   @Test func `the notices about what a new key dropped are complete, however many groups there are`() {

@@ -79,6 +79,58 @@ struct LostRegistryTests {
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
   }
 
+  /// Puts the registry back as it was before `change`, and accepts it.
+  private func goBack(before change: () throws -> Void) throws {
+    try FileManager.default.copyItem(atPath: folder, toPath: store.path("older"))
+    try change()
+    try lose(zeroed: false)
+    try FileManager.default.moveItem(atPath: store.path("older"), toPath: folder)
+    try store.open().acceptGroup("vault.owner")
+  }
+
+  private func problems() throws -> [String: VaultError] {
+    try store.open().verify().reduce(into: [:]) { found, group in
+      if case .failure(let error) = group.result { found[group.name] = error }
+    }
+  }
+
+  @Test(arguments: [false, true], [false, true])
+  func `a group that an older registry does not name is listed again once it is accepted`(
+    isDamaged: Bool, hasWitness: Bool
+  ) throws {
+    try goBack { try store.open().createGroup("later").set("a", to: "one") }
+    #expect(try problems().mapValues(\.status) == ["later": 13])
+    if isDamaged {
+      let connection = try Connection(folder: store.location.home + "/groups/later", access: .writing)
+      defer { connection.close() }
+      try connection.begin(.immediate)
+      try connection.statement("DELETE FROM node").run()
+      try connection.commit()
+    }
+    if !hasWitness { try forgetWitnesses() }
+    #expect(try store.open().acceptGroup("later") { _ in false } == .declined)
+    var reason: AcceptanceReason?
+    let accepted = try store.open().acceptGroup("later") { state in
+      reason = state.reason
+      return true
+    }
+    #expect(reason == .unregistered && accepted != .nothingToAccept)
+    #expect(try store.open().value("a", in: "later") == "one")
+    #expect(try problems().isEmpty)
+    #expect(try store.open().acceptGroup("later") == .nothingToAccept)
+  }
+
+  @Test func `a member is removed from a group that an older registry does not name, which lists it again`() throws {
+    var credential: SecretStore?
+    try goBack {
+      try store.open().createGroup("later").set("a", to: "one")
+      credential = try store.issue("late", grants: [.init(.read, in: "later")])
+    }
+    try store.open().revoke("late", from: "later", accepting: { $0.reason == .unregistered })
+    #expect(throws: VaultError.denied(.notAMember)) { try credential?.group("later").items() }
+    #expect(try problems().keys.sorted() == ["late"])
+  }
+
   @Test func `a removed group stays removed, and a missing one missing, in a new registry`() throws {
     try store.open().removeGroup("mal")
     try FileManager.default.removeItem(atPath: store.location.home + "/groups/team")

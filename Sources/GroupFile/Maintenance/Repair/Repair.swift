@@ -205,14 +205,13 @@ extension AccessGroupFile {
       let isRefused: Bool
       do throws(VaultError) {
         (state, isRefused) = try StateSearch.run(index, as: context, reading, members: members) { state in
-          acceptance.map { $0.registeredID ?? state.manifest.groupID == state.manifest.groupID } ?? false
+          acceptance.map { $0.registration.groupID ?? state.manifest.groupID == state.manifest.groupID } ?? false
         }
       } catch {
         throw unsigned(error)
       }
       old = state
-      if let acceptance, isRefused || acceptance.isRemoved {
-        let found = offer(salvaged: state, reading, to: acceptance)
+      if let acceptance, let found = try offer(salvaged: state, reading, isRefused: isRefused, to: acceptance) {
         guard acceptance.confirm(found) else { throw .declined }
         try requireWitness()
         offered = found

@@ -103,19 +103,20 @@ extension Session {
       return
     case .anotherGroup: say("this is not the group that had this name before")
     case .removed: say("this group was removed")
+    case .unregistered: say("the list of groups, vault.owner, does not name this group; it will be listed again")
     default: break
     }
     say(
       "the state of \(state.changed.text) comes back, with \(state.itemCount == 1 ? "1 item" : "\(state.itemCount) items"), removed ones included (epoch \(state.epoch))"
     )
-    if let known = state.knownEpoch, state.reason != .removed {
+    if let known = state.knownEpoch, known > state.epoch || state.reason == .older || state.reason == .olderRoster {
       say("everything written since then is lost: this machine has seen epoch \(known)")
     }
     for member in state.members {
       say("\(state.reason == .older ? "member" : "comes back"): \(member.who.text), may \(member.rights.rawValue)")
     }
     for member in state.left {
-      say("stays out: \(member.who.text), whose credential was replaced or revoked")
+      say("stays out: \(member.who.text), whose credential was replaced or revoked, or is not listed")
     }
   }
 }

@@ -1,0 +1,73 @@
+internal import Glibc
+internal import Ground
+internal import Sealing
+
+extension AccessGroupFile {
+  /// Removes the group: flags its witness, so that the file cannot come back unnoticed, and moves its folder away.
+  ///
+  /// If the folder cannot move, because it is a link, a mount point or on another file system, the group's files in it
+  /// are removed.
+  ///
+  /// - Parameter path: an unused path on the store's file system, from where the caller removes the folder.
+  /// - Throws: the errors of a writer's checks; the group is not removed then. `storage` or `denied` if its files cannot
+  ///   be removed; repeating the removal finishes it then.
+  package func remove(to path: String) throws(VaultError) {
+    let transaction = try beginWriting()
+    defer { transaction.rollback() }
+    try markRemoved(transaction.view.state.witnessRecord())
+    try transaction.session.removeFolder(folder, to: path)
+    forgetPlace()
+  }
+
+  /// Finishes a removal that was interrupted after the witness was flagged.
+  ///
+  /// The state is not proved: the owner has decided, and an older program may have left a part of the group's files.
+  /// So nothing behind a link is touched: if a group's file is there, the owner has to look at it.
+  ///
+  /// - Parameter path: as for `remove(to:)`.
+  /// - Returns: `false` if the witness is not flagged; nothing is removed then.
+  package func finishRemoval(to path: String) throws(VaultError) -> Bool {
+    func isWanted() -> Bool { witness.read().record?.flags.contains(.removed) == true }
+    guard isWanted() else { return false }
+    switch try ContainerPlace.status(folder)?.isFolder {
+    case nil: break
+    case true?: try AccessGroupFile.removeFolder(folder, to: path, while: isWanted)
+    case false?:
+      guard !AccessGroupFile.exists(in: folder) else {
+        throw .denied(.permissions("the folder that '\(folder)' leads to"))
+      }
+      guard unsafe unlink(folder) == 0 else { throw VaultError(FileFault(errno: errno)) }
+    }
+    forgetPlace()
+    return true
+  }
+
+  /// Moves away what a process that was killed while it made a group has left in `folder`; `path` is as for
+  /// `remove(to:)`. A group's file, a log with content, and anything that Vault does not make there stay.
+  ///
+  /// - Parameter movesLog: whether a log with content is moved away, too.
+  package static func clearFolder(
+    _ folder: String, movingTo path: String, withLog movesLog: Bool = false
+  ) throws(VaultError) {
+    func isLeftover() throws(VaultError) -> Bool {
+      guard try ContainerPlace.status(folder)?.isFolder == true, !exists(in: folder) else { return false }
+      let log = try ContainerPlace.status(ContainerPlace(folder: folder).logPath)
+      if !movesLog, let log, log.byteCount > 0 { return false }
+      let names = try onDisk(Folder(folder, FileTrust(owners: [geteuid(), 0], forbiddenMode: 0)).names(hidden: true))
+      return names.allSatisfy(ContainerPlace.isOwnName)
+    }
+    if try isLeftover() { try removeFolder(folder, to: path, while: isLeftover) }
+  }
+
+  private static func removeFolder(
+    _ folder: String, to path: String, while isWanted: () throws(VaultError) -> Bool
+  ) throws(VaultError) {
+    do throws(VaultError) {
+      let place = try ContainerPlace(folder: folder)
+      let lock = try WriterLock(at: place, toChangeModes: true)
+      // Another process may have put a group there before this one had the lock.
+      if try isWanted() { try place.removeFolder(folder, to: path) }
+      _ = consume lock
+    } catch .notFound(.group) {}
+  }
+}
