@@ -182,7 +182,9 @@ package final class AccessGroupFile: Sendable {
   func snapshot(
     _ connection: Connection, _ reading: WitnessReading, strict: Bool, mending: Bool = false
   ) throws(VaultError) -> Snapshot {
-    let state = try VerifiedState.open(connection, as: context, known: known.newest, mending: mending)
+    // A writer verifies the signatures, whatever was seen.
+    let state = try VerifiedState.open(
+      connection, as: context, known: known.newest, witnessed: strict ? nil : reading.record, mending: mending)
     var outcome = try WitnessRule.check(state, against: reading, strict: strict, connection)
     if let floor = floor(beside: reading) {
       let above = try WitnessRule.check(state, against: .valid(floor), strict: strict, connection)

@@ -128,6 +128,11 @@ package struct Bytes32: Hashable, Sendable, Comparable {
 
   package var bytes: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
 
+  /// Whether this is the code `other`, compared in constant time.
+  package func isCode(_ other: Bytes32) -> Bool {
+    (words.0 ^ other.words.0) | (words.1 ^ other.words.1) | (words.2 ^ other.words.2) | (words.3 ^ other.words.3) == 0
+  }
+
   package static func == (left: Bytes32, right: Bytes32) -> Bool { left.words == right.words }
 
   package static func < (left: Bytes32, right: Bytes32) -> Bool { left.words < right.words }

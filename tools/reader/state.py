@@ -225,7 +225,8 @@ def parse_witness(record):
         group_id, owner = cursor.take(32), cursor.take(32)
         numbers = cursor.counter(), cursor.counter(), cursor.counter()
         link, roster_digest, flags = cursor.take(32), cursor.take(32), cursor.number(8)
-        require(flags < 8 and not any(cursor.take(40)), "witness", "flags or zeros")
+        cursor.take(32)  # The mark, which only the member who wrote it can check.
+        require(flags < 8 and not any(cursor.take(8)), "witness", "flags or zeros")
         return owner, group_id, *numbers, link, roster_digest, flags
     except Refused:
         return None

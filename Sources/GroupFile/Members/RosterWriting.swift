@@ -253,6 +253,6 @@ extension Connection {
     try storeVersion(roster.flags.version)
     return VerifiedState(
       keys: keys, signedRoster: signed, manifest: manifest, member: member, sealedManifest: sealedManifest,
-      sealedRoster: sealedRoster, header: header)
+      sealedRoster: sealedRoster, header: header, as: writer)
   }
 }

@@ -112,6 +112,6 @@ extension GroupCommit {
     else { throw .damaged(.commit, "its manifest does not follow the one before") }
     return VerifiedState(
       keys: old.keys, signedRoster: signed, manifest: manifest, member: member, sealedManifest: self.manifest,
-      sealedRoster: sealedRoster, header: header)
+      sealedRoster: sealedRoster, header: header, as: context.seed)
   }
 }

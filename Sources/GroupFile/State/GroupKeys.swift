@@ -112,6 +112,7 @@ extension Label {
   fileprivate static let memberSigning = Label("vault1.mem.sign")
   fileprivate static let memberWrap = Label("vault1.mem.wrap")
   fileprivate static let memberSlot = Label("vault1.mem.slot")
+  fileprivate static let memberMark = Label("vault1.mem.mark")
 }
 
 /// The group key sealed for one member: `u8 kind ‖ N 24 ‖ seal(wrap key, N, binding, G)` (format article, "Wraps").
@@ -205,6 +206,15 @@ package final class MemberSeed: Sendable {
   /// The 16 bytes under which that wrap is stored; without the seed they reveal nothing about the member.
   package func slotID(group: GroupID, generation: UInt64) -> [UInt8] {
     Array(seed.mac(.memberSlot, group.context(generation)).bytes.prefix(16))
+  }
+
+  /// The code by which this member recognizes a state whose signatures it has verified: `MAC(seed, "vault1.mem.mark",
+  /// owner key ‖ counted header ‖ counted roster ‖ counted manifest)` of the stored bytes.
+  func mark(owner: PublicKey, header: [UInt8], roster: [UInt8], manifest: [UInt8]) -> Digest {
+    var writer = ByteWriter(reservingCapacity: 44 + header.count + roster.count + manifest.count)
+    writer.write(owner)
+    for part in [header, roster, manifest] { writer.writeCounted32(part) }
+    return seed.mac(.memberMark, writer.bytes)
   }
 
   /// Lends the seed's 32 bytes to `body`, for a credential or the kernel's keyring.

@@ -16,16 +16,26 @@ package final class VerifiedState: Sendable {
   let sealedManifest: [UInt8]
   let sealedRoster: [UInt8]
   let header: [UInt8]
+  /// A code over the stored bytes that only a holder of the opening member's seed can make (format article, "The
+  /// witness"). In a witness record, it shows that this member verified the signatures of these bytes before.
+  let mark: Digest
+  /// Whether such a mark took the place of verifying the signatures.
+  private let isMarked: Bool
 
   package var roster: Roster { signedRoster.roster }
 
   /// Whether a log orders the group's states, so that no program writes the file past it.
   package var isPublished: Bool { roster.flags.version.write >= FormatVersion.published.write }
 
-  /// - Parameter rest: the manifest's `rest()`, if it is known.
+  /// - Parameters:
+  ///   - seed: the opening member's.
+  ///   - rest: the manifest's `rest()`, if it is known.
+  ///   - mark: the state's mark, if it is known.
+  ///   - isMarked: whether a mark took the place of verifying a signature.
   init(
     keys: GroupKeys, signedRoster: SignedRoster, manifest: Manifest, member: Member, sealedManifest: [UInt8],
-    sealedRoster: [UInt8], header: [UInt8], rest: Digest? = nil
+    sealedRoster: [UInt8], header: [UInt8], as seed: MemberSeed, rest: Digest? = nil, mark: Digest? = nil,
+    isMarked: Bool = false
   ) {
     self.keys = keys
     self.signedRoster = signedRoster
@@ -34,6 +44,10 @@ package final class VerifiedState: Sendable {
     self.sealedManifest = sealedManifest
     self.sealedRoster = sealedRoster
     self.header = header
+    self.isMarked = isMarked
+    self.mark =
+      mark
+      ?? seed.mark(owner: signedRoster.roster.ownerKey, header: header, roster: sealedRoster, manifest: sealedManifest)
     link = Manifest.link(after: manifest.previousLink, rest: rest ?? manifest.rest())
   }
 }
@@ -46,10 +60,12 @@ extension VerifiedState {
   ///
   /// - Parameters:
   ///   - known: a state verified before; parts that have not changed since are not opened again.
+  ///   - witnessed: a record whose mark may take the place of verifying the signatures; `nil` verifies them.
   ///   - mending: whether to accept versions that differ from the owner's, in `user_version` or in a writer's manifest.
   ///     Only for a change of the roster, which restores the owner's versions.
   static func open(
-    _ connection: Connection, as context: GroupContext, known: VerifiedState?, mending: Bool = false
+    _ connection: Connection, as context: GroupContext, known: VerifiedState?, witnessed: WitnessRecord? = nil,
+    mending: Bool = false
   ) throws(VaultError) -> VerifiedState {
     if let known, try known.isStored(connection) {
       try known.roster.flags.version.check(connection.access)
@@ -59,20 +75,28 @@ extension VerifiedState {
     }
     let header = try connection.part(.header)
     let sealedRoster = try connection.part(.roster)
+    let sealedManifest = try connection.part(.manifest)
+    let mark = context.seed.mark(
+      owner: context.ownerKey, header: header, roster: sealedRoster, manifest: sealedManifest)
+    let isMarked = witnessed.map { mark.isCode($0.mark) } ?? false
+    var isRosterMarked = isMarked
     let keys: GroupKeys
     let roster: SignedRoster
     let member: Member
     if let known, header == known.header, sealedRoster == known.sealedRoster {
       (keys, roster, member) = (known.keys, known.signedRoster, known.member)
+      isRosterMarked = known.isMarked
     } else {
-      (keys, roster, member) = try openRoster(connection, header: header, sealedRoster, as: context)
+      (keys, roster, member) = try openRoster(connection, header: header, sealedRoster, isMarked, as: context)
     }
     try roster.roster.flags.version.check(connection.access)
-    let sealedManifest = try connection.part(.manifest)
-    let manifest = try SignedManifest.open(sealedManifest, with: keys) { $0 == roster.digest ? (roster, ()) : nil }
+    let manifest = try SignedManifest.open(sealedManifest, with: keys, isProved: isMarked) {
+      $0 == roster.digest ? (roster, ()) : nil
+    }
     let state = VerifiedState(
       keys: keys, signedRoster: roster, manifest: manifest.manifest, member: member, sealedManifest: sealedManifest,
-      sealedRoster: sealedRoster, header: header)
+      sealedRoster: sealedRoster, header: header, as: context.seed, mark: mark,
+      isMarked: isMarked || isRosterMarked)
     if !mending { try state.confirmVersions(connection) }
     return state
   }
@@ -90,6 +114,10 @@ extension VerifiedState {
     }
     guard let wrap = try connection.wrap(member.slotID), Wrap.digest(wrap, slotID: member.slotID) == member.wrapDigest
     else { throw .damaged(.wrap, "changed without its roster") }
+    if isMarked {
+      let roster = try SignedRoster(opening: sealedRoster, with: keys, ownerKey: roster.ownerKey)
+      _ = try SignedManifest.open(sealedManifest, with: keys) { $0 == roster.digest ? (roster, ()) : nil }
+    }
     if !mending { try confirmVersions(connection) }
   }
 
@@ -105,7 +133,7 @@ extension VerifiedState {
   var hasOwnersVersion: Bool { manifest.version == roster.flags.version }
 
   private static func openRoster(
-    _ connection: Connection, header bytes: [UInt8], _ sealedRoster: [UInt8], as context: GroupContext
+    _ connection: Connection, header bytes: [UInt8], _ sealedRoster: [UInt8], _ isProved: Bool, as context: GroupContext
   ) throws(VaultError) -> (GroupKeys, SignedRoster, Member) {
     let header = try StateHeader(parsing: bytes)
     let slotID = context.seed.slotID(group: header.groupID, generation: header.generation)
@@ -114,14 +142,14 @@ extension VerifiedState {
       throw context.kind == .owner ? .damaged(.wrap, "the owner's wrap is missing") : .denied(.notAMember)
     }
     let groupKey = try Wrap.open(wrap, for: context.seed, groupID: header.groupID, generation: header.generation)
-    let (keys, roster) = try openRoster(sealedRoster, groupKey, header: header, as: context)
+    let (keys, roster) = try openRoster(sealedRoster, groupKey, header: header, isProved, as: context)
     guard StateHeader(of: roster.roster) == header else { throw .damaged(.roster, "header") }
     return (keys, roster, try roster.roster.member(context, under: keys, wrap))
   }
 
   /// Opens the roster with the keys derived from the group key, and from the device key if the header requires one.
   private static func openRoster(
-    _ sealed: [UInt8], _ groupKey: borrowing Key, header: StateHeader, as context: GroupContext
+    _ sealed: [UInt8], _ groupKey: borrowing Key, header: StateHeader, _ isProved: Bool, as context: GroupContext
   ) throws(VaultError) -> (GroupKeys, SignedRoster) {
     var deviceKey: Key?
     if header.flags.contains(.thisDeviceOnly) {
@@ -137,7 +165,7 @@ extension VerifiedState {
       }
     }
     let keys = try GroupKeys(groupKey, header, deviceKey: deviceKey)
-    return (keys, try SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey))
+    return (keys, try SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey, isProved: isProved))
   }
 }
 

@@ -51,10 +51,12 @@ package struct WitnessRecord: Equatable, Sendable {
   package var link: Digest
   package var rosterDigest: Digest
   package var flags: Flags
+  /// The mark of the member who wrote the record: ``VerifiedState/mark``. Zeros if there is none.
+  package var mark: Digest
 
   package init(
     sequence: UInt64, groupID: GroupID, ownerKey: PublicKey, rosterRevision: UInt64, generation: UInt64,
-    epoch: UInt64, link: Digest, rosterDigest: Digest, flags: Flags = []
+    epoch: UInt64, link: Digest, rosterDigest: Digest, flags: Flags = [], mark: Digest = .zero
   ) {
     self.sequence = sequence
     self.groupID = groupID
@@ -65,6 +67,7 @@ package struct WitnessRecord: Equatable, Sendable {
     self.link = link
     self.rosterDigest = rosterDigest
     self.flags = flags
+    self.mark = mark
   }
 
   /// Events of the group other than its verification.
@@ -95,7 +98,8 @@ package struct WitnessRecord: Equatable, Sendable {
     writer.write(link)
     writer.write(rosterDigest)
     writer.write(flags.rawValue)
-    writer.writeZeros(40)
+    writer.write(mark)
+    writer.writeZeros(8)
     writer.write(Hash.digest(.witnessHash, writer.bytes))
     return writer.bytes
   }
@@ -117,7 +121,8 @@ package struct WitnessRecord: Equatable, Sendable {
     rosterDigest = try reader.readBytes32()
     flags = Flags(rawValue: try reader.read(UInt64.self))
     guard flags.isSubset(of: [.removed, .gapSeen, .acceptedByHand]) else { throw .unexpected(offset: 176) }
-    try reader.expectZeros(40)
+    mark = try reader.readBytes32()
+    try reader.expectZeros(8)
     let covered = bytes.prefix(reader.offset)
     guard try reader.readBytes32() == Hash.digest(.witnessHash, Array(covered)) else {
       throw .unexpected(offset: covered.count)
@@ -257,7 +262,7 @@ extension VerifiedState {
     WitnessRecord(
       sequence: 1, groupID: manifest.groupID, ownerKey: roster.ownerKey, rosterRevision: manifest.rosterRevision,
       generation: manifest.generation, epoch: manifest.epoch, link: link, rosterDigest: signedRoster.digest,
-      flags: flags)
+      flags: flags, mark: mark)
   }
 
   /// Raises `witness` to this state; it is never lowered.

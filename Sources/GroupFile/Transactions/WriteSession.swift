@@ -53,7 +53,8 @@ final class WriteSession {
     try connection.appendChain(manifest.epoch, rest)
     return VerifiedState(
       keys: state.keys, signedRoster: state.signedRoster, manifest: manifest, member: state.member,
-      sealedManifest: sealed, sealedRoster: state.sealedRoster, header: state.header, rest: rest)
+      sealedManifest: sealed, sealedRoster: state.sealedRoster, header: state.header, as: seed,
+      rest: rest)
   }
 
   /// Makes the transaction durable.

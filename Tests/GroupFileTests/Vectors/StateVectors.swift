@@ -113,6 +113,7 @@ struct StateVectors: Codable, Equatable {
     }
     return [
       Record(name: "a record", bytes: honest.serialized().hex, sequence: 5, epoch: 3, flags: 6),
+      Record(name: "a record with a mark", bytes: hashed { $0[215] = 1 }, sequence: 5, epoch: 3, flags: 6),
       invalid("256 zeros", [UInt8](repeating: 0, count: 256).hex),
       invalid("a record of 255 bytes", Array(honest.serialized().dropLast()).hex),
       invalid("a record of 257 bytes", (honest.serialized() + [0]).hex),
@@ -120,7 +121,7 @@ struct StateVectors: Codable, Equatable {
       invalid("a sequence of 2^53", hashed { $0[17] = 0x20 }),
       invalid("an epoch of 2^53", hashed { $0[105] = 0x20 }),
       invalid("an unknown flag", hashed { $0[183] = 8 }),
-      invalid("a byte that should be zero", hashed { $0[200] = 1 }),
+      invalid("a byte that should be zero", hashed { $0[216] = 1 }),
       invalid("a wrong hash", Array(honest.serialized().dropLast() + [0]).hex),
     ]
   }

@@ -194,7 +194,8 @@ struct StateSearch {
           states.append(
             VerifiedState(
               keys: candidate.keys, signedRoster: signed, manifest: manifest, member: entry.member,
-              sealedManifest: sealed, sealedRoster: entry.sealed, header: StateHeader(of: signed.roster).serialized()))
+              sealedManifest: sealed, sealedRoster: entry.sealed, header: StateHeader(of: signed.roster).serialized(),
+              as: context.seed))
         } catch {
           failure = error
         }
