@@ -102,27 +102,55 @@ extension AccessGroupFile {
 
 extension AccessGroupFile {
   /// Puts a new folder with copies of the files in the place of one whose lock somebody may still have. No state changes by
-  /// that, so it can be undone if the replaced files have a newer one; and if the process ends before it looks, nobody has
-  /// seen a state that goes away, and the replaced files are at `places.kept`.
+  /// that, and if the process ends before it has looked at the replaced files, they are at `places.kept`.
+  ///
+  /// Whatever was acknowledged was committed before the exchange, because each writer looks at the path after its commit.
+  /// So if the replaced files have a newer state than the copies, they are copied once more; what is written to them later
+  /// counts as not done.
   ///
   /// - Returns: the lock of the new files. The replaced ones stay at `places.kept` only if they cannot be read.
-  /// - Throws: `busy` if somebody has written to the replaced files; the group is unchanged then, as after other errors.
+  /// - Throws: `denied`, `damaged`, `storage`; the group has its old files then, or copies of them.
   func takeCopy(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) -> WriterLock {
-    let salvage = places.draft + ".salvage"
-    let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
-    let target = try ContainerPlace(folder: places.draft)
-    _ = try SalvageCopy.duplicate(ContainerPlace(folder: folder), to: target, shape)
-    let epoch = try newestEpoch(at: target, salvagingIn: salvage)
-    // Nobody writes to the new files before it is known whether they stay.
-    let lock = try WriterLock(at: target)
-    var isRead = false
-    _ = try draft.takeWhileLocked(keeping: places.kept, dropping: false) { replaced in
-      guard let found = try? newestEpoch(at: replaced, salvagingIn: salvage) else { return true }
-      isRead = true
-      return found <= epoch
+    let first = try FolderCopy.make(of: ContainerPlace(folder: folder), in: places.draft, for: self, shape)
+    _ = try first.draft.takeWhileLocked(keeping: places.kept, dropping: false)
+    // From now on, others reach nothing there but what they have open.
+    unsafe chmod(places.kept, 0o700)
+    let replaced = try ContainerPlace(folder: places.kept)
+    guard let newest = try? newestEpoch(at: replaced, salvagingIn: places.draft + ".salvage") else { return first.lock }
+    if newest > first.epoch {
+      do throws(VaultError) {
+        let second = try FolderCopy.make(of: replaced, in: places.draft + "+again", for: self, shape)
+        if second.epoch > first.epoch {
+          _ = try second.draft.takeWhileLocked(keeping: places.kept + "+copy", dropping: true)
+          try? NewName.give(places.draft, to: places.kept)
+          return second.lock
+        }
+      } catch {
+        guard error.isRepairable else { throw error }
+      }
+      return first.lock
     }
-    if isRead { try? NewName.give(places.draft, to: places.kept) }
-    return lock
+    try? NewName.give(places.draft, to: places.kept)
+    return first.lock
+  }
+}
+
+/// A new folder with copies of a group's files, locked by this process.
+private struct FolderCopy: ~Copyable {
+  let draft: GroupDraft
+  /// The number of the newest signed state in them.
+  let epoch: UInt64
+  let lock: WriterLock
+
+  static func make(
+    of source: ContainerPlace, in folder: String, for file: AccessGroupFile, _ shape: ContainerShape
+  ) throws(VaultError) -> FolderCopy {
+    let draft = try GroupDraft(in: folder, for: file.folder, shape: shape)
+    let target = try ContainerPlace(folder: folder)
+    _ = try SalvageCopy.duplicate(source, to: target, shape)
+    let epoch = try file.newestEpoch(at: target, salvagingIn: folder + ".salvage")
+    // Nobody writes to the new files before it is known which ones stay.
+    return FolderCopy(draft: draft, epoch: epoch, lock: try WriterLock(at: target))
   }
 }
 

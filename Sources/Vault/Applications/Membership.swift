@@ -166,34 +166,33 @@ extension SecretStore {
   ) throws(VaultError) -> VerifiedState {
     let identity = try owner()
     let file = try group(name).file
-    let drafts = try draftFolder()
-    let obstacle: VaultError
-    do throws(VaultError) {
-      let changed = try file.changeRoster(
-        change, accepting: acceptance, at: drafts.places(of: name), by: identity
-      ) { progress($0) }
-      notices.post(changed.left, of: name.description, keptAside: nil)
-      return changed.state
-    } catch {
-      guard error.isAvoidable else { throw error.named(name.description) }
-      obstacle = error
-    }
-    do throws(VaultError) {
-      return try rebuild(name, file, change, accepting: acceptance, progress)
-    } catch {
-      // What prevents both is not due to the files, and the first error names its place.
-      throw !obstacle.isRepairable && error.status == obstacle.status ? obstacle.named(name.description) : error
+    return try replacing(name) { (drafts) throws(VaultError) in
+      let obstacle: VaultError
+      do throws(VaultError) {
+        let changed = try file.changeRoster(
+          change, accepting: acceptance, at: drafts.places(of: name), by: identity
+        ) { progress($0) }
+        notices.post(changed.left, of: name.description, keptAside: nil)
+        return changed.state
+      } catch {
+        guard error.isAvoidable else { throw error.named(name.description) }
+        obstacle = error
+      }
+      do throws(VaultError) {
+        return try rebuild(name, file, change, accepting: acceptance, at: drafts.places(of: name), progress)
+      } catch {
+        // What prevents both is not due to the files, and the first error names its place.
+        throw !obstacle.isRepairable && error.status == obstacle.status ? obstacle.named(name.description) : error
+      }
     }
   }
 
   /// Makes `change` in a new file with what the last signed state of the old one proves.
   func rebuild(
     _ name: AccessGroup.Name, _ file: AccessGroupFile, _ change: RosterChange,
-    accepting acceptance: OwnersAcceptance?, _ progress: (MaintenanceProgress) -> Void
+    accepting acceptance: OwnersAcceptance?, at places: DraftPlaces, _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> VerifiedState {
     let identity = try owner()
-    let drafts = try draftFolder()
-    let places = drafts.places(of: name)
     let changed = try inGroup(
       name.description,
       file.changeRoster(

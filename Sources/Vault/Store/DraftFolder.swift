@@ -14,6 +14,7 @@ struct DraftFolder: ~Copyable {
 
   static let parentName = "set-aside"
   private static let prefix = ".draft-"
+  private static let lockPrefix = ".lock-"
 
   /// Makes the folder in the store at `home`.
   ///
@@ -67,8 +68,14 @@ struct DraftFolder: ~Copyable {
   }
 
   private static func clear(_ parent: borrowing Folder) {
-    for name in (try? parent.names(hidden: true)) ?? [] where name.hasPrefix(prefix) {
-      guard let old = try? parent.folder(name, .secret()), (try? old.file.lock(waiting: 0)) != nil else { continue }
+    for name in (try? parent.names(hidden: true)) ?? [] {
+      if name.hasPrefix(lockPrefix), let lock = try? parent.lockFile(name, waiting: 0) {
+        try? parent.remove(name)
+        lock.unlock()
+      }
+      guard name.hasPrefix(prefix), let old = try? parent.folder(name, .secret()),
+        (try? old.file.lock(waiting: 0)) != nil
+      else { continue }
       remove(name, in: parent)
     }
   }
@@ -78,6 +85,37 @@ struct DraftFolder: ~Copyable {
     do throws(FileFault) { try parent.removeTree(name) } catch {
       let kept = "left-" + name.dropFirst(prefix.count)
       unsafe renameat(parent.file.descriptor, name, parent.file.descriptor, kept)
+    }
+  }
+
+  /// Calls `body` while no other process or thread puts new files in the place of those of `group`.
+  ///
+  /// The group's own lock does not ensure that, because others who may write its files can keep it, and then it is
+  /// replaced. Nobody but the owner can open this one.
+  ///
+  /// - Throws: ``VaultError/busy(group:)`` after ten seconds, and what `body` throws.
+  func locking<Result>(
+    _ group: AccessGroup.Name, _ body: () throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
+    let name = "\(DraftFolder.lockPrefix)\(group)"
+    let file = try lockFile(name, of: group)
+    defer {
+      try? parent.remove(name)
+      file.unlock()
+    }
+    return try body()
+  }
+
+  private func lockFile(_ name: String, of group: AccessGroup.Name) throws(VaultError) -> OpenFile {
+    while true {
+      do throws(FileFault) {
+        let file = try parent.lockFile(name, waiting: 10_000)
+        // Whoever had the lock before has removed the file.
+        let current = try? ContainerPlace.identity(of: "\(home)/\(DraftFolder.parentName)/\(name)")
+        if try FileIdentity(file.status()) == current { return file }
+      } catch {
+        throw error == .busy ? .busy(group: group.description) : VaultError(error, at: .store)
+      }
     }
   }
 
@@ -117,5 +155,14 @@ extension SecretStore {
   /// A new draft folder of this process, and a notice if something else was in its place.
   func draftFolder() throws(VaultError) -> DraftFolder {
     try DraftFolder.make(in: location.home) { notices.post(.setAsideMoved(to: $0)) }
+  }
+
+  /// Calls `body` with a new draft folder while no other process or thread of the owner puts new files in the place of
+  /// those of `group`.
+  func replacing<Result>(
+    _ group: AccessGroup.Name, _ body: (borrowing DraftFolder) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
+    let drafts = try draftFolder()
+    return try drafts.locking(group) { () throws(VaultError) in try body(drafts) }
   }
 }

@@ -124,11 +124,13 @@ struct Restoration {
       guard replacing || !AccessGroupFile.exists(in: store.location.groupFolder(name.description)) else {
         throw .otherState(group: name.description)
       }
-      let isKept = try prepared.draft.take(keeping: kept) { (replaced) throws(VaultError) in
-        // Others may have changed the group's members or items since this process looked.
-        guard let live = prepared.live else { return true }
-        defer { ConnectionPool.closeIdle(at: replaced) }
-        return try prepared.file.unwitnessed(in: replaced.folder).beginReading().view.state.link == live.link
+      let isKept = try drafts.locking(name) { () throws(VaultError) in
+        try prepared.draft.take(keeping: kept) { (replaced) throws(VaultError) in
+          // Others may have changed the group's members or items since this process looked.
+          guard let live = prepared.live else { return true }
+          defer { ConnectionPool.closeIdle(at: replaced) }
+          return try prepared.file.unwitnessed(in: replaced.folder).beginReading().view.state.link == live.link
+        }
       }
       let state = prepared.state
       (restoredID, isPublished) = (state.manifest.groupID, state.isPublished)

@@ -108,9 +108,10 @@ extension SecretStore {
     guard let owner else {
       return Result { () throws(VaultError) in try file.accept(another: takesAnother, confirm: confirm) }
     }
-    let drafts = try draftFolder()
-    return Result { () throws(VaultError) in
-      try file.accept((owner, drafts.places(of: name)), another: takesAnother, confirm: confirm)
+    return try replacing(name) { (drafts) throws(VaultError) in
+      Result { () throws(VaultError) in
+        try file.accept((owner, drafts.places(of: name)), another: takesAnother, confirm: confirm)
+      }
     }
   }
 
@@ -126,7 +127,9 @@ extension SecretStore {
       acceptance.isRequired = true
       if takesAnother { acceptance.registration = .notNeeded }
       let change = RosterChange(dropsUnproved: isDroppingUnproved)
-      let state = try rebuild(name, file, change, accepting: acceptance) { _ in }
+      let state = try replacing(name) { (drafts) throws(VaultError) in
+        try rebuild(name, file, change, accepting: acceptance, at: drafts.places(of: name)) { _ in }
+      }
       if name != .registry { try registry().recordPresence(of: name, groupID(of: group(name))) }
       return .accepted(epoch: state.manifest.epoch)
     } catch .declined {
@@ -223,10 +226,11 @@ extension SecretStore {
   private func noteRemoval(of name: AccessGroup.Name) throws(VaultError) {
     let registry = try registry()
     guard var entry = try registry.entry(of: name) else { return }
-    let drafts = try draftFolder()
-    try lockingGroups { (_) throws(VaultError) in
-      let folder = location.groupFolder(name.description)
-      try AccessGroupFile.clearFolder(folder, movingTo: drafts.keepingPath(of: name), withLog: true)
+    try replacing(name) { (drafts) throws(VaultError) in
+      try lockingGroups { (_) throws(VaultError) in
+        let folder = location.groupFolder(name.description)
+        try AccessGroupFile.clearFolder(folder, movingTo: drafts.keepingPath(of: name), withLog: true)
+      }
     }
     entry.presence = .absent
     try registry.record(entry, of: name)

@@ -135,19 +135,20 @@ extension SecretStore {
   ///   group that fails verification.
   public func removeGroup(_ name: String) throws(VaultError) {
     let group = try group(name)
-    try lockingGroups { (groups) throws(VaultError) in try remove(group, in: groups) }
+    try replacing(group.name) { (drafts) throws(VaultError) in
+      let path = drafts.path(of: group.name)
+      try lockingGroups { (groups) throws(VaultError) in try remove(group, in: groups, to: path) }
+    }
     // Otherwise vaultd would go on asking for its log.
     if (try? publishedGroups())?[name] != nil { try clearPublished(name) }
     record(.removeGroup, group: name)
   }
 
-  private func remove(_ group: AccessGroup, in groups: borrowing Folder) throws(VaultError) {
+  private func remove(_ group: AccessGroup, in groups: borrowing Folder, to path: String) throws(VaultError) {
     let name = group.name.description
     let registry = try registry()
     let known = try registry.entry(of: group.name)
     let file = try group.file
-    let drafts = try draftFolder()
-    let path = drafts.path(of: group.name)
     if var known, known.presence == .changing, try inGroup(name, file.finishRemoval(to: path)) {
       known.presence = .absent
       return try registry.record(known, of: group.name)

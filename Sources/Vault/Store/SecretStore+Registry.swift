@@ -14,34 +14,37 @@ extension SecretStore {
     let identity = try owner()
     let file = try registry().group.file
     let name = AccessGroup.Name.registry
-    return try lockingGroups { (_) throws(VaultError) in
-      let drafts = try draftFolder()
+    return try replacing(name) { (drafts) throws(VaultError) in
       let places = drafts.places(of: name)
-      let draft = try GroupDraft(in: places.draft, for: file.folder)
-      _ = try GroupCreation(name: name.description, time: SystemClock.milliseconds()).write(
-        to: draft.folder, groupID: GroupID(Randomness.bytes(32))!, owner: identity.rosterSigningKey(),
-        seed: file.context.seed)
-      let drafted = file.unwitnessed(in: draft.folder)
-      let registry = Registry(group: AccessGroup(name, drafted, notices))
-      let rosters = try rostersFound { notices.post(.groupLeftOut(group: $0, reason: $1.message)) }
-      let entries = groupEntries(of: rosters)
-      for (group, entry) in entries { try registry.record(entry, of: group) }
-      let unnamed = try registry.noteUnnamedIssues(above: rosters.flatMap(\.roster.issues.values).max() ?? 0)
-      let applications = try applicationEntries(of: rosters, above: unnamed)
-      for application in applications { try registry.record(application, since: nil) }
-      let state = try drafted.provedState().state
-      var returning = ReturningState(OfferedState(state: state, known: nil, reason: .lost)) { _ in false }
-      returning.groups = entries.filter { $0.value.presence == .present }.keys.map(\.description).sorted()
-      returning.applications = applications
-      guard confirm(returning) else { return .declined }
-      try file.requireWitness()
-      if try draft.take(keeping: places.kept) {
-        notices.post(.groupRemade(group: name.description, keptAside: places.kept))
+      return try lockingGroups { (_) throws(VaultError) in
+        // Another process may have made it meanwhile.
+        if (try? registry().group.verifiedState()) != nil { return .nothingToAccept }
+        let draft = try GroupDraft(in: places.draft, for: file.folder)
+        _ = try GroupCreation(name: name.description, time: SystemClock.milliseconds()).write(
+          to: draft.folder, groupID: GroupID(Randomness.bytes(32))!, owner: identity.rosterSigningKey(),
+          seed: file.context.seed)
+        let drafted = file.unwitnessed(in: draft.folder)
+        let registry = Registry(group: AccessGroup(name, drafted, notices))
+        let rosters = try rostersFound { notices.post(.groupLeftOut(group: $0, reason: $1.message)) }
+        let entries = groupEntries(of: rosters)
+        for (group, entry) in entries { try registry.record(entry, of: group) }
+        let unnamed = try registry.noteUnnamedIssues(above: rosters.flatMap(\.roster.issues.values).max() ?? 0)
+        let applications = try applicationEntries(of: rosters, above: unnamed)
+        for application in applications { try registry.record(application, since: nil) }
+        let state = try drafted.provedState().state
+        var returning = ReturningState(OfferedState(state: state, known: nil, reason: .lost)) { _ in false }
+        returning.groups = entries.filter { $0.value.presence == .present }.keys.map(\.description).sorted()
+        returning.applications = applications
+        guard confirm(returning) else { return .declined }
+        try file.requireWitness()
+        if try draft.take(keeping: places.kept) {
+          notices.post(.groupRemade(group: name.description, keptAside: places.kept))
+        }
+        if !file.noteAccepted(state) {
+          notices.post(.witnessUnavailable(reason: "the witness cannot be written"))
+        }
+        return .accepted(epoch: state.manifest.epoch)
       }
-      if !file.noteAccepted(state) {
-        notices.post(.witnessUnavailable(reason: "the witness cannot be written"))
-      }
-      return .accepted(epoch: state.manifest.epoch)
     }
   }
 

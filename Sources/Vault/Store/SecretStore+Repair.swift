@@ -29,7 +29,15 @@ extension SecretStore {
     let file = try name == .registry ? registry().group.file : group(name).file
     let wanted = try names.map { (name) throws(VaultError) in try Item.Name(name).description }
     guard AccessGroupFile.exists(in: file.folder) else { throw try missing(file, name) }
-    let drafts = try draftFolder()
+    return try replacing(name) { (drafts) throws(VaultError) in
+      try repair(name, file, drafts, wanted, identity, isLossAccepted, progress)
+    }
+  }
+
+  private func repair(
+    _ name: AccessGroup.Name, _ file: AccessGroupFile, _ drafts: borrowing DraftFolder, _ wanted: [String],
+    _ identity: Identity, _ isLossAccepted: (GroupRepair) -> Bool, _ progress: (MaintenanceProgress) -> Void
+  ) throws(VaultError) -> GroupRepair? {
     let kept = drafts.keepingPath(of: name)
     do throws(VaultError) {
       var repair = try file.repair(

@@ -38,14 +38,15 @@ extension SecretStore {
 
   private func take(_ shape: ContainerShape, _ name: String) throws(VaultError) {
     let group = try group(name)
-    try lockingGroups { (groups) throws(VaultError) in
-      let drafts = try draftFolder()
-      let file = try group.file
+    try replacing(group.name) { (drafts) throws(VaultError) in
       let places = drafts.places(of: group.name)
-      if try inGroup(name, file.take(shape, at: places)) {
-        notices.post([.groupRemade(group: name, keptAside: places.kept)])
+      try lockingGroups { (groups) throws(VaultError) in
+        let file = try group.file
+        if try inGroup(name, file.take(shape, at: places)) {
+          notices.post([.groupRemade(group: name, keptAside: places.kept)])
+        }
+        try location.settleEntrance(groups)
       }
-      try location.settleEntrance(groups)
     }
   }
 }

@@ -90,12 +90,13 @@ extension AccessGroupFile {
     guard AccessGroupFile.exists(in: folder) else { throw .notFound(.group) }
     let isCleared = place.clearCompanions()
     let places = DraftPlaces(draft: draft, kept: kept)
-    let lock = try lockToRebuild(place, places)
+    let shape = (try? place.containerShape()) ?? .closed
+    let lock = try lockToRebuild(place, shape, places)
     if witness.read() == .invalid { throw .damaged(.witness, "neither record is valid") }
     // What was moved away leaves the group with the folder that is replaced.
     guard try isCleared ? true : isDamaged(progress) else { return nil }
     return try makeNew(
-      at: places, holding: lock, names: names, members: members, unsigned: \.withoutSignedState,
+      at: places, shape, holding: lock, names: names, members: members, unsigned: \.withoutSignedState,
       progress: progress
     ) { (salvaged, makeNew) throws(VaultError) in
       try salvaged.group.requireWhole(or: isLossAccepted)
@@ -121,7 +122,8 @@ extension AccessGroupFile {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let place = try ContainerPlace(folder: folder)
     place.clearCompanions()
-    let lock = try lockToRebuild(place, places)
+    let shape = (try? place.containerShape()) ?? .closed
+    let lock = try lockToRebuild(place, shape, places)
     guard change.isStillWanted() else { throw .contradiction(.superseded) }
     var change = change
     change.rotates = true
@@ -140,7 +142,7 @@ extension AccessGroupFile {
       return try writing.write(change, at: now(), &left, progress, makingNew: makeNew)?.writer
     }
     let made = try makeNew(
-      at: places, holding: lock, dropping: change.drops, accepting: acceptance, members: members,
+      at: places, shape, holding: lock, dropping: change.drops, accepting: acceptance, members: members,
       progress: { _ in }, sign: sign)
     left.losesChain = made.group.losesChain
     left.isReplaced = made.group.isKeptAside
@@ -149,17 +151,22 @@ extension AccessGroupFile {
   }
 
   /// The lock of the group at `place`, or, if somebody keeps that all the time, of copies in its place.
-  private func lockToRebuild(_ place: ContainerPlace, _ places: DraftPlaces) throws(VaultError) -> WriterLock {
+  private func lockToRebuild(
+    _ place: ContainerPlace, _ shape: ContainerShape, _ places: DraftPlaces
+  ) throws(VaultError) -> WriterLock {
     let lock = try WriterLock(at: place, replacing: true)
     guard lock.isShared else { return lock }
-    do throws(VaultError) {
-      return try takeCopy(
-        place.containerShape(), at: DraftPlaces(draft: places.draft + ".copy", kept: places.kept + "+locked"))
-    } catch {
-      guard error.isRepairable else { throw error }
-      // Nothing in the file is proved as it is, so nobody can have written to it.
-      return lock
+    // Files that others must not share, such as those with further hard links, are copied into a closed folder.
+    for (copied, suffix) in [(shape, ".copy"), (.closed, ".closed")] {
+      do throws(VaultError) {
+        return try takeCopy(
+          copied, at: DraftPlaces(draft: places.draft + suffix, kept: places.kept + "+locked" + suffix))
+      } catch {
+        guard error.isRepairable else { throw error }
+      }
     }
+    // Nothing in the file is proved, so nobody can have written to it.
+    return lock
   }
 
   /// - Throws: an error that a repair cannot fix.
@@ -177,10 +184,12 @@ extension AccessGroupFile {
   /// Rebuilds the group's file from what its last signed state proves, proves the result, and replaces the old file.
   ///
   /// - Parameters:
+  ///   - shape: the shape of the new folder.
   ///   - unsigned: describes the defect of a file without a signed state.
   ///   - sign: writes the new state, for a new key into a further file, which it returns.
   private func makeNew(
-    at places: DraftPlaces, holding lock: borrowing WriterLock, names: [String] = [], dropping: Set<Token> = [],
+    at places: DraftPlaces, _ shape: ContainerShape, holding lock: borrowing WriterLock, names: [String] = [],
+    dropping: Set<Token> = [],
     accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed],
     unsigned: (VaultError) -> VaultError = { $0 }, progress: (MaintenanceProgress) -> Void,
     sign: (SalvagedGroup, () throws(VaultError) -> GroupWriter) throws(VaultError) -> GroupWriter?
@@ -189,7 +198,7 @@ extension AccessGroupFile {
     let reading = witness.read()
     if reading == .invalid, acceptance == nil { throw .damaged(.witness, "neither record is valid") }
     ConnectionPool.closeIdle(at: place)
-    let draft = try GroupDraft(in: places.draft, for: folder)
+    let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
     let salvage = places.draft + ".salvage"
     defer { SalvageCopy.remove(salvage) }
     func makeWriter() throws(VaultError) -> GroupWriter { try GroupWriter(in: draft.folder, fileMode: draft.fileMode) }
