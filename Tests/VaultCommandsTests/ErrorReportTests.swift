@@ -104,11 +104,11 @@ import Vault
     ),
     (
       .busy(group: "team"), 15, "'team' is in use by another process or thread",
-      "try again; see who holds it: fuser -v on the group's folder, its files and the folder above it"
+      "try again; see who holds it: fuser -v on the group's folder, its files, the folder above it and the files in set-aside"
     ),
     (
       .busy(group: nil), 15, "the store is in use by another process or thread",
-      "try again; see who holds it: fuser -v on the group's folder, its files and the folder above it"
+      "try again; see who holds it: fuser -v on the group's folder, its files, the folder above it and the files in set-aside"
     ),
     (
       .unordered(group: "team", .notHere), 15,

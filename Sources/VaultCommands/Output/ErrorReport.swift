@@ -159,7 +159,8 @@ extension VaultError {
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
     case .unordered(_, .outcomeUnknown):
       "look whether it was made before you do it again: vault sync, then vault history NAME or vault group show GROUP"
-    case .busy: "try again; see who holds it: fuser -v on the group's folder, its files and the folder above it"
+    case .busy:
+      "try again; see who holds it: fuser -v on the group's folder, its files, the folder above it and the files in set-aside"
     case .wrongKey(.keyFile): "see which key file is remembered: vault paths; name the right one: --key-file FILE"
     case .wrongKey(.passphrase):
       "try again; if it is the store's, its recovery code lets you choose another: vault passphrase change --recovery-fd 0"

@@ -229,6 +229,29 @@ import Testing
     #expect(try Data(contentsOf: URL(fileURLWithPath: group.folder + "/group.vault")) == Data([1]))
   }
 
+  @Test func `a state that is written while its files are copied is copied, too`() throws {
+    let group = try GroupFixture()
+    try group.set(["item": "old"])
+    let places = DraftPlaces(draft: group.folder + ".draft", kept: group.folder + ".kept")
+    defer { for path in [places.draft, places.kept] { try? FileManager.default.removeItem(atPath: path) } }
+    let forge = try group.forge()
+    let errors = onThreads(2) { number in
+      guard number == 1 else {
+        let lock = try group.open().takeCopy(.closed, at: places)
+        let isShared = lock.isShared
+        return #expect(!isShared)
+      }
+      // The copy's lock is made after everything else in it.
+      while !FileManager.default.fileExists(atPath: places.draft + "/lock") { usleep(100) }
+      try forge.storeManifest { _ in }
+    }
+    #expect(errors.isEmpty, "\(errors)")
+    #expect(try group.forge().state.manifest.epoch == forge.state.manifest.epoch + 1)
+    #expect(!FileManager.default.fileExists(atPath: places.kept))
+    try group.set(["item": "new"])
+    #expect(try group.value("item") == "new")
+  }
+
   @Test func `a lock that somebody keeps does not block a revocation or a change of sharing`() throws {
     // Both wait ten seconds first.
     let groups = try [group(), group()]
