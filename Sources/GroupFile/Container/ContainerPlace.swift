@@ -243,7 +243,8 @@ package enum ContainerShape: Equatable, Sendable {
   /// matter.
   init?(folder: ContainerPlace.Status) {
     switch folder.mode & ContainerTrust.permissions {
-    case 0: self = .closed
+    // `chmod 700` on a shared folder leaves its set-group-ID bit.
+    case 0, 0o2000: self = .closed
     case 0o2050, 0o2070: self = .shared(UnixGroup(number: folder.unixGroup, isReadOnly: folder.mode & S_IWGRP == 0))
     case 0o055: self = .visible
     default: return nil

@@ -13,7 +13,8 @@ import Testing
   }
 
   @Test(
-    arguments: [(0o700, 0o600), (0o500, 0o400), (0o2770, 0o660), (0o2770, 0o600), (0o2750, 0o640)] as [(mode_t, mode_t)]
+    arguments: [(0o700, 0o600), (0o2700, 0o600), (0o500, 0o400), (0o2770, 0o660), (0o2770, 0o600), (0o2750, 0o640)]
+      as [(mode_t, mode_t)]
   )
   func `a private group and one shared with another Unix group can be opened`(_ folderMode: mode_t, _ mode: mode_t)
     throws
