@@ -156,21 +156,48 @@ extension Registry {
     }
   }
 
-  /// Notes that applications which the registry does not name may have had issues.
+  /// Raises the highest issue of every application, and notes that applications which the registry does not name may
+  /// have had issues, for a registry that lacks what was written later. All of it is one transaction.
   ///
-  /// Their highest one cannot be known. A registry that was lost before may itself have begun above a number like this one,
-  /// so the number rises with time: by one each second, faster than anybody replaces credentials.
+  /// The issues of unnamed applications cannot be known. A registry that was lost before may itself have begun above a
+  /// number like this one, so the number rises with time: by one each second, faster than anybody replaces credentials.
   ///
-  /// - Parameter known: the highest issue that is known of any application; the number is at least 1,024 above it.
-  /// - Returns: the number.
-  func noteUnnamedIssues(above known: UInt32) throws(VaultError) -> UInt32 {
+  /// - Parameter found: the highest issue of each application that groups name. All numbers are at least 1,024 above
+  ///   what is known.
+  /// - Returns: the highest issue of unnamed applications.
+  @discardableResult
+  func raiseIssues(above found: [String: UInt32]) throws(VaultError) -> UInt32 {
     let year2020: UInt64 = 1_577_836_800
     let seconds = UInt32(clamping: max(SystemClock.milliseconds() / 1_000, year2020) - year2020)
-    let issue = max(seconds, try Applications.issue(Applications.lead, above: known))
-    var writer = ByteWriter()
-    writer.write(issue)
-    try group.set(Registry.unnamedIssuesName, to: writer.bytes)
-    return issue
+    let ids = try applications().keys
+    var unnamed = max(try unnamedIssues(), found.values.max() ?? 0)
+    do {
+      try group.transaction { edit in
+        for id in ids {
+          let name = Registry.applicationPrefix + id
+          let bytes = try unsafe edit.get(name).withUnsafeBytes { unsafe Array($0) }
+          var application = try Application(id, parsing: bytes)
+          let known = max(application.highestIssue, found[id] ?? 0)
+          unnamed = max(unnamed, known)
+          application.highestIssue = try Applications.issue(Applications.lead, above: known)
+          edit.set(name, to: application.serialized())
+        }
+        unnamed = max(seconds, try Applications.issue(Applications.lead, above: unnamed))
+        var writer = ByteWriter()
+        writer.write(unnamed)
+        edit.set(Registry.unnamedIssuesName, to: writer.bytes)
+      }
+    } catch {
+      throw error as? VaultError ?? .unexpected("an error of a change")
+    }
+    return unnamed
+  }
+
+  /// Whether nothing was written since the registry got its roster. Whoever gives it a new one raises the issues next, so
+  /// that call was interrupted.
+  func awaitsRaise() throws(VaultError) -> Bool {
+    let state = try group.reading { (transaction) throws(VaultError) in transaction.view.state }
+    return state.manifest.epoch == state.roster.firstEpoch
   }
 
   /// Records `application` unless another process has replaced or revoked it since `known` was read.
@@ -180,7 +207,9 @@ extension Registry {
   func record(_ application: Application, since known: Application?) throws(VaultError) {
     try change(application.id) { (now) throws(VaultError) in
       guard known?.isUpToDate(with: now) ?? (now == nil) else { throw .contradiction(.superseded) }
-      return application
+      var changed = application
+      changed.highestIssue = max(application.highestIssue, now?.highestIssue ?? 0)
+      return changed
     }
   }
 

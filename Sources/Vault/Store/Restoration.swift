@@ -93,8 +93,11 @@ struct Restoration {
       draft: draft, file: drafted, live: live, isRenewed: isRenewed, left: left, state: state, items: items)
   }
 
-  /// The draft of a group whose counters are advanced.
-  var renewedDraft: AccessGroupFile? { prepared.flatMap { $0.isRenewed ? $0.file : nil } }
+  /// The draft, until it is in place; `nil` if the group is not replaced.
+  var draft: AccessGroupFile? { prepared?.file }
+
+  /// Whether the draft is one of a group whose counters are advanced.
+  var isRenewed: Bool { prepared?.isRenewed == true }
 
   /// Proves the draft again after it was changed.
   mutating func proveAgain() throws(VaultError) {

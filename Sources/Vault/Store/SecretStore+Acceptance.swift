@@ -48,6 +48,9 @@ extension SecretStore {
   /// A file too damaged to be changed in place is replaced by a new one with what its last signed state proves. If the
   /// owner's registry is gone, or nothing in it can be proved, a new one is made of what the groups show.
   ///
+  /// An accepted registry may not know all credentials that were given out, so the next issue of each application is
+  /// 1,024 higher. If that fails, the same call finishes it.
+  ///
   /// A member could act between this call and a later call that removes it. The calls that change members therefore
   /// take `accepting:`, which accepts the state in the same step, even for a damaged file.
   ///
@@ -92,7 +95,11 @@ extension SecretStore {
       }
       throw error.named(name.description)
     }
-    guard owner != nil, name != .registry else { return accepted }
+    guard owner != nil else { return accepted }
+    if name == .registry {
+      if accepted != .declined { try raiseIssues(isNew: accepted != .nothingToAccept) }
+      return accepted
+    }
     switch accepted {
     case .accepted: try registry().recordPresence(of: name, groupID(of: group(name)))
     case .removal: try noteRemoval(of: name)
@@ -130,7 +137,11 @@ extension SecretStore {
       let state = try replacing(name) { (drafts) throws(VaultError) in
         try rebuild(name, file, change, accepting: acceptance, at: drafts.places(of: name)) { _ in }
       }
-      if name != .registry { try registry().recordPresence(of: name, groupID(of: group(name))) }
+      if name == .registry {
+        try raiseIssues(isNew: true)
+      } else {
+        try registry().recordPresence(of: name, groupID(of: group(name)))
+      }
       return .accepted(epoch: state.manifest.epoch)
     } catch .declined {
       return .declined
@@ -217,8 +228,10 @@ extension SecretStore {
   }
 
   /// The highest issue of each application in the rosters of the groups that are here.
-  private func issuesFound() throws(VaultError) -> [String: UInt32] {
-    try rostersFound().reduce(into: [:]) { $0.merge($1.roster.issues, uniquingKeysWith: max) }
+  func issuesFound() throws(VaultError) -> [String: UInt32] { SecretStore.issues(in: try rostersFound()) }
+
+  static func issues(in rosters: [(name: AccessGroup.Name, roster: Roster)]) -> [String: UInt32] {
+    rosters.reduce(into: [:]) { $0.merge($1.roster.issues, uniquingKeysWith: max) }
   }
 
   /// Records that the owner gave up a group whose file is gone, so that its name can be used again. A log without its

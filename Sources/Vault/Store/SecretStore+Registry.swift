@@ -28,7 +28,7 @@ extension SecretStore {
         let rosters = try rostersFound { notices.post(.groupLeftOut(group: $0, reason: $1.message)) }
         let entries = groupEntries(of: rosters)
         for (group, entry) in entries { try registry.record(entry, of: group) }
-        let unnamed = try registry.noteUnnamedIssues(above: rosters.flatMap(\.roster.issues.values).max() ?? 0)
+        let unnamed = try registry.raiseIssues(above: SecretStore.issues(in: rosters))
         let applications = try applicationEntries(of: rosters, above: unnamed)
         for application in applications { try registry.record(application, since: nil) }
         let state = try drafted.provedState().state
@@ -46,6 +46,16 @@ extension SecretStore {
         return .accepted(epoch: state.manifest.epoch)
       }
     }
+  }
+
+  /// Raises the issues in the registry after it was accepted or repaired, because others may have been given out that
+  /// it does not know.
+  ///
+  /// - Parameter isNew: whether this call has changed the registry. Otherwise only an interrupted call is finished.
+  func raiseIssues(isNew: Bool) throws(VaultError) {
+    let registry = try registry()
+    if !isNew { guard try registry.awaitsRaise() else { return } }
+    try registry.raiseIssues(above: issuesFound())
   }
 
   /// The entries of the groups that open or that this machine has seen. What it has seen decides about the id, and
@@ -73,8 +83,7 @@ extension SecretStore {
   private func applicationEntries(
     of rosters: [(name: AccessGroup.Name, roster: Roster)], above unnamed: UInt32
   ) throws(VaultError) -> [Application] {
-    var issues: [String: UInt32] = [:]
-    for (_, roster) in rosters { issues.merge(roster.issues, uniquingKeysWith: max) }
+    var issues = SecretStore.issues(in: rosters)
     var standings = issues.mapValues { _ in Application.Standing.revoked }
     for member in rosters.flatMap(\.roster.members) where issues[member.application] == member.issue {
       standings[member.application] = .issued

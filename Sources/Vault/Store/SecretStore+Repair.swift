@@ -46,14 +46,17 @@ extension SecretStore {
       ) { progress($0) }
       if repair != nil {
         repair?.keptAside = kept
+        if name == .registry { try raiseIssues(isNew: true) }
         record(.repair, group: name.description)
         return repair
       }
+      if name == .registry { try raiseIssues(isNew: false) }
       guard !wanted.isEmpty else { return nil }
       // The names of unproved items are known only from the report of an earlier repair.
       guard let aside = drafts.lastKept(of: name) else { throw .notFound(.item) }
       var adoption = try file.adopt(wanted, from: aside, at: drafts.path(of: name) + ".salvage")
       adoption.keptAside = aside
+      if name == .registry { try raiseIssues(isNew: true) }
       record(.repair, group: name.description)
       return adoption
     } catch {

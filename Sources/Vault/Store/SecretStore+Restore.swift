@@ -83,17 +83,17 @@ extension SecretStore {
     return wanted.isEmpty ? names : names.filter { wanted.contains($0.description) }
   }
 
-  /// Completes the draft of a registry that this machine knows nothing about. Groups that are not restored are recorded
-  /// as gone, and the issue numbers of applications rise, because the lost machine may have used the next ones.
+  /// Completes the draft of a registry. The issue numbers of applications rise, because the next ones may have been used
+  /// since the backup. If this machine knows nothing about the registry, groups that are not restored are recorded as gone.
   ///
   /// - Returns: the groups that the registry names and that do not exist here.
   private func completeRegistry(_ steps: inout [Restoration]) throws(VaultError) -> [String] {
-    guard let index = steps.firstIndex(where: { $0.name == .registry }), let file = steps[index].renewedDraft else {
+    guard let index = steps.firstIndex(where: { $0.name == .registry }), let file = steps[index].draft else {
       return []
     }
     let registry = Registry(group: AccessGroup(.registry, file, notices))
     var missing: [String] = []
-    for (name, known) in try registry.groups() where known.presence == .present {
+    for (name, known) in try registry.groups() where steps[index].isRenewed && known.presence == .present {
       // A group whose copy is damaged may still be restored from another backup.
       guard !steps.contains(where: { $0.name == name }),
         !AccessGroupFile.exists(in: location.groupFolder(name.description))
@@ -103,13 +103,7 @@ extension SecretStore {
       try registry.record(entry, of: name)
       missing.append(name.description)
     }
-    let applications = try registry.applications().values
-    _ = try registry.noteUnnamedIssues(above: applications.map(\.highestIssue).max() ?? 0)
-    for known in applications {
-      var application = known
-      application.highestIssue = try Applications.issue(Applications.lead, above: known.highestIssue)
-      try registry.record(application, since: known)
-    }
+    try registry.raiseIssues(above: issuesFound())
     try steps[index].proveAgain()
     return missing.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }

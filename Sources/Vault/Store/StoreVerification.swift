@@ -163,11 +163,11 @@ extension SecretStore {
     return roster.members.compactMap { member in
       guard member.kind == .application else { return nil }
       var known = applications[member.application]
-      if member.issue > known?.highestIssue ?? 0 {
+      if member.issue > known?.issue ?? 0 {
         // It may have been issued since, and then the registry has known it for longer than any group.
         do { known = try registry().application(member.application) } catch { return nil }
       }
-      guard let known, member.issue <= known.highestIssue else {
+      guard let known, member.issue <= known.issue else {
         return .unlistedMember(group: roster.groupName, application: member.application, issue: member.issue)
       }
       guard known.standing == .revoked || member.issue < known.issue else { return nil }

@@ -80,12 +80,80 @@ struct LostRegistryTests {
   }
 
   /// Puts the registry back as it was before `change`, and accepts it.
-  private func goBack(before change: () throws -> Void) throws {
+  private func goBack(before change: () throws -> Void, damaging damage: () throws -> Void = {}) throws {
     try FileManager.default.copyItem(atPath: folder, toPath: store.path("older"))
     try change()
     try lose(zeroed: false)
     try FileManager.default.moveItem(atPath: store.path("older"), toPath: folder)
+    try damage()
     try store.open().acceptGroup("vault.owner")
+  }
+
+  private enum Return: CaseIterable { case older, olderDamaged, restored, repaired }
+
+  private func execute(_ sql: StaticString, in group: String) throws {
+    let connection = try Connection(folder: store.location.home + "/groups/" + group, access: .writing)
+    defer { connection.close() }
+    try connection.begin(.immediate)
+    try connection.statement(sql).run()
+    try connection.commit()
+  }
+
+  @Test(arguments: Return.allCases)
+  private func `a registry that lacks what was written later gives out no credential again`(_ way: Return) throws {
+    try store.issue("solo")
+    try store.open().backUp(to: store.path("backup"))
+    var stolen: [SecretStore] = []
+    func change() throws {
+      stolen = [try store.issue("late"), try store.issue("solo", .replacing)]
+      for name in ["late", "solo"] {
+        try store.open().applications.uninstall(name, revoking: true)
+        try store.open().removeGroup(name)
+      }
+    }
+    switch way {
+    case .older: try goBack(before: change)
+    case .olderDamaged: try goBack(before: change) { try execute("DELETE FROM node", in: "vault.owner") }
+    case .restored:
+      try change()
+      try lose(zeroed: true)
+      try store.open().restoreBackup(from: store.path("backup"), groups: ["vault.owner"], replacing: true)
+      try store.open().acceptGroup("vault.owner")
+    case .repaired:
+      try change()
+      try execute("DELETE FROM item", in: "vault.owner")
+      try store.open().repairGroup("vault.owner", isLossAccepted: { _ in true })
+    }
+    if way != .repaired { #expect(try store.open().acceptGroup("solo") == .removal) }
+    for name in ["late", "solo"] {
+      let isKnown = try store.open().registry().application(name) != nil
+      try store.issue(name, isKnown ? .replacing : .first, grants: [.init(.read, in: "default")])
+    }
+    for stolen in stolen { #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("default").items() } }
+  }
+
+  @Test func `a restored registry gives out higher numbers although this machine has seen its state`() throws {
+    try store.open().backUp(to: store.path("backup"))
+    try lose(zeroed: true)
+    try store.open().restoreBackup(from: store.path("backup"), groups: ["vault.owner"], replacing: true)
+    #expect(try store.open().acceptGroup("vault.owner") == .nothingToAccept)
+    #expect(try store.open().applications.application("web").highestIssue == 2 + 1_024)
+    #expect(try store.open().registry().unnamedIssues() > 1_024)
+  }
+
+  @Test func `accepting a registry again finishes raising its numbers`() throws {
+    try store.open().repairedWithoutRaise()
+    for _ in 1...2 { #expect(try store.open().acceptGroup("vault.owner") == .nothingToAccept) }
+    #expect(try store.open().applications.application("web").highestIssue == 2 + 1_024)
+  }
+
+  @Test func `a credential that an accepted older registry does not name stays a finding`() throws {
+    try goBack { try store.issue("web", .replacing) }
+    #expect(
+      try problems() == [
+        "team": .unlistedMember(group: "team", application: "web", issue: 3),
+        "web": .unlistedMember(group: "web", application: "web", issue: 3),
+      ])
   }
 
   private func problems() throws -> [String: VaultError] {
@@ -100,13 +168,7 @@ struct LostRegistryTests {
   ) throws {
     try goBack { try store.open().createGroup("later").set("a", to: "one") }
     #expect(try problems().mapValues(\.status) == ["later": 13])
-    if isDamaged {
-      let connection = try Connection(folder: store.location.home + "/groups/later", access: .writing)
-      defer { connection.close() }
-      try connection.begin(.immediate)
-      try connection.statement("DELETE FROM node").run()
-      try connection.commit()
-    }
+    if isDamaged { try execute("DELETE FROM node", in: "later") }
     if !hasWitness { try forgetWitnesses() }
     #expect(try store.open().acceptGroup("later") { _ in false } == .declined)
     var reason: AcceptanceReason?
@@ -164,5 +226,15 @@ struct LostRegistryTests {
     #expect(open.takeNotices().contains { if case .groupLeftOut("vault.owner", _) = $0 { true } else { false } })
     #expect(throws: VaultError.denied(.notAMember)) { try credential.group("team").items() }
     try store.open().rotateGroup("team", accepting: { _ in true })
+  }
+}
+
+extension SecretStore {
+  /// Repairs the registry as a process does that is killed before it raises the numbers.
+  fileprivate func repairedWithoutRaise() throws {
+    let file = try registry().group.file
+    let drafts = try draftFolder()
+    let change = RosterChange(rotates: true)
+    try file.changeRoster(change, at: drafts.places(of: .registry), by: owner())
   }
 }
