@@ -128,6 +128,7 @@ extension Applications {
     let entry: Application
     if let known = try registry.application(id) {
       guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
+      try refuseRemoved(known.issue, of: id)
       // An application with a credential has its group.
       guard known.issued == nil else { return }
       entry = known

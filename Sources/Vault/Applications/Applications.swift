@@ -125,17 +125,20 @@ public struct Applications: Sendable {
     throw .rolledBack(group: known.group, found: UInt64(issue), known: UInt64(known.issue), reason: .olderIssue)
   }
 
-  /// An application that left all its groups was revoked, even if an older registry does not say so.
+  /// An application that left its private group, or all its groups, was revoked, even if an older registry does not say
+  /// so.
   ///
-  /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` if groups name the issue only as removed.
-  func refuseRemoved(_ issue: UInt32, of id: String) throws(VaultError) {
-    var group: String?
-    for (name, state) in try store.verifiedStates() {
-      guard Membership(of: id, in: name, state) == nil else { return }
-      if state.roster.issues[id] == issue { group = group ?? name.description }
+  /// - Parameter everywhere: whether the other groups count, too, if the private group does not say.
+  /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` if the private group names the issue as removed, or
+  ///   if groups name it only as removed.
+  func refuseRemoved(_ issue: UInt32, of id: String, everywhere: Bool = false) throws(VaultError) {
+    let states = try store.verifiedStates()
+    let own = states.filter { $0.name.description == id }
+    for states in everywhere ? [own, states] : [own] {
+      if states.contains(where: { Membership(of: id, in: $0, $1) != nil }) { return }
+      guard let group = states.first(where: { $0.state.roster.issues[id] == issue })?.name else { continue }
+      throw .rolledBack(group: group.description, found: UInt64(issue), known: UInt64(issue), reason: .olderIssue)
     }
-    guard let group else { return }
-    throw .rolledBack(group: group, found: UInt64(issue), known: UInt64(issue), reason: .olderIssue)
   }
 }
 

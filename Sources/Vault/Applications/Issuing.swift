@@ -43,14 +43,13 @@ extension Applications {
   ///   - confirm: if given, replacing also accepts states of groups that contradict what this machine has seen, as
   ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
   ///   - progress: called now and then with a group's name while the group gets a new key.
-  /// - Returns: the contents that the application can read through `grants` and in its private group if it was removed
-  ///   from that before, and the groups that could not be changed.
+  /// - Returns: the contents that the application can read through `grants`, and the groups that could not be changed.
   ///   A damaged or missing group, the private one included, does not stop the others from learning the new credential.
   /// - Throws: ``VaultError/exists(_:)`` if the application has a credential, a group has this name, or a file exists
   ///   at `path`; ``VaultError/notFound(_:)`` for an unknown application, group or remote; ``VaultError/overLimit(_:)``
   ///   for a remote and more than 256 groups;
   ///   ``VaultError/rolledBack(group:found:known:reason:)`` if a group knows a newer credential than the registry,
-  ///   or all that name this one have removed it;
+  ///   or the private group, or all that name this one, have removed it;
   ///   ``VaultError/contradiction(_:)``, also if another process replaced or revoked the application meanwhile;
   ///   ``VaultError/invalid(_:)``.
   public func issue(
@@ -191,7 +190,7 @@ extension Applications {
       if issuance == .first, known.issued != nil { throw .exists(.applicationID) }
       if issuance == .again, known.wasReplaced { throw .contradiction(.interruptedReplacement) }
       try refuseReplaced(known.issue, of: name.description)
-      try refuseRemoved(known.issue, of: name.description)
+      try refuseRemoved(known.issue, of: name.description, everywhere: true)
       return known
     }
     // Elsewhere, an unfinished replacement may have written the credential too, and it may be stolen by now.

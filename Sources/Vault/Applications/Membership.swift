@@ -15,7 +15,8 @@ extension SecretStore {
   /// - Returns: the contents that the application can read.
   /// - Throws: ``VaultError/notFound(_:)`` for an unknown application or group; ``VaultError/contradiction(_:)`` for an
   ///   application whose credentials were revoked; ``VaultError/rolledBack(group:found:known:reason:)`` if a group
-  ///   knows a newer credential of it than the registry; ``VaultError/denied(_:)`` for anyone but the owner.
+  ///   knows a newer credential of it than the registry, or if another group is granted than the private one, which has
+  ///   removed the application; ``VaultError/denied(_:)`` for anyone but the owner.
   @discardableResult
   public func grant(
     _ rights: MemberRights, in group: String, to application: String,
@@ -25,6 +26,8 @@ extension SecretStore {
     guard let known = try registry().application(application) else { throw .notFound(.application) }
     guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
     try applications.refuseReplaced(known.issue, of: application)
+    // The private group is where the owner lets an application in again.
+    if group != application { try applications.refuseRemoved(known.issue, of: application) }
     let admission = try grant(rights, in: group, to: application, known, accepting: confirm)
     record(.grant, group: group, subject: application, detail: rights.rawValue)
     return admission

@@ -5,9 +5,9 @@ extension SecretStore {
   /// Puts a new registry in the place of one that is gone, or in which nothing can be proved.
   ///
   /// It lists the groups that open and those that this machine has seen, and the applications that rosters and bindings
-  /// name. What the groups do not show is lost: an application that is nowhere a member under its newest issue counts
-  /// as revoked, and its next issue is 1,024 higher, because later ones may have been given out. Groups that do not open
-  /// are named in notices.
+  /// name. What the groups do not show is lost: an application that is nowhere a member under its newest issue, or that
+  /// its private group has removed, counts as revoked, and its next issue is 1,024 higher, because later ones may have
+  /// been given out. Groups that do not open are named in notices.
   ///
   /// - Parameter confirm: receives what was found before anything is changed.
   func remakeRegistry(_ confirm: (ReturningState) -> Bool) throws(VaultError) -> AcceptedState {
@@ -88,6 +88,10 @@ extension SecretStore {
     for member in rosters.flatMap(\.roster.members) where issues[member.application] == member.issue {
       standings[member.application] = .issued
     }
+    // Somebody may have hidden one of the groups that the application was removed from.
+    for (name, roster) in rosters where roster.hasRemoved(name.description, issues[name.description]) {
+      standings[name.description] = .revoked
+    }
     let bindings = AccessGroup(.service, try group(.service).file.unwitnessed(), notices)
     for item in hasGroup(.service) ? (try? bindings.items(prefix: ServiceBinding.prefix)) ?? [] : [] {
       let id = String(item.name.description.dropFirst(ServiceBinding.prefix.count))
@@ -105,5 +109,12 @@ extension SecretStore {
         lifetime: own.map { GroupLifetime($0.flags) } ?? .survives, created: .now,
         issued: standing == .registered ? nil : .now)
     }
+  }
+}
+
+extension Roster {
+  /// Whether the application's credential with this issue was removed, and none of its credentials is a member.
+  fileprivate func hasRemoved(_ application: String, _ issue: UInt32?) -> Bool {
+    issues[application] == issue && issue != nil && !members.contains { $0.application == application }
   }
 }

@@ -130,6 +130,26 @@ struct OlderRegistryTests {
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("fresh").items() }
   }
 
+  @Test(arguments: [true, false])
+  func `an application that its private group has removed is revoked until that lets it in again`(
+    _ isHidden: Bool
+  ) throws {
+    let (store, stolen) = try putBack { store in
+      let team = store.location.home + "/groups/team"
+      if isHidden { try FileManager.default.moveItem(atPath: team, toPath: store.path("hidden")) }
+      try store.open().applications.uninstall(app, revoking: true)
+      if isHidden { try FileManager.default.moveItem(atPath: store.path("hidden"), toPath: team) }
+    }
+    let removed = VaultError.rolledBack(group: app, found: 1, known: 1, reason: .olderIssue)
+    #expect(throws: removed) { try store.issue(app, .again) }
+    #expect(throws: removed) { try store.open().grant(.read, in: "other", to: app) }
+    #expect(throws: removed) { try store.open().applications.bind(app, .init(user: "0")) }
+    #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("other").items() }
+    try store.open().grant(.write, in: app, to: app)
+    try store.open().grant(.read, in: "other", to: app)
+    #expect(try stolen.group("other").items().isEmpty)
+  }
+
   @Test func `the error about an older list of applications says what to do`() {
     let error = olderThan("team")
     #expect(

@@ -54,8 +54,11 @@ import Testing
     switch waiting {
     case .writingAgain: try store.issue(application)
     case .binding:
-      try store.open().applications.bind(application, .init(user: "0"))
-      try store.open().revoke(application, from: application)
+      // An earlier call was interrupted here.
+      let (name, registry) = (try AccessGroup.Name(application), try store.open().registry())
+      let entry = try store.open().applications.newEntry(name, .registered, .survives, registry)
+      try registry.record(entry, since: nil)
+      try store.open().applications.makePrivateGroup(name, entry)
     }
     let owner = try store.open()
     let lock = unsafe open(store.location.home + "/groups/\(application)/lock", O_RDWR | O_CLOEXEC)

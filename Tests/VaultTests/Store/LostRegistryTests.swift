@@ -193,6 +193,19 @@ struct LostRegistryTests {
     #expect(try problems().keys.sorted() == ["late"])
   }
 
+  @Test func `an application that was revoked while a group was hidden stays revoked in a new registry`() throws {
+    let team = store.location.home + "/groups/team"
+    try FileManager.default.moveItem(atPath: team, toPath: store.path("hidden"))
+    try store.open().applications.uninstall("web", revoking: true)
+    try FileManager.default.moveItem(atPath: store.path("hidden"), toPath: team)
+    try lose(zeroed: false)
+    try store.open().acceptGroup("vault.owner")
+    #expect(try store.open().applications.application("web").standing == .revoked)
+    #expect(
+      try problems() == ["team": .formerMember(group: "team", application: "web", issue: 2, isBeingReplaced: false)])
+    #expect(throws: VaultError.contradiction(.revokedApplication)) { try store.issue("web", .again) }
+  }
+
   @Test func `a removed group stays removed, and a missing one missing, in a new registry`() throws {
     try store.open().removeGroup("mal")
     try FileManager.default.removeItem(atPath: store.location.home + "/groups/team")
