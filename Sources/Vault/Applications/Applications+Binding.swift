@@ -18,8 +18,9 @@ extension Applications {
   /// conditions are already bound, `credentials` are added to theirs.
   ///
   /// - Throws: ``VaultError/invalid(_:)``; ``VaultError/exists(_:)`` if another group has the name;
-  ///   ``VaultError/contradiction(_:)`` for an application whose credentials were revoked; ``VaultError/denied(_:)``
-  ///   for anyone but the owner.
+  ///   ``VaultError/contradiction(_:)`` for an application whose credentials were revoked, also meanwhile;
+  ///   ``VaultError/rolledBack(group:found:known:reason:)`` if its private group has removed it, or if groups know it
+  ///   and an older registry does not; ``VaultError/denied(_:)`` for anyone but the owner.
   @discardableResult
   public func bind(_ id: String, _ alternative: ServiceBinding.Alternative) throws(VaultError) -> BoundApplication {
     let name = try Applications.name(id)
@@ -36,6 +37,10 @@ extension Applications {
         certificate: alternative.certificate, credentials: credentials)
     }
     guard let binding else { throw .unexpected("a binding without alternatives") }
+    // Whoever revokes the application records that before removing its bindings, so one of the two sees the other.
+    if try application(id).standing == .revoked {
+      throw removeBinding(of: id).first.map { $0.problem.named($0.name) } ?? .contradiction(.revokedApplication)
+    }
     store.record(.bind, subject: id, detail: alternative.description)
     return BoundApplication(binding: binding, hasService: try service() != nil, unserved: unserved)
   }

@@ -91,6 +91,28 @@ import Testing
 
   private var standing: Application.Standing? { try? store.open().applications.application(application).standing }
 
+  @Test func `a binding that is written while the application is revoked does not stay`() throws {
+    let fixture = try ServiceFixture()
+    try fixture.store.issue(application)
+    let owner = try fixture.owner()
+    nonisolated(unsafe) var looks = 0
+    nonisolated(unsafe) let revoke = { try fixture.owner().applications.uninstall(self.application, revoking: true) }
+    owner.testOnlyBeforeLook.withLock { [application] in
+      $0 = { name in
+        guard name == application else { return }
+        unsafe looks += 1
+        // It has been looked at once to see that the application is not revoked.
+        guard unsafe looks == 2 else { return }
+        do { _ = try unsafe revoke() } catch { Issue.record(error) }
+      }
+    }
+    #expect(throws: VaultError.contradiction(.revokedApplication)) {
+      try owner.applications.bind(application, .init(user: "0"))
+    }
+    #expect(unsafe looks >= 2)
+    #expect(try fixture.owner().serviceBindings().isEmpty)
+  }
+
   @Test func `an uninstallation does not undo a replacement or a revocation that came in between`() throws {
     for isRevoking in [false, true] {
       let store = try StoreFixture()
