@@ -49,11 +49,6 @@ public struct Applications: Sendable {
       }
       (self.name, self.member, self.state) = (name, member, state)
     }
-
-    /// Whether other applications are members too.
-    var isShared: Bool {
-      state.roster.members.contains { $0.kind == .application && $0.application != member.application }
-    }
   }
 
   /// Makes `change` in every group of the store in turn, including groups that the application joins meanwhile.

@@ -16,7 +16,9 @@ extension Applications {
   /// Applies each group's declared lifetime after the application was uninstalled.
   ///
   /// A group declared as purged is removed, unless another application is a member of it. The other groups are kept,
-  /// and the application stays a member of them, for its next installation.
+  /// and the application stays a member of them, for its next installation. A group that the application was removed
+  /// from counts as well if it is its private one, or if an earlier call revoked the application but could not remove
+  /// the group.
   ///
   /// - Parameters:
   ///   - id: the application's id.
@@ -38,6 +40,7 @@ extension Applications {
     var found = try registry.application(id)
     if found == nil, revoking { found = try unlisted(id) }
     guard var entry = found else { throw .notFound(.application) }
+    let isRepeated = entry.standing == .revoked
     if revoking, entry.standing != .revoked {
       // Recorded first, so that no other process adds the application to a group meanwhile.
       entry = try registry.change(id) { now in
@@ -48,29 +51,42 @@ extension Applications {
     }
     var report = Uninstallation()
     let states = try store.verifiedStates { report.unchanged += unchanged($0, $1) }
-    for membership in states.compactMap({ Membership(of: id, in: $0, $1) }) {
-      let name = membership.name.description
-      if GroupLifetime(membership.state.roster.flags) == .purged, !membership.isShared {
+    var purged: [String] = []
+    for (name, state) in states {
+      if state.roster.isPurged(with: id, in: name, revoked: isRepeated ? entry.issue : nil) {
+        purged.append(name.description)
+      } else if Membership(of: id, in: name, state) == nil {
+        continue
+      } else if revoking {
+        report.revoked.append(name.description)
+      } else {
+        report.kept.append(name.description)
+      }
+    }
+    func purge() {
+      report.unchanged.removeAll { purged.contains($0.name) }
+      for name in purged where !report.purged.contains(name) {
         do throws(VaultError) {
           try store.removeGroup(name)
           report.purged.append(name)
         } catch {
           report.unchanged.append(UnchangedGroup(name: name, problem: error))
         }
-      } else if revoking {
-        report.revoked.append(name)
-      } else {
-        report.kept.append(name)
       }
     }
+    purge()
     if revoking {
       var bound = removeBinding(of: id)
       let change = RosterChange(dropsUnproved: isDroppingUnproved) { $0.application == id }
       let unrevoked = try changeEverywhere(change, accepting: confirm, progress)
       // Changing a group may still succeed after reading it failed, and mend the groups that hold the binding.
       report.unchanged.removeAll { group in !states.contains { $0.name.description == group.name } }
+      // A group that somebody keeps locked has new files now, and a new lock. But the application may have got a new
+      // credential meanwhile.
+      if try registry.application(id)?.standing == .revoked { purge() }
       if !bound.isEmpty { bound = removeBinding(of: id) }
-      let left = unrevoked + bound.filter { group in !unrevoked.contains { $0.name == group.name } }
+      var left = unrevoked + bound.filter { group in !unrevoked.contains { $0.name == group.name } }
+      left.removeAll { report.purged.contains($0.name) }
       report.unchanged.removeAll { group in left.contains { $0.name == group.name } }
       report.unchanged = (report.unchanged + left).sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
       report.revoked.removeAll { name in unrevoked.contains { $0.name == name } }
@@ -81,5 +97,25 @@ extension Applications {
     }
     store.record(.uninstall, subject: id, detail: revoking ? "revoke" : nil)
     return report
+  }
+
+  /// The groups that uninstalling the application removes, sorted by name.
+  package func purgedGroups(of id: String) throws(VaultError) -> [String] {
+    let entry = try store.registry().application(id)
+    let revoked = entry?.standing == .revoked ? entry?.issue : nil
+    return try store.verifiedStates().filter { $0.state.roster.isPurged(with: id, in: $0.name, revoked: revoked) }
+      .map(\.name.description)
+  }
+}
+
+extension Roster {
+  /// Whether the group goes with the application `id`.
+  ///
+  /// - Parameter issue: the issue of the application if it is revoked; otherwise `nil`.
+  fileprivate func isPurged(with id: String, in name: AccessGroup.Name, revoked issue: UInt32?) -> Bool {
+    let others = members.filter { $0.kind == .application && $0.application != id }
+    guard GroupLifetime(flags) == .purged, others.isEmpty else { return false }
+    if members.contains(where: { $0.application == id }) { return true }
+    return removed.contains { $0.application == id && (name.description == id || $0.issue == issue) }
   }
 }

@@ -261,7 +261,7 @@ struct UninstallApplication: Command {
     guard revoke || !accept else { throw Failure.usage("--accept needs --revoke") }
     let store = try session.openStore(key)
     let applications = store.applications
-    let purged = try purgedGroups(of: store)
+    let purged = try applications.purgedGroups(of: app)
     if !purged.isEmpty {
       let groups = purged.map { "'\($0)'" }.joined(separator: ", ")
       try consent.confirm("\(groups) would be lost with all items, and only a backup brings them back", in: session)
@@ -275,15 +275,5 @@ struct UninstallApplication: Command {
     for name in report.kept { session.say("kept '\(name)'; a copy of the credential still opens it") }
     if let failure = UnchangedGroups.failure(report.unchanged, app, session) { throw failure }
     if !report.kept.isEmpty { session.say("to close them to such a copy: vault app uninstall \(app) --revoke") }
-  }
-
-  /// The groups with lifetime "purged" that have no other application as a member.
-  private func purgedGroups(of store: SecretStore) throws(VaultError) -> [String] {
-    var names: [String] = []
-    for group in try store.applications.groups(of: app) where group.lifetime == .purged {
-      guard try store.group(group.name).info().members.count <= 2 else { continue }
-      names.append(group.name)
-    }
-    return names
   }
 }
