@@ -90,6 +90,8 @@ extension VaultError: CustomStringConvertible {
       "'\(group)' (epoch \(found)) does not descend from the state seen last (epoch \(known))"
     case .rolledBack(let group, let found, let known, .olderIssue) where found == known:
       "the list of applications may be older than '\(group)', where issue \(found) of the application was removed"
+    case .rolledBack(let group, 0, let known, .olderIssue):
+      "the list of applications is older than '\(group)', where issue \(known) of the application was removed"
     case .rolledBack(let group, let found, let known, .olderIssue):
       "the list of applications is older than '\(group)': it names issue \(found) of the application, the group issue \(known)"
     case .rolledBack(let group, let found, let known, _):

@@ -24,8 +24,9 @@ extension Applications {
   @discardableResult
   public func bind(_ id: String, _ alternative: ServiceBinding.Alternative) throws(VaultError) -> BoundApplication {
     let name = try Applications.name(id)
-    try store.makeServiceGroups()
+    // First, so that a refused call makes no groups.
     try register(name)
+    try store.makeServiceGroups()
     let unserved = try serve(id)
     let binding = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
       guard let index = alternatives.firstIndex(where: alternative.hasConditions) else {

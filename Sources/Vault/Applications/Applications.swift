@@ -15,10 +15,22 @@ public struct Applications: Sendable {
 
   /// The registry's entry for the application `id`.
   ///
-  /// - Throws: ``VaultError/notFound(_:)``.
+  /// - Throws: ``VaultError/notFound(_:)``; if a group names the application and an older registry does not,
+  ///   ``VaultError/unlistedMember(group:application:issue:)`` for a member, and
+  ///   ``VaultError/rolledBack(group:found:known:reason:)`` for one that was removed.
   public func application(_ id: String) throws(VaultError) -> Application {
-    guard let found = try store.registry().application(id) else { throw .notFound(.application) }
+    guard let found = try store.registry().application(id) else { throw try unknown(id) }
     return found
+  }
+
+  /// The error for an application that the registry does not name.
+  func unknown(_ id: String) throws(VaultError) -> VaultError {
+    guard let (issue, group) = try knownIssues()[id] else { return .notFound(.application) }
+    for (name, state) in try store.verifiedStates() {
+      guard let membership = Membership(of: id, in: name, state) else { continue }
+      return .unlistedMember(group: name.description, application: id, issue: membership.member.issue)
+    }
+    return .rolledBack(group: group, found: 0, known: UInt64(issue), reason: .olderIssue)
   }
 
   /// The groups that the application `id` is a member of, sorted by name.

@@ -179,7 +179,7 @@ extension Applications {
     var known = known
     if known == nil, issuance == .replacing { known = try unlisted(name.description) }
     guard var known else {
-      guard issuance == .first else { throw .notFound(.application) }
+      guard issuance == .first else { throw try unknown(name.description) }
       return try newEntry(name, .interrupted, lifetime ?? .survives, registry)
     }
     if let lifetime, lifetime != known.lifetime {
@@ -204,7 +204,7 @@ extension Applications {
   /// The entry of an application that was never registered.
   ///
   /// - Throws: ``VaultError/exists(_:)`` if a group has its name, unless it is the service, whose group the owner may
-  ///   have made before.
+  ///   have made before; the error of ``application(_:)`` if groups name the application.
   func newEntry(
     _ name: AccessGroup.Name, _ standing: Application.Standing, _ lifetime: GroupLifetime,
     _ registry: Registry
@@ -214,7 +214,10 @@ extension Applications {
       name == .service
         || (group == nil || group?.presence == .absent)
           && !AccessGroupFile.exists(in: store.location.groupFolder(name.description))
-    else { throw .exists(.group) }
+    else {
+      let error = try unknown(name.description)
+      throw error == .notFound(.application) ? .exists(.group) : error
+    }
     // If the registry is older than the groups, it may not list the application.
     let issue = try nextIssue(of: name.description, above: registry.unnamedIssues())
     return Application(

@@ -23,7 +23,7 @@ extension SecretStore {
     accepting confirm: ((ReturningState) -> Bool)? = nil
   ) throws(VaultError) -> Admission {
     guard try !self.group(group).name.isReserved else { throw .invalid("'\(group)' is the store's own group") }
-    guard let known = try registry().application(application) else { throw .notFound(.application) }
+    let known = try applications.application(application)
     guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
     try applications.refuseReplaced(known.issue, of: application)
     // The private group is where the owner lets an application in again.

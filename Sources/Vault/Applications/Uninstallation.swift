@@ -27,9 +27,9 @@ extension Applications {
   ///   - confirm: if given, revoking also accepts states of groups that contradict what this machine has seen, as
   ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
   ///   - progress: called now and then with a group's name while the group gets a new key.
-  /// - Throws: ``VaultError/notFound(_:)`` if the registry does not name the application and, when revoking, no group
-  ///   does either; ``VaultError/contradiction(_:)`` if this call does not revoke and another process replaced or revoked
-  ///   the application meanwhile. Repeating an interrupted call finishes it.
+  /// - Throws: ``VaultError/notFound(_:)`` if neither the registry nor a group names the application. If this call does
+  ///   not revoke, also the other errors of ``application(_:)``, and ``VaultError/contradiction(_:)`` if another process
+  ///   replaced or revoked the application meanwhile. Repeating an interrupted call finishes it.
   @discardableResult
   public func uninstall(
     _ id: String, revoking: Bool = false, droppingUnproved isDroppingUnproved: Bool = false,
@@ -39,7 +39,7 @@ extension Applications {
     let registry = try store.registry()
     var found = try registry.application(id)
     if found == nil, revoking { found = try unlisted(id) }
-    guard var entry = found else { throw .notFound(.application) }
+    guard var entry = found else { throw try unknown(id) }
     let isRepeated = entry.standing == .revoked
     if revoking, entry.standing != .revoked {
       // Recorded first, so that no other process adds the application to a group meanwhile.

@@ -70,7 +70,16 @@ struct OlderRegistryTests {
     #expect(try problems(store)["other"] == nil)
     let shown = try store.open().status().groups.first { $0.name == "team" }
     #expect(try shown?.problem == problems(store)["team"])
-    #expect(throws: VaultError.notFound(.application)) { try store.open().applications.uninstall("mal") }
+    let unlisted = VaultError.unlistedMember(group: isHidden ? "team" : "mal", application: "mal", issue: 1)
+    #expect(throws: unlisted) { try store.open().applications.uninstall("mal") }
+    #expect(throws: unlisted) { try store.open().applications.application("mal") }
+    #expect(throws: unlisted) { try store.open().grant(.write, in: "team", to: "mal") }
+    #expect(throws: unlisted) { try store.issue("mal", .again) }
+    if !isHidden {
+      #expect(throws: unlisted) { try store.issue("mal") }
+      #expect(throws: unlisted) { try store.open().applications.bind("mal", .init(user: "0")) }
+    }
+    #expect(try store.open().groupNames().allSatisfy { !$0.hasPrefix("vault.") })
     let report = try store.open().applications.uninstall("mal", revoking: true)
     #expect(report.revoked == (isHidden ? ["team"] : ["mal", "team"]) && report.unchanged == [])
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
@@ -130,6 +139,19 @@ struct OlderRegistryTests {
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("fresh").items() }
   }
 
+  @Test func `an application that only its removal names gets a new credential`() throws {
+    let (store, _) = try putBack { store in
+      try store.issue("mal", grants: [.init(.write, in: "team")])
+      try store.open().applications.uninstall("mal", revoking: true)
+    }
+    let older = VaultError.rolledBack(group: "mal", found: 0, known: 1, reason: .olderIssue)
+    #expect(throws: older) { try store.open().applications.application("mal") }
+    #expect(throws: older) { try store.issue("mal") }
+    #expect(
+      older.message == "the list of applications is older than 'mal', where issue 1 of the application was removed")
+    #expect(try store.issue("mal", .replacing).group("mal").items().isEmpty)
+  }
+
   @Test(arguments: [true, false])
   func `an application that its private group has removed is revoked until that lets it in again`(
     _ isHidden: Bool
@@ -145,6 +167,7 @@ struct OlderRegistryTests {
     #expect(throws: removed) { try store.open().grant(.read, in: "other", to: app) }
     #expect(throws: removed) { try store.open().applications.bind(app, .init(user: "0")) }
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("other").items() }
+    #expect(try store.open().groupNames().allSatisfy { !$0.hasPrefix("vault.") })
     try store.open().grant(.write, in: app, to: app)
     try store.open().grant(.read, in: "other", to: app)
     #expect(try stolen.group("other").items().isEmpty)
