@@ -14,12 +14,34 @@ struct Restoration {
   private struct Prepared {
     let draft: GroupDraft
     let file: AccessGroupFile
-    /// The state that the draft replaces; `nil` if there is none, or if it fails verification.
-    let live: VerifiedState?
+    let replaced: Replaced
     let isRenewed: Bool
     let left: [Member]
     var state: VerifiedState
     var items: UInt64
+  }
+
+  /// The files that the draft replaces.
+  private struct Replaced {
+    let isThere: Bool
+    /// The digest of their state; `nil` if they do not open.
+    let link: Digest?
+    /// Their state; also `nil` if it is not completely proved.
+    let live: VerifiedState?
+
+    init(_ file: AccessGroupFile, progress: (MaintenanceProgress) -> Void) {
+      isThere = AccessGroupFile.exists(in: file.folder)
+      // The state first: if it changes before it is proved, it is another one later.
+      link = try? file.unwitnessed().beginReading().view.state.link
+      live = (try? file.provedState { progress(.proved($0)) })?.state
+    }
+
+    /// Whether `file` is as it was: another process may have changed or repaired it since.
+    func isSame(as file: AccessGroupFile) -> Bool {
+      guard isThere else { return true }
+      guard (live?.link ?? link) == (try? file.beginReading().view.state.link) else { return false }
+      return live != nil || (try? file.provedState()) == nil
+    }
   }
 
   /// How far to advance the counters of a restored group, so that numbers the lost machine may have used are never
@@ -40,10 +62,9 @@ struct Restoration {
     let folder = "\(backup)/\(IdentityFolder.groupsName)/\(name)"
     do throws(VaultError) {
       let source = try RestingGroup(in: folder, file.context)
-      let isThere = AccessGroupFile.exists(in: file.folder)
-      // `nil` also if it fails verification.
-      let live = isThere ? (try? file.provedState { progress(.proved($0)) })?.state : nil
-      if isThere {
+      let replaced = Replaced(file, progress: progress)
+      let live = replaced.live
+      if replaced.isThere {
         if live?.isOrFollows(source.state) == true {
           outcome = .unchanged
           return
@@ -58,8 +79,8 @@ struct Restoration {
         }
       }
       prepared = try Restoration.prepare(
-        source, GroupDraft(in: drafts.path(of: name), for: file.folder), file, live, store.witness(name).read(), owner,
-        leaving: leaves, progress)
+        source, GroupDraft(in: drafts.path(of: name), for: file.folder), file, replaced, store.witness(name).read(),
+        owner, leaving: leaves, progress)
       outcome = .unchanged
     } catch {
       if case .storage(let failure) = error, failure != .inputOutput, failure != .replaced {
@@ -70,13 +91,14 @@ struct Restoration {
   }
 
   private static func prepare(
-    _ source: RestingGroup, _ draft: GroupDraft, _ file: AccessGroupFile, _ live: VerifiedState?,
+    _ source: RestingGroup, _ draft: GroupDraft, _ file: AccessGroupFile, _ replaced: Replaced,
     _ witness: WitnessReading, _ owner: Identity, leaving leaves: @escaping @Sendable (Member) -> Bool,
     _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> Prepared {
     try draft.fill(from: source) { progress($0) }
     let drafted = file.unwitnessed(in: draft.folder)
     if case .unavailable = witness { throw .storage(.stateFolder) }
+    let live = replaced.live
     let isRenewed = witness == .absent && !source.state.isPublished
     // No one confirms who comes back, so whoever was removed from the group that is replaced stays out, too.
     let revokes: @Sendable (Member) -> Bool = { leaves($0) || live?.roster.hasRemoved($0) == true }
@@ -90,7 +112,7 @@ struct Restoration {
     let (state, items) = try drafted.provedState { progress(.proved($0)) }
     let left = isRenewed ? source.state.roster.members.filter(revokes) : []
     return Prepared(
-      draft: draft, file: drafted, live: live, isRenewed: isRenewed, left: left, state: state, items: items)
+      draft: draft, file: drafted, replaced: replaced, isRenewed: isRenewed, left: left, state: state, items: items)
   }
 
   /// The draft, until it is in place; `nil` if the group is not replaced.
@@ -128,11 +150,9 @@ struct Restoration {
         throw .otherState(group: name.description)
       }
       let isKept = try drafts.locking(name) { () throws(VaultError) in
-        try prepared.draft.take(keeping: kept) { (replaced) throws(VaultError) in
-          // Others may have changed the group's members or items since this process looked.
-          guard let live = prepared.live else { return true }
-          defer { ConnectionPool.closeIdle(at: replaced) }
-          return try prepared.file.unwitnessed(in: replaced.folder).beginReading().view.state.link == live.link
+        try prepared.draft.take(keeping: kept) { place in
+          defer { ConnectionPool.closeIdle(at: place) }
+          return prepared.replaced.isSame(as: prepared.file.unwitnessed(in: place.folder))
         }
       }
       let state = prepared.state

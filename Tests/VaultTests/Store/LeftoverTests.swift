@@ -173,6 +173,38 @@ struct LeftoverTests {
     guard case .restored? = again.groups.first?.outcome else { throw VaultError.notFound(.group) }
   }
 
+  @Test(arguments: [true, false])
+  func `a restoration does not replace a damaged group that was changed meanwhile`(isRepaired: Bool) throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "old")
+    let thief = try store.issue("thief", grants: [.init(.read, in: "team")])
+    let backup = store.folder + "/backup"
+    try store.open().backUp(to: backup)
+    let folder = store.location.home + "/groups/team"
+    do {
+      let connection = try Connection(folder: folder, access: .writing)
+      defer { connection.close() }
+      try connection.begin(.immediate)
+      try connection.statement("INSERT INTO wrap VALUES (zeroblob(16), zeroblob(73))").run()
+      try connection.commit()
+    }
+    var isChanged = false
+    let restored = try store.open().restoreBackup(from: backup, groups: ["team"], replacing: true) { _, progress in
+      guard case .copied = progress, !isChanged else { return }
+      isChanged = true
+      #expect(throws: Never.self) {
+        if isRepaired { try store.open().revoke("thief", from: "team") }
+        try store.open().group("team").set("a", to: "newest")
+      }
+    }
+    guard case .failed(.busy("team"))? = restored.groups.first?.outcome else { throw VaultError.notFound(.group) }
+    #expect(isChanged)
+    #expect(try store.value("a", in: "team") == "newest")
+    if isRepaired { #expect(throws: VaultError.denied(.notAMember)) { try thief.group("team").items() } }
+    let again = try store.open().restoreBackup(from: backup, groups: ["team"], replacing: true)
+    guard case .restored? = again.groups.first?.outcome else { throw VaultError.notFound(.group) }
+  }
+
   @Test(arguments: ["file", "link", "open folder"])
   func `what is in the place of the folder for drafts keeps no member from being removed`(kind: String) throws {
     let store = try StoreFixture()
