@@ -210,7 +210,7 @@ extension SecretStore {
     guard let known = try? registry().applications() else { return [] }
     return known.flatMap { id, entry in
       // Interrupted changes leave some groups under an earlier issue.
-      let steps = (0...4).flatMap { [$0, $0 * Applications.lead] }
+      let steps = (0...4).flatMap { [$0, $0 * Applications.lead, $0 * Applications.lead + 1] }
       return Set(steps.filter { $0 < entry.issue }).compactMap { step in
         try? identity.seed(application: id, issue: entry.issue - step)
       }
