@@ -9,6 +9,9 @@ package struct DraftPlaces: Sendable {
   /// where the caller removes them.
   package let kept: String
 
+  /// Part of the names of folders that were replaced because somebody kept the lock.
+  package static let lockedMark = "+locked"
+
   package init(draft: String, kept: String) {
     self.draft = draft
     self.kept = kept

@@ -133,9 +133,17 @@ struct DraftFolder: ~Copyable {
     // The name of another group may begin with the name of this one.
     let kept = (try? parent.names())?.last { name in
       let time = name.dropFirst(prefix.count).prefix(UTCDate.text(0).count)
-      return name.hasPrefix(prefix) && time.contains("T") && time.last == "Z"
+      return name.hasPrefix(prefix) && time.contains("T") && time.last == "Z" && !name.contains(DraftPlaces.lockedMark)
     }
     return kept.map { "\(home)/\(DraftFolder.parentName)/\($0)" }
+  }
+
+  /// Files that were replaced because somebody kept the lock of `group`, and that could not be read then, or that a process
+  /// which was killed has not read. They may have a state that the group lacks.
+  func unreadFiles(of group: AccessGroup.Name) -> [String] {
+    let names = (try? parent.names()) ?? []
+    return names.filter { $0.hasPrefix("\(group)-") && $0.contains(DraftPlaces.lockedMark) }
+      .map { "\(home)/\(DraftFolder.parentName)/\($0)" }
   }
 
   /// An unused path for keeping the current files of `group`.
@@ -163,6 +171,12 @@ extension SecretStore {
     _ group: AccessGroup.Name, _ body: (borrowing DraftFolder) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     let drafts = try draftFolder()
-    return try drafts.locking(group) { () throws(VaultError) in try body(drafts) }
+    return try drafts.locking(group) { () throws(VaultError) in
+      let result = try body(drafts)
+      for path in drafts.unreadFiles(of: group) {
+        notices.post(.groupRemade(group: group.description, keptAside: path))
+      }
+      return result
+    }
   }
 }

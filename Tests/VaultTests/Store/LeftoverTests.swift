@@ -250,6 +250,21 @@ struct LeftoverTests {
     #expect(!FileManager.default.fileExists(atPath: store.location.home + "/set-aside"))
   }
 
+  @Test func `files that were replaced under a kept lock, and never read, are named at each change`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "one")
+    let left = store.location.home + "/set-aside/team-2026-11-25T18:05:14Z+locked.copy"
+    for path in [left, store.location.home + "/set-aside/team-2-2026-11-25T18:05:14Z"] {
+      try FileManager.default.createDirectory(
+        atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    }
+    for _ in 1...2 {
+      let open = try store.open()
+      try open.rotateGroup("team")
+      #expect(open.takeNotices() == [.groupRemade(group: "team", keptAside: left)])
+    }
+  }
+
   private func expectBusy(_ changes: [@Sendable (SecretStore) throws -> Void], _ store: StoreFixture) {
     onThreads(changes.count) { (number) -> Void in
       #expect(throws: VaultError.busy(group: "team"), "\(number)") { try changes[number](store.open()) }

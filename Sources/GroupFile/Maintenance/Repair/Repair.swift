@@ -160,7 +160,7 @@ extension AccessGroupFile {
     for (copied, suffix) in [(shape, ".copy"), (.closed, ".closed")] {
       do throws(VaultError) {
         return try takeCopy(
-          copied, at: DraftPlaces(draft: places.draft + suffix, kept: places.kept + "+locked" + suffix))
+          copied, at: DraftPlaces(draft: places.draft + suffix, kept: places.kept + DraftPlaces.lockedMark + suffix))
       } catch {
         guard error.isRepairable else { throw error }
       }
