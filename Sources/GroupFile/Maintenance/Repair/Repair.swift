@@ -189,8 +189,7 @@ extension AccessGroupFile {
   ///   - sign: writes the new state, for a new key into a further file, which it returns.
   private func makeNew(
     at places: DraftPlaces, _ shape: ContainerShape, holding lock: borrowing WriterLock, names: [String] = [],
-    dropping: Set<Token> = [],
-    accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed],
+    dropping: Set<Token> = [], accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed],
     unsigned: (VaultError) -> VaultError = { $0 }, progress: (MaintenanceProgress) -> Void,
     sign: (SalvagedGroup, () throws(VaultError) -> GroupWriter) throws(VaultError) -> GroupWriter?
   ) throws(VaultError) -> (group: GroupRepair, state: VerifiedState) {
