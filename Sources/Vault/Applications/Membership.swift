@@ -75,7 +75,11 @@ extension SecretStore {
   ) throws(VaultError) {
     // Before waiting for the lock, and before making a new file if somebody keeps it.
     if confirm == nil, let known = try? self.group(group).info().members {
-      guard known.contains(where: { $0.application == application }) else { throw .notFound(.member) }
+      guard known.contains(where: { $0.application == application }) else {
+        // Removes what a killed process has left, as any change does.
+        _ = try draftFolder()
+        throw .notFound(.member)
+      }
     }
     let wasMember = Locked(false)
     let isTaken = Locked(false)
