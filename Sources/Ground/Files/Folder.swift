@@ -88,6 +88,14 @@ package struct Folder: ~Copyable {
     return unsafe fstatat(file.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT
   }
 
+  /// Whether the entry `name` is the open file `file`.
+  package func holds(_ file: borrowing OpenFile, _ name: String) -> Bool {
+    var found = stat()
+    guard unsafe fstatat(self.file.descriptor, name, &found, AT_SYMLINK_NOFOLLOW) == 0, let open = try? file.status()
+    else { return false }
+    return FileIdentity(found) == FileIdentity(open)
+  }
+
   /// Removes the file `name`, if it exists.
   package func remove(_ name: String) throws(FileFault) {
     guard unsafe unlinkat(file.descriptor, name, 0) == 0 || errno == ENOENT else { throw FileFault(errno: errno) }

@@ -45,6 +45,27 @@ extension ContainerPlace {
   }
 }
 
+extension ContainerPlace {
+  /// Gives the closed folder and its files the shape `shape`. By their paths: closing one more descriptor of the group's file
+  /// would end SQLite's locks, and nobody else can reach into the folder.
+  fileprivate func open(to shape: ContainerShape) throws(VaultError) {
+    let unixGroup = shape.unixGroup?.number ?? getegid()
+    for (path, mode) in [
+      (path, shape.fileMode), (logPath, shape.fileMode), (indexPath, shape.fileMode), (lockPath, shape.lockMode),
+    ] where try ContainerPlace.status(path) != nil {
+      guard unsafe lchown(path, uid_t.max, unixGroup) == 0, unsafe chmod(path, mode) == 0 else {
+        throw ResultCode.error(errno: errno)
+      }
+    }
+    try onDisk(OpenFile(folder, O_RDONLY | O_DIRECTORY)).take(shape, at: folder)
+  }
+
+  /// Whether other users may write the group's files, and so replace its lock at any time.
+  func isWritableByOthers() throws(VaultError) -> Bool {
+    try ContainerPlace.status(folder).map { $0.mode & 0o022 != 0 } ?? false
+  }
+}
+
 extension OpenFile {
   /// Gives the folder, which is at `path`, its shape.
   fileprivate func take(_ shape: ContainerShape, at path: String) throws(VaultError) {
@@ -79,20 +100,28 @@ extension AccessGroupFile {
   ///
   /// - Parameter places: `draft` is the path of the new folder and, afterwards, of the old one, which the caller removes.
   /// - Returns: whether the old files were moved to `places.kept`, because they may have a state that the new ones lack.
-  /// - Throws: `denied`, `busy`, `notFound`, `damaged`, `storage`; the group is unchanged then.
+  /// - Throws: `denied`, `busy`, `notFound`, `damaged`, `storage`; the group is unchanged then, or closed.
   package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) -> Bool {
     let place = try resolvedPlace()
     do throws(VaultError) {
       // Checked before locking, which would report a link's own mode as too wide.
       _ = try place.file()
       let lock = try WriterLock(at: place, toChangeModes: true, replacing: true)
-      if lock.isShared {
-        _ = try takeCopy(shape, at: places)
+      let isOpen = try place.isWritableByOthers()
+      let former = (try? place.containerShape()) ?? .closed
+      let copies = DraftPlaces(draft: places.draft + ".copy", kept: places.kept)
+      if lock.isShared || isOpen, let copied = try takeCopyIfProved(at: copies) {
+        guard shape != .closed else { return try ContainerPlace.status(places.kept) != nil }
+        try reopening(former) { () throws(VaultError) in
+          let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
+          _ = try SalvageCopy.duplicate(ContainerPlace(folder: folder), to: ContainerPlace(folder: draft.folder), shape)
+          _ = try draft.take(keeping: places.kept + "+closed", dropping: true, holding: copied)
+        }
         return try ContainerPlace.status(places.kept) != nil
       }
       let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
-      let isWhole = try SalvageCopy.duplicate(place, to: ContainerPlace(folder: places.draft), shape)
-      return try draft.take(keeping: places.kept, dropping: isWhole, holding: lock)
+      let isWhole = try SalvageCopy.duplicate(place, to: ContainerPlace(folder: draft.folder), shape)
+      return try draft.take(keeping: places.kept, dropping: isWhole && !lock.isShared, holding: lock)
     } catch {
       guard error == .permissionDenied else { throw error }
       throw .denied(.permissions(DeniedPath.words(folder: folder, toWrite: false)))
@@ -101,41 +130,61 @@ extension AccessGroupFile {
 }
 
 extension AccessGroupFile {
-  /// Puts a new folder with copies of the files in the place of one whose lock somebody may still have. No state changes by
-  /// that, and if the process ends before it has looked at the replaced files, they are at `places.kept`.
+  /// Puts a closed folder with copies of the files in the place of one that others may write, whether or not they have its
+  /// lock. No state changes by that, and if the process ends before it has looked at the replaced files, they are at
+  /// `places.kept`.
   ///
   /// Whatever was acknowledged was committed before the exchange, because each writer looks at the path after its commit.
   /// So if the replaced files have a newer state than the copies, they are copied once more; what is written to them later
   /// counts as not done.
   ///
-  /// - Returns: the lock of the new files. The replaced ones stay at `places.kept` only if they cannot be read.
-  /// - Throws: `denied`, `damaged`, `storage`; the group has its old files then, or copies of them.
-  func takeCopy(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) -> WriterLock {
-    let first = try FolderCopy.make(of: ContainerPlace(folder: folder), in: places.draft, for: self, shape)
+  /// - Returns: the lock of the new files; `nil` if no state is proved in the copies, and nothing was replaced. The
+  ///   replaced files stay at `places.kept` only if they may have a state that the new ones lack.
+  /// - Throws: `denied`, `storage`; the group has its old files then, or copies of them.
+  func takeCopyIfProved(at places: DraftPlaces) throws(VaultError) -> WriterLock? {
+    do throws(VaultError) { return try takeCopy(at: places) } catch {
+      guard error.isRepairable else { throw error }
+      return nil
+    }
+  }
+
+  private func takeCopy(at places: DraftPlaces) throws(VaultError) -> WriterLock {
+    let first = try FolderCopy.make(of: ContainerPlace(folder: folder), in: places.draft, for: self)
     _ = try first.draft.takeWhileLocked(keeping: places.kept, dropping: false)
     // From now on, others reach nothing there but what they have open.
     unsafe chmod(places.kept, 0o700)
-    let replaced = try ContainerPlace(folder: places.kept)
-    guard let newest = try? newestEpoch(at: replaced, salvagingIn: places.draft + ".salvage") else { return first.lock }
-    if newest > first.epoch {
-      do throws(VaultError) {
-        let second = try FolderCopy.make(of: replaced, in: places.draft + "+again", for: self, shape)
-        if second.epoch > first.epoch {
-          _ = try second.draft.takeWhileLocked(keeping: places.kept + "+copy", dropping: true)
-          try? NewName.give(places.draft, to: places.kept)
-          return second.lock
-        }
-      } catch {
-        guard error.isRepairable else { throw error }
-      }
-      return first.lock
+    guard let replaced = try? ContainerPlace(folder: places.kept),
+      let newest = try? newestEpoch(at: replaced, salvagingIn: places.draft + ".salvage")
+    else { return first.lock }
+    if newest == first.epoch {
+      try? NewName.give(places.draft, to: places.kept)
+    } else if newest > first.epoch,
+      let second = try? FolderCopy.make(of: replaced, in: places.draft + "+again", for: self),
+      second.epoch > first.epoch
+    {
+      _ = try second.draft.takeWhileLocked(keeping: places.kept + "+copy", dropping: true)
+      try? NewName.give(places.draft, to: places.kept)
+      return second.lock
     }
-    try? NewName.give(places.draft, to: places.kept)
     return first.lock
   }
 }
 
-/// A new folder with copies of a group's files, locked by this process.
+extension AccessGroupFile {
+  /// Runs `body`, and if it fails gives closed copies of the group's files the shape that the files had before.
+  func reopening<Result>(
+    _ shape: ContainerShape, _ body: () throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
+    do { return try body() } catch {
+      if shape != .closed, let place = try? ContainerPlace(folder: folder), (try? place.containerShape()) == .closed {
+        try? place.open(to: shape)
+      }
+      throw error
+    }
+  }
+}
+
+/// A new folder with copies of a group's files, which only this process can open and has locked.
 private struct FolderCopy: ~Copyable {
   let draft: GroupDraft
   /// The number of the newest signed state in them.
@@ -143,13 +192,12 @@ private struct FolderCopy: ~Copyable {
   let lock: WriterLock
 
   static func make(
-    of source: ContainerPlace, in folder: String, for file: AccessGroupFile, _ shape: ContainerShape
+    of source: ContainerPlace, in folder: String, for file: AccessGroupFile
   ) throws(VaultError) -> FolderCopy {
-    let draft = try GroupDraft(in: folder, for: file.folder, shape: shape)
+    let draft = try GroupDraft(in: folder, for: file.folder, shape: .closed)
     let target = try ContainerPlace(folder: folder)
-    _ = try SalvageCopy.duplicate(source, to: target, shape)
+    _ = try SalvageCopy.duplicate(source, to: target, .closed)
     let epoch = try file.newestEpoch(at: target, salvagingIn: folder + ".salvage")
-    // Nobody writes to the new files before it is known which ones stay.
     return FolderCopy(draft: draft, epoch: epoch, lock: try WriterLock(at: target))
   }
 }

@@ -74,7 +74,7 @@ public struct Applications: Sendable {
     var found: [UnchangedGroup] = []
     for name in try namesInOrderOfChange() {
       do throws(VaultError) {
-        let changed = try store.settled(name.description) { () throws(VaultError) in
+        let changed = try store.settled(name.description, isChange: true) { () throws(VaultError) in
           try store.change(name, change, accepting: confirm) { progress(name.description, $0) }
         }
         if changed == nil, let problem = try store.missing(name) { throw problem }

@@ -212,12 +212,16 @@ extension SecretStore {
   /// The seeds of the registered applications; empty if the registry cannot be read.
   func memberSeeds(_ identity: Identity) -> [MemberSeed] {
     guard let known = try? registry().applications() else { return [] }
+    // Interrupted changes leave some groups under an earlier issue, which the other groups name as removed.
+    let rosters = (try? rostersFound().map(\.roster)) ?? []
     return known.flatMap { id, entry in
-      // Interrupted changes leave some groups under an earlier issue.
       let steps = (0...4).flatMap { [$0, $0 * Applications.lead, $0 * Applications.lead + 1] }
-      return Set(steps.filter { $0 < entry.issue }).compactMap { step in
-        try? identity.seed(application: id, issue: entry.issue - step)
+      var issues = Set(steps.filter { $0 < entry.issue }.map { entry.issue - $0 })
+      for roster in rosters {
+        issues.formUnion(roster.members.filter { $0.application == id }.map(\.issue))
+        issues.formUnion(roster.removed.filter { $0.application == id }.map(\.issue))
       }
+      return issues.compactMap { try? identity.seed(application: id, issue: $0) }
     }
   }
 }

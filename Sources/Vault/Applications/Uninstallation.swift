@@ -16,9 +16,8 @@ extension Applications {
   /// Applies each group's declared lifetime after the application was uninstalled.
   ///
   /// A group declared as purged is removed, unless another application is a member of it. The other groups are kept,
-  /// and the application stays a member of them, for its next installation. A group that the application was removed
-  /// from counts as well if it is its private one, or if an earlier call revoked the application but could not remove
-  /// the group.
+  /// and the application stays a member of them, for its next installation. Its private group counts as well if it was
+  /// removed from that.
   ///
   /// - Parameters:
   ///   - id: the application's id.
@@ -40,7 +39,6 @@ extension Applications {
     var found = try registry.application(id)
     if found == nil, revoking { found = try unlisted(id) }
     guard var entry = found else { throw try unknown(id) }
-    let isRepeated = entry.standing == .revoked
     if revoking, entry.standing != .revoked {
       // Recorded first, so that no other process adds the application to a group meanwhile.
       entry = try registry.change(id) { now in
@@ -53,7 +51,7 @@ extension Applications {
     let states = try store.verifiedStates { report.unchanged += unchanged($0, $1) }
     var purged: [String] = []
     for (name, state) in states {
-      if state.roster.isPurged(with: id, in: name, revoked: isRepeated ? entry.issue : nil) {
+      if state.roster.isPurged(with: id, in: name) {
         purged.append(name.description)
       } else if Membership(of: id, in: name, state) == nil {
         continue
@@ -101,21 +99,17 @@ extension Applications {
 
   /// The groups that uninstalling the application removes, sorted by name.
   package func purgedGroups(of id: String) throws(VaultError) -> [String] {
-    let entry = try store.registry().application(id)
-    let revoked = entry?.standing == .revoked ? entry?.issue : nil
-    return try store.verifiedStates().filter { $0.state.roster.isPurged(with: id, in: $0.name, revoked: revoked) }
-      .map(\.name.description)
+    try store.verifiedStates().filter { $0.state.roster.isPurged(with: id, in: $0.name) }.map(\.name.description)
   }
 }
 
 extension Roster {
-  /// Whether the group goes with the application `id`.
-  ///
-  /// - Parameter issue: the issue of the application if it is revoked; otherwise `nil`.
-  fileprivate func isPurged(with id: String, in name: AccessGroup.Name, revoked issue: UInt32?) -> Bool {
+  /// Whether the group goes with the application `id`. Where it was removed from another group than its private one, the
+  /// owner may have kept that group on purpose.
+  fileprivate func isPurged(with id: String, in name: AccessGroup.Name) -> Bool {
     let others = members.filter { $0.kind == .application && $0.application != id }
     guard GroupLifetime(flags) == .purged, others.isEmpty else { return false }
     if members.contains(where: { $0.application == id }) { return true }
-    return removed.contains { $0.application == id && (name.description == id || $0.issue == issue) }
+    return name.description == id && removed.contains { $0.application == id }
   }
 }

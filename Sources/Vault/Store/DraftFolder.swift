@@ -70,7 +70,7 @@ struct DraftFolder: ~Copyable {
   private static func clear(_ parent: borrowing Folder) {
     for name in (try? parent.names(hidden: true)) ?? [] {
       if name.hasPrefix(lockPrefix), let lock = try? parent.lockFile(name, waiting: 0) {
-        try? parent.remove(name)
+        if parent.holds(lock, name) { try? parent.remove(name) }
         lock.unlock()
       }
       guard name.hasPrefix(prefix), let old = try? parent.folder(name, .secret()),
@@ -100,10 +100,19 @@ struct DraftFolder: ~Copyable {
     let name = "\(DraftFolder.lockPrefix)\(group)"
     let file = try lockFile(name, of: group)
     defer {
-      try? parent.remove(name)
+      if parent.holds(file, name) { try? parent.remove(name) }
       file.unlock()
     }
     return try body()
+  }
+
+  /// As the other `locking`, for several groups. Everybody else takes one lock at a time, or none after that of the folder
+  /// of groups.
+  func locking<Result>(
+    _ groups: ArraySlice<AccessGroup.Name>, _ body: () throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
+    guard let first = groups.first else { return try body() }
+    return try locking(first) { () throws(VaultError) in try locking(groups.dropFirst(), body) }
   }
 
   private func lockFile(_ name: String, of group: AccessGroup.Name) throws(VaultError) -> OpenFile {
@@ -111,8 +120,7 @@ struct DraftFolder: ~Copyable {
       do throws(FileFault) {
         let file = try parent.lockFile(name, waiting: 10_000)
         // Whoever had the lock before has removed the file.
-        let current = try? ContainerPlace.identity(of: "\(home)/\(DraftFolder.parentName)/\(name)")
-        if try FileIdentity(file.status()) == current { return file }
+        if parent.holds(file, name) { return file }
       } catch {
         throw error == .busy ? .busy(group: group.description) : VaultError(error, at: .store)
       }

@@ -149,11 +149,9 @@ struct Restoration {
       guard replacing || !AccessGroupFile.exists(in: store.location.groupFolder(name.description)) else {
         throw .otherState(group: name.description)
       }
-      let isKept = try drafts.locking(name) { () throws(VaultError) in
-        try prepared.draft.take(keeping: kept) { place in
-          defer { ConnectionPool.closeIdle(at: place) }
-          return prepared.replaced.isSame(as: prepared.file.unwitnessed(in: place.folder))
-        }
+      let isKept = try prepared.draft.take(keeping: kept) { place in
+        defer { ConnectionPool.closeIdle(at: place) }
+        return prepared.replaced.isSame(as: prepared.file.unwitnessed(in: place.folder))
       }
       let state = prepared.state
       (restoredID, isPublished) = (state.manifest.groupID, state.isPublished)

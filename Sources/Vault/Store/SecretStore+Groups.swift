@@ -267,10 +267,15 @@ extension SecretStore {
   /// or removes a group holds the lock of the folder of groups until all three agree. The second call runs under that
   /// lock, so its result is consistent.
   ///
-  /// - Parameter look: may be called twice.
+  /// - Parameters:
+  ///   - isChange: whether `look` changes the group. Then the second call only waits for the lock, because a change takes
+  ///     the group's own lock first.
+  ///   - look: may be called twice.
   /// - Returns: the result of `look`; `nil` for a group that was removed meanwhile.
   /// - Throws: what `look` throws; ``VaultError/busy(group:)`` if another process holds the lock for too long.
-  func settled<Result>(_ name: String, _ look: () throws(VaultError) -> Result) throws(VaultError) -> Result? {
+  func settled<Result>(
+    _ name: String, isChange: Bool = false, _ look: () throws(VaultError) -> Result
+  ) throws(VaultError) -> Result? {
     testOnlyWillLook(at: name)
     do {
       return try look()
@@ -279,7 +284,9 @@ extension SecretStore {
     }
     testOnlyWillLook(at: name)
     do throws(VaultError) {
-      return try keepingGroups(look)
+      guard isChange else { return try keepingGroups(look) }
+      try keepingGroups { () throws(VaultError) in }
+      return try look()
     } catch {
       guard case .notFound(.group) = error else { throw error }
       return nil

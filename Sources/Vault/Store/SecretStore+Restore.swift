@@ -52,9 +52,12 @@ extension SecretStore {
     }
     // The registry is restored last: the store is incomplete without it.
     var missing = try completeRegistry(&steps)
-    try lockingGroups { (_) throws(VaultError) in
-      for index in steps.indices { steps[index].place(in: self, replacing, drafts) }
-      noteRestored(&steps)
+    let sorted = names.sorted { $0.description.utf8.lexicographicallyPrecedes($1.description.utf8) }
+    try drafts.locking(sorted[...]) { () throws(VaultError) in
+      try lockingGroups { (_) throws(VaultError) in
+        for index in steps.indices { steps[index].place(in: self, replacing, drafts) }
+        noteRestored(&steps)
+      }
     }
     for index in steps.indices { steps[index].followLog(in: self) }
     if isWhole {

@@ -40,13 +40,11 @@ extension SecretStore {
     let group = try group(name)
     try replacing(group.name) { (drafts) throws(VaultError) in
       let places = drafts.places(of: group.name)
-      try lockingGroups { (groups) throws(VaultError) in
-        let file = try group.file
-        if try inGroup(name, file.take(shape, at: places)) {
-          notices.post([.groupRemade(group: name, keptAside: places.kept)])
-        }
-        try location.settleEntrance(groups)
+      let file = try group.file
+      if try inGroup(name, file.take(shape, at: places)) {
+        notices.post([.groupRemade(group: name, keptAside: places.kept)])
       }
+      try lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups) }
     }
   }
 }

@@ -189,7 +189,10 @@ extension GroupFixture {
   /// Changes who may enter the group's folder, as the owner's command does.
   func share(_ shape: ContainerShape) throws {
     let places = DraftPlaces(draft: folder + ".draft", kept: folder + ".kept")
-    defer { for path in [places.draft, places.kept] { try? FileManager.default.removeItem(atPath: path) } }
+    defer {
+      for suffix in ["", ".copy", ".copy+again"] { try? FileManager.default.removeItem(atPath: places.draft + suffix) }
+      try? FileManager.default.removeItem(atPath: places.kept)
+    }
     _ = try open().take(shape, at: places)
   }
 }

@@ -237,7 +237,7 @@ import Testing
     let forge = try group.forge()
     let errors = onThreads(2) { number in
       guard number == 1 else {
-        let lock = try group.open().takeCopy(.closed, at: places)
+        guard let lock = try group.open().takeCopyIfProved(at: places) else { throw VaultError.notFound(.group) }
         let isShared = lock.isShared
         return #expect(!isShared)
       }

@@ -90,20 +90,22 @@ extension AccessGroupFile {
     guard AccessGroupFile.exists(in: folder) else { throw .notFound(.group) }
     let isCleared = place.clearCompanions()
     let places = DraftPlaces(draft: draft, kept: kept)
-    let shape = (try? place.containerShape()) ?? .closed
-    let lock = try lockToRebuild(place, shape, places)
     if witness.read() == .invalid { throw .damaged(.witness, "neither record is valid") }
     // What was moved away leaves the group with the folder that is replaced.
     guard try isCleared ? true : isDamaged(progress) else { return nil }
-    return try makeNew(
-      at: places, shape, holding: lock, names: names, members: members, unsigned: \.withoutSignedState,
-      progress: progress
-    ) { (salvaged, makeNew) throws(VaultError) in
-      try salvaged.group.requireWhole(or: isLossAccepted)
-      var left = LeftBehind()
-      return try RosterWriting(view: salvaged.view, context: context, authority: authority, salvaged: salvaged)
-        .write(RosterChange(), at: now(), &left, progress, makingNew: makeNew)?.writer
-    }.group
+    let shape = (try? place.containerShape()) ?? .closed
+    return try reopening(shape) { () throws(VaultError) in
+      let lock = try lockToRebuild(place, places)
+      return try makeNew(
+        at: places, shape, holding: lock, names: names, members: members, unsigned: \.withoutSignedState,
+        progress: progress
+      ) { (salvaged, makeNew) throws(VaultError) in
+        try salvaged.group.requireWhole(or: isLossAccepted)
+        var left = LeftBehind()
+        return try RosterWriting(view: salvaged.view, context: context, authority: authority, salvaged: salvaged)
+          .write(RosterChange(), at: now(), &left, progress, makingNew: makeNew)?.writer
+      }.group
+    }
   }
 
   /// Changes the roster of a group whose file is too damaged to be changed in place. Under one lock, so that nobody can
@@ -122,9 +124,6 @@ extension AccessGroupFile {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let place = try ContainerPlace(folder: folder)
     place.clearCompanions()
-    let shape = (try? place.containerShape()) ?? .closed
-    let lock = try lockToRebuild(place, shape, places)
-    guard change.isStillWanted() else { throw .contradiction(.superseded) }
     var change = change
     change.rotates = true
     var left = LeftBehind()
@@ -141,31 +140,28 @@ extension AccessGroupFile {
       if let acceptance, let offered = salvaged.offered { change = change.taking(offered, acceptance) }
       return try writing.write(change, at: now(), &left, progress, makingNew: makeNew)?.writer
     }
-    let made = try makeNew(
-      at: places, shape, holding: lock, dropping: change.drops, accepting: acceptance, members: members,
-      progress: { _ in }, sign: sign)
+    let shape = (try? place.containerShape()) ?? .closed
+    let made = try reopening(shape) { () throws(VaultError) in
+      let lock = try lockToRebuild(place, places)
+      guard change.isStillWanted() else { throw .contradiction(.superseded) }
+      return try makeNew(
+        at: places, shape, holding: lock, dropping: change.drops, accepting: acceptance, members: members,
+        progress: { _ in }, sign: sign)
+    }
     left.losesChain = made.group.losesChain
     left.isReplaced = made.group.isKeptAside
     left.isUnwitnessed = made.group.isUnwitnessed
     return ChangedRoster(state: made.state, left: left)
   }
 
-  /// The lock of the group at `place`, or, if somebody keeps that all the time, of copies in its place.
-  private func lockToRebuild(
-    _ place: ContainerPlace, _ shape: ContainerShape, _ places: DraftPlaces
-  ) throws(VaultError) -> WriterLock {
+  /// The lock of the group at `place`, or, if others may write there, of copies in its place.
+  private func lockToRebuild(_ place: ContainerPlace, _ places: DraftPlaces) throws(VaultError) -> WriterLock {
     let lock = try WriterLock(at: place, replacing: true)
-    guard lock.isShared else { return lock }
-    // Files that others must not share, such as those with further hard links, are copied into a closed folder.
-    for (copied, suffix) in [(shape, ".copy"), (.closed, ".closed")] {
-      do throws(VaultError) {
-        return try takeCopy(
-          copied, at: DraftPlaces(draft: places.draft + suffix, kept: places.kept + DraftPlaces.lockedMark + suffix))
-      } catch {
-        guard error.isRepairable else { throw error }
-      }
-    }
-    // Nothing in the file is proved, so nobody can have written to it.
+    let isOpen = try place.isWritableByOthers()
+    guard lock.isShared || isOpen else { return lock }
+    let copied = DraftPlaces(draft: places.draft + ".copy", kept: places.kept + DraftPlaces.lockedMark)
+    // If nothing in the file is proved, nobody can have written to it.
+    if let lock = try takeCopyIfProved(at: copied) { return lock }
     return lock
   }
 
