@@ -140,6 +140,35 @@ import Testing
     }
   }
 
+  @Test func `a state that is written while the files of a shared group are copied is copied, too`() throws {
+    let group = try GroupFixture()
+    try group.share(Self.shapes[0])
+    try group.set(["item": "old"])
+    let forge = try group.forge()
+    let errors = onThreads(2) { number in
+      guard number == 1 else { return try group.share(Self.shapes[1]) }
+      // Whoever may write the folder can unlink the lock, so nothing keeps this from being written.
+      while !FileManager.default.fileExists(atPath: group.folder + ".draft.copy/lock") { usleep(100) }
+      try forge.storeManifest { _ in }
+    }
+    #expect(errors.isEmpty, "\(errors)")
+    #expect(try group.forge().state.manifest.epoch == forge.state.manifest.epoch + 1)
+    expect(group, Self.shapes[1])
+  }
+
+  @Test func `a change that fails leaves a damaged group shared`() throws {
+    let group = try GroupFixture()
+    try group.grant("com.example.api", .read)
+    for value in ["a", "b"] { try group.set(["item": value]) }
+    try group.share(Self.shapes[0])
+    let token = try group.forge().keys.token(of: "item")
+    try group.tamper { try $0.statement("DELETE FROM version WHERE token = ?").bind(1, token.bytes).run() }
+    let error = failure { try group.forceRevocation(of: "com.example.api") }
+    #expect(error == .unproved(items: 0, versions: 1))
+    expect(group, Self.shapes[0])
+    #expect(try group.value("item") == "b")
+  }
+
   @Test func `a damaged group is made private unchanged, and a file that claims 200 GiB is not copied`() throws {
     let group = try GroupFixture()
     try group.set(["name": "value"])

@@ -29,6 +29,22 @@ extension SecretStore {
 @Suite struct ApplicationsTests {
   private let notMember = VaultError.denied(.notAMember)
 
+  @Test func `a lost wrap is searched with every number of an application that rosters name`() throws {
+    let store = try StoreFixture()
+    try store.issue("other")
+    let open = try store.open()
+    let identity = try open.owner()
+    try open.registry().change("other") { known in
+      var raised = known!
+      (raised.issue, raised.highestIssue) = (9_000, 9_000)
+      return raised
+    }
+    let keys = open.memberSeeds(identity).map(\.signingPublicKey)
+    for issue: UInt32 in [1, 9_000] {
+      #expect(keys.contains(try identity.seed(application: "other", issue: issue).signingPublicKey), "\(issue)")
+    }
+  }
+
   @Test func `removing an application that is no member changes nothing, even if somebody keeps the lock`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("team").set("a", to: "one")
