@@ -148,7 +148,8 @@ import Testing
     let errors = onThreads(2) { number in
       guard number == 1 else { return try group.share(Self.shapes[1]) }
       // Whoever may write the folder can unlink the lock, so nothing keeps this from being written.
-      while !FileManager.default.fileExists(atPath: group.folder + ".draft.copy/lock") { usleep(100) }
+      let copied = group.folder + ".draft.copy/lock"
+      #expect(eventually(every: 100) { FileManager.default.fileExists(atPath: copied) })
       try forge.storeManifest { _ in }
     }
     #expect(errors.isEmpty, "\(errors)")

@@ -242,7 +242,7 @@ import Testing
         return #expect(!isShared)
       }
       // The copy's lock is made after everything else in it.
-      while !FileManager.default.fileExists(atPath: places.draft + "/lock") { usleep(100) }
+      #expect(eventually(every: 100) { FileManager.default.fileExists(atPath: places.draft + "/lock") })
       try forge.storeManifest { _ in }
     }
     #expect(errors.isEmpty, "\(errors)")
