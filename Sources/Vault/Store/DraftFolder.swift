@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Ground
 internal import GroupFile
 
 /// The folder `set-aside` in the store: new groups are drafted in it before they replace others, and replaced files are
@@ -141,7 +142,8 @@ struct DraftFolder: ~Copyable {
     // The name of another group may begin with the name of this one.
     let kept = (try? parent.names())?.last { name in
       let time = name.dropFirst(prefix.count).prefix(UTCDate.text(0).count)
-      return name.hasPrefix(prefix) && time.contains("T") && time.last == "Z" && !name.contains(DraftPlaces.lockedMark)
+      return name.hasPrefix(prefix) && time.contains("T") && time.last == "Z"
+        && name.place(of: DraftPlaces.lockedMark) == nil
     }
     return kept.map { "\(home)/\(DraftFolder.parentName)/\($0)" }
   }
@@ -150,7 +152,7 @@ struct DraftFolder: ~Copyable {
   /// which was killed has not read. They may have a state that the group lacks.
   func unreadFiles(of group: AccessGroup.Name) -> [String] {
     let names = (try? parent.names()) ?? []
-    return names.filter { $0.hasPrefix("\(group)-") && $0.contains(DraftPlaces.lockedMark) }
+    return names.filter { $0.hasPrefix("\(group)-") && $0.place(of: DraftPlaces.lockedMark) != nil }
       .map { "\(home)/\(DraftFolder.parentName)/\($0)" }
   }
 
