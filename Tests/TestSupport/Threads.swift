@@ -6,13 +6,12 @@ import Synchronization
 ///
 /// Tests use this instead of sleeping, because timing depends on the machine. The limit only ends a hang.
 ///
-/// - Parameter microseconds: how long to wait between two looks.
 /// - Returns: false if it is still not true after three minutes.
-package func eventually(every microseconds: UInt32 = 5_000, _ condition: () throws -> Bool) rethrows -> Bool {
+package func eventually(_ condition: () throws -> Bool) rethrows -> Bool {
   let deadline = ContinuousClock.now + .seconds(180)
   while try !condition() {
     guard ContinuousClock.now < deadline else { return false }
-    usleep(microseconds)
+    usleep(5_000)
   }
   return true
 }

@@ -100,24 +100,21 @@ extension AccessGroupFile {
   ///
   /// - Parameter places: `draft` is the path of the new folder and, afterwards, of the old one, which the caller removes.
   /// - Returns: whether the old files were moved to `places.kept`, because they may have a state that the new ones lack.
-  /// - Throws: `denied`, `busy`, `notFound`, `damaged`, `storage`; the group is unchanged then, or closed.
+  /// - Throws: `denied`, `busy`, `notFound`, `damaged`, `storage`; the group has its former state and shape then.
   package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) -> Bool {
     let place = try resolvedPlace()
     do throws(VaultError) {
       // Checked before locking, which would report a link's own mode as too wide.
       _ = try place.file()
       let lock = try WriterLock(at: place, toChangeModes: true, replacing: true)
-      let isOpen = try place.isWritableByOthers()
       let former = (try? place.containerShape()) ?? .closed
-      let copies = DraftPlaces(draft: places.draft + ".copy", kept: places.kept)
-      if lock.isShared || isOpen, let copied = try takeCopyIfProved(at: copies) {
-        guard shape != .closed else { return try ContainerPlace.status(places.kept) != nil }
-        try reopening(former) { () throws(VaultError) in
+      if let copied = try takeCopy(of: place, under: lock, at: places) {
+        guard shape != .closed else { return false }
+        return try reopening(former) { () throws(VaultError) in
           let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
           _ = try SalvageCopy.duplicate(ContainerPlace(folder: folder), to: ContainerPlace(folder: draft.folder), shape)
-          _ = try draft.take(keeping: places.kept + "+closed", dropping: true, holding: copied)
+          return try draft.take(keeping: places.kept, dropping: true, holding: copied)
         }
-        return try ContainerPlace.status(places.kept) != nil
       }
       let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
       let isWhole = try SalvageCopy.duplicate(place, to: ContainerPlace(folder: draft.folder), shape)
@@ -130,19 +127,26 @@ extension AccessGroupFile {
 }
 
 extension AccessGroupFile {
-  /// Puts a closed folder with copies of the files in the place of one that others may write, whether or not they have its
-  /// lock. No state changes by that, and if the process ends before it has looked at the replaced files, they are at
-  /// `places.kept`.
+  /// Puts a closed folder with copies of the files in the place of one that others may write, or whose lock somebody else
+  /// may have. No state changes by that, and if the process ends before it has looked at the replaced files, they are at
+  /// the path of `places.kept` with the suffix `DraftPlaces.lockedMark`.
   ///
   /// Whatever was acknowledged was committed before the exchange, because each writer looks at the path after its commit.
   /// So if the replaced files have a newer state than the copies, they are copied once more; what is written to them later
   /// counts as not done.
   ///
-  /// - Returns: the lock of the new files; `nil` if no state is proved in the copies, and nothing was replaced. The
-  ///   replaced files stay at `places.kept` only if they may have a state that the new ones lack.
+  /// - Returns: the lock of the new files. `nil` if `lock` is enough, or if no state is proved in the copies; nothing was
+  ///   replaced then. The replaced files stay only if they may have a state that the new ones lack.
   /// - Throws: `denied`, `storage`; the group has its old files then, or copies of them.
-  func takeCopyIfProved(at places: DraftPlaces) throws(VaultError) -> WriterLock? {
-    do throws(VaultError) { return try takeCopy(at: places) } catch {
+  func takeCopy(
+    of place: ContainerPlace, under lock: borrowing WriterLock, at places: DraftPlaces
+  ) throws(VaultError) -> WriterLock? {
+    let isOpen = try place.isWritableByOthers()
+    guard lock.isShared || isOpen else { return nil }
+    do throws(VaultError) {
+      return try takeCopy(
+        at: DraftPlaces(draft: places.draft + ".copy", kept: places.kept + DraftPlaces.lockedMark))
+    } catch {
       guard error.isRepairable else { throw error }
       return nil
     }

@@ -3,7 +3,7 @@ import Sealing
 
 /// The paths for replacing a group's folder by a new one.
 package struct DraftPlaces: Sendable {
-  /// An unused path on the store's file system; the same path with the suffix `.salvage` must be unused too.
+  /// An unused path on the store's file system; those that begin with it must be unused too.
   package let draft: String
   /// An unused path for the replaced files. Files that need not be kept are moved to the draft's path instead, from
   /// where the caller removes them.

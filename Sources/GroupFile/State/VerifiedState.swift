@@ -16,10 +16,8 @@ package final class VerifiedState: Sendable {
   let sealedManifest: [UInt8]
   let sealedRoster: [UInt8]
   let header: [UInt8]
-  /// A code over the stored bytes that only a holder of the opening member's seed can make (format article, "The
-  /// witness"). In a witness record, it shows that this member verified the signatures of these bytes before.
-  let mark: Digest
-  /// Whether such a mark took the place of verifying the signatures.
+  private let seed: MemberSeed
+  /// Whether a mark took the place of verifying a signature.
   private let isMarked: Bool
 
   package var roster: Roster { signedRoster.roster }
@@ -30,11 +28,10 @@ package final class VerifiedState: Sendable {
   /// - Parameters:
   ///   - seed: the opening member's.
   ///   - rest: the manifest's `rest()`, if it is known.
-  ///   - mark: the state's mark, if it is known.
   ///   - isMarked: whether a mark took the place of verifying a signature.
   init(
     keys: GroupKeys, signedRoster: SignedRoster, manifest: Manifest, member: Member, sealedManifest: [UInt8],
-    sealedRoster: [UInt8], header: [UInt8], as seed: MemberSeed, rest: Digest? = nil, mark: Digest? = nil,
+    sealedRoster: [UInt8], header: [UInt8], as seed: MemberSeed, rest: Digest? = nil,
     isMarked: Bool = false
   ) {
     self.keys = keys
@@ -44,10 +41,8 @@ package final class VerifiedState: Sendable {
     self.sealedManifest = sealedManifest
     self.sealedRoster = sealedRoster
     self.header = header
+    self.seed = seed
     self.isMarked = isMarked
-    self.mark =
-      mark
-      ?? seed.mark(owner: signedRoster.roster.ownerKey, header: header, roster: sealedRoster, manifest: sealedManifest)
     link = Manifest.link(after: manifest.previousLink, rest: rest ?? manifest.rest())
   }
 }
@@ -76,16 +71,17 @@ extension VerifiedState {
     let header = try connection.part(.header)
     let sealedRoster = try connection.part(.roster)
     let sealedManifest = try connection.part(.manifest)
-    let mark = context.seed.mark(
-      owner: context.ownerKey, header: header, roster: sealedRoster, manifest: sealedManifest)
-    let isMarked = witnessed.map { mark.isCode($0.mark) } ?? false
-    var isRosterMarked = isMarked
+    let isMarked =
+      witnessed.map { witnessed in
+        witnessed.mark.isCode(
+          context.seed.mark(owner: context.ownerKey, header: header, roster: sealedRoster, manifest: sealedManifest))
+      } ?? false
+    let isKnown = known.map { header == $0.header && sealedRoster == $0.sealedRoster } ?? false
     let keys: GroupKeys
     let roster: SignedRoster
     let member: Member
-    if let known, header == known.header, sealedRoster == known.sealedRoster {
+    if let known, isKnown {
       (keys, roster, member) = (known.keys, known.signedRoster, known.member)
-      isRosterMarked = known.isMarked
     } else {
       (keys, roster, member) = try openRoster(connection, header: header, sealedRoster, isMarked, as: context)
     }
@@ -95,10 +91,16 @@ extension VerifiedState {
     }
     let state = VerifiedState(
       keys: keys, signedRoster: roster, manifest: manifest.manifest, member: member, sealedManifest: sealedManifest,
-      sealedRoster: sealedRoster, header: header, as: context.seed, mark: mark,
-      isMarked: isMarked || isRosterMarked)
+      sealedRoster: sealedRoster, header: header, as: context.seed,
+      isMarked: isMarked || isKnown && known?.isMarked == true)
     if !mending { try state.confirmVersions(connection) }
     return state
+  }
+
+  /// A code over the stored bytes that only a holder of the opening member's seed can make (format article, "The
+  /// witness"). In a witness record, it shows that this member verified the signatures of these bytes before.
+  var mark: Digest {
+    seed.mark(owner: roster.ownerKey, header: header, roster: sealedRoster, manifest: sealedManifest)
   }
 
   /// Whether the file still holds this state.

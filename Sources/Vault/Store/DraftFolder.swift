@@ -107,8 +107,10 @@ struct DraftFolder: ~Copyable {
     return try body()
   }
 
-  /// As the other `locking`, for several groups. Everybody else takes one lock at a time, or none after that of the folder
-  /// of groups.
+  /// As the other `locking`, for several groups.
+  ///
+  /// - Parameter groups: sorted, so that two callers do not wait for each other. For the same reason, everybody takes these
+  ///   locks before that of the folder of groups.
   func locking<Result>(
     _ groups: ArraySlice<AccessGroup.Name>, _ body: () throws(VaultError) -> Result
   ) throws(VaultError) -> Result {

@@ -144,16 +144,9 @@ import Testing
     let group = try GroupFixture()
     try group.share(Self.shapes[0])
     try group.set(["item": "old"])
-    let forge = try group.forge()
-    let errors = onThreads(2) { number in
-      guard number == 1 else { return try group.share(Self.shapes[1]) }
-      // Whoever may write the folder can unlink the lock, so nothing keeps this from being written.
-      let copied = group.folder + ".draft.copy/lock"
-      #expect(eventually(every: 100) { FileManager.default.fileExists(atPath: copied) })
-      try forge.storeManifest { _ in }
-    }
-    #expect(errors.isEmpty, "\(errors)")
-    #expect(try group.forge().state.manifest.epoch == forge.state.manifest.epoch + 1)
+    // Whoever may write the folder can unlink the lock, so nothing keeps this from being written.
+    let epoch = try group.writeOnceCopied { try group.share(Self.shapes[1]) }
+    #expect(try group.forge().state.manifest.epoch == epoch)
     expect(group, Self.shapes[1])
   }
 
@@ -221,8 +214,29 @@ extension GroupFixture {
     let places = DraftPlaces(draft: folder + ".draft", kept: folder + ".kept")
     defer {
       for suffix in ["", ".copy", ".copy+again"] { try? FileManager.default.removeItem(atPath: places.draft + suffix) }
-      try? FileManager.default.removeItem(atPath: places.kept)
+      for suffix in ["", "+locked"] { try? FileManager.default.removeItem(atPath: places.kept + suffix) }
     }
     _ = try open().take(shape, at: places)
+  }
+
+  /// Writes a state after `body`, in another thread, has copied the group's files to the draft `.draft`, and before the copy
+  /// takes their place.
+  ///
+  /// - Returns: the state's epoch.
+  func writeOnceCopied(_ body: () throws -> Void) throws -> UInt64 {
+    let forge = try forge()
+    // The copy is complete before its lock is taken.
+    let copy = try ContainerPlace(folder: folder).folder + ".draft.copy"
+    defer { for path in [copy, copy + "+again"] { try? FileManager.default.removeItem(atPath: path) } }
+    let turn = ConnectionTable.shared.turn(at: copy + "/lock")
+    #expect(turn.take(until: Deadline(after: 10_000)))
+    let errors = onThreads(2) { number in
+      guard number == 1 else { return try body() }
+      defer { turn.pass() }
+      #expect(eventually { turn.waiterCount == 1 })
+      try forge.storeManifest { _ in }
+    }
+    #expect(errors.isEmpty, "\(errors)")
+    return forge.state.manifest.epoch + 1
   }
 }

@@ -157,11 +157,8 @@ extension AccessGroupFile {
   /// The lock of the group at `place`, or, if others may write there, of copies in its place.
   private func lockToRebuild(_ place: ContainerPlace, _ places: DraftPlaces) throws(VaultError) -> WriterLock {
     let lock = try WriterLock(at: place, replacing: true)
-    let isOpen = try place.isWritableByOthers()
-    guard lock.isShared || isOpen else { return lock }
-    let copied = DraftPlaces(draft: places.draft + ".copy", kept: places.kept + DraftPlaces.lockedMark)
     // If nothing in the file is proved, nobody can have written to it.
-    if let lock = try takeCopyIfProved(at: copied) { return lock }
+    if let copied = try takeCopy(of: place, under: lock, at: places) { return copied }
     return lock
   }
 
