@@ -176,7 +176,7 @@ extension AccessGroupFile {
 
 extension AccessGroupFile {
   /// Runs `body`, and if it fails gives closed copies of the group's files the shape that the files had before.
-  func reopening<Result>(
+  package func reopening<Result>(
     _ shape: ContainerShape, _ body: () throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     do { return try body() } catch {

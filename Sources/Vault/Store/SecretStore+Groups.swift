@@ -136,8 +136,15 @@ extension SecretStore {
   public func removeGroup(_ name: String) throws(VaultError) {
     let group = try group(name)
     try replacing(group.name) { (drafts) throws(VaultError) in
-      let path = drafts.path(of: group.name)
-      try lockingGroups { (groups) throws(VaultError) in try remove(group, in: groups, to: path) }
+      let file = try group.file
+      let shape = (try? file.containerShape()) ?? .closed
+      // Others who may write the files could keep their lock, and so that of the folder of groups. If the group cannot be
+      // closed, such as on another file system, the removal says what is wrong, or waits.
+      if shape.unixGroup?.isReadOnly == false { try? take(.closed, group, drafts) }
+      try file.reopening(shape) { () throws(VaultError) in
+        let path = drafts.path(of: group.name) + ".removed"
+        try lockingGroups { (groups) throws(VaultError) in try remove(group, in: groups, to: path) }
+      }
     }
     // Otherwise vaultd would go on asking for its log.
     if (try? publishedGroups())?[name] != nil { try clearPublished(name) }

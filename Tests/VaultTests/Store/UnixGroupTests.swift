@@ -1,6 +1,9 @@
+import Foundation
 import Glibc
 import Testing
-import Vault
+
+@testable import GroupFile
+@testable import Vault
 
 @Suite struct UnixGroupTests {
   @Test func `a Unix group is found by its name or its number`() throws {
@@ -29,5 +32,34 @@ import Vault
     #expect(try group.info().unixGroup == nil)
     #expect(throws: VaultError.notFound(.group)) { try open.unshareGroup("none") }
     #expect(throws: VaultError.self) { try open.shareGroup("vault.owner", with: unixGroup) }
+  }
+
+  /// Users of the Unix group can keep the lock for as long as they like.
+  @Test func `a kept lock does not keep a shared group from being removed`() throws {
+    let store = try StoreFixture()
+    let open = try store.open()
+    try open.createGroup("shared", NewGroup(unixGroup: UnixGroup(String(getegid()))))
+    let path = store.location.home + "/groups/shared/lock"
+    _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o660])
+    let lock = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC)
+    defer { close(lock) }
+    try #require(flock(lock, LOCK_EX | LOCK_NB) == 0)
+    try open.removeGroup("shared")
+    #expect(throws: VaultError.notFound(.group)) { try store.open().group("shared").items() }
+    for left in ["groups/shared", "set-aside"] {
+      #expect(!FileManager.default.fileExists(atPath: "\(store.location.home)/\(left)"))
+    }
+  }
+
+  @Test func `a shared group that cannot be removed stays shared`() throws {
+    let store = try StoreFixture()
+    let open = try store.open()
+    let group = try open.createGroup("shared", NewGroup(unixGroup: UnixGroup(String(getegid()))))
+    try group.set("a", to: "one")
+    let witnesses = store.folder + "/state/witness"
+    let witness = try #require(FileManager.default.subpaths(atPath: witnesses)?.first { $0.hasSuffix("/shared") })
+    try Data(repeating: 7, count: 512).write(to: URL(filePath: "\(witnesses)/\(witness)"))
+    #expect(throws: VaultError.self) { try store.open().removeGroup("shared") }
+    #expect(try store.open().group("shared").file.containerShape().unixGroup?.isReadOnly == false)
   }
 }
