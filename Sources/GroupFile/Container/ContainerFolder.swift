@@ -1,6 +1,7 @@
 internal import CVaultSystem
 internal import Glibc
 internal import Ground
+internal import Sealing
 
 /// A Unix group whose users may use the files of an access group.
 ///
@@ -46,20 +47,6 @@ extension ContainerPlace {
 }
 
 extension ContainerPlace {
-  /// Gives the closed folder and its files the shape `shape`. By their paths: closing one more descriptor of the group's file
-  /// would end SQLite's locks, and nobody else can reach into the folder.
-  fileprivate func open(to shape: ContainerShape) throws(VaultError) {
-    let unixGroup = shape.unixGroup?.number ?? getegid()
-    for (path, mode) in [
-      (path, shape.fileMode), (logPath, shape.fileMode), (indexPath, shape.fileMode), (lockPath, shape.lockMode),
-    ] where try ContainerPlace.status(path) != nil {
-      guard unsafe lchown(path, uid_t.max, unixGroup) == 0, unsafe chmod(path, mode) == 0 else {
-        throw ResultCode.error(errno: errno)
-      }
-    }
-    try onDisk(OpenFile(folder, O_RDONLY | O_DIRECTORY)).take(shape, at: folder)
-  }
-
   /// Whether other users may write the group's files, and so replace its lock at any time.
   func isWritableByOthers() throws(VaultError) -> Bool {
     try ContainerPlace.status(folder).map { $0.mode & 0o022 != 0 } ?? false
@@ -94,6 +81,19 @@ extension AccessGroupFile {
   /// - Throws: `notFound`; `denied` for a mode that Vault never sets.
   package func containerShape() throws(VaultError) -> ContainerShape { try resolvedPlace().containerShape() }
 
+  /// Whether others may write the files, or keep the lock for ten seconds, so that a removal should begin with a change of
+  /// sharing. Files behind a link are not moved.
+  package func isObstructed() -> Bool {
+    guard (try? ContainerPlace.status(folder))?.isFolder == true else { return false }
+    if (try? resolvedPlace().isWritableByOthers()) == true { return true }
+    do throws(VaultError) {
+      _ = try WriterLock(at: resolvedPlace(), toChangeModes: true)
+      return false
+    } catch {
+      return error.isAvoidable
+    }
+  }
+
   /// Changes the shape of the group while nobody writes: a new folder with copies of the files replaces the old one. So
   /// processes that have the old files open or locked have no hold on the new ones. The contents are not checked, and
   /// users who may only read the files cannot prevent the change.
@@ -107,18 +107,14 @@ extension AccessGroupFile {
       // Checked before locking, which would report a link's own mode as too wide.
       _ = try place.file()
       let lock = try WriterLock(at: place, toChangeModes: true, replacing: true)
-      let former = (try? place.containerShape()) ?? .closed
-      if let copied = try takeCopy(of: place, under: lock, at: places) {
-        guard shape != .closed else { return false }
-        return try reopening(former) { () throws(VaultError) in
-          let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
-          _ = try SalvageCopy.duplicate(ContainerPlace(folder: folder), to: ContainerPlace(folder: draft.folder), shape)
-          return try draft.take(keeping: places.kept, dropping: true, holding: copied)
-        }
+      return try withClosedFiles(of: place, under: lock, at: places, toShare: shape != .closed) {
+        (place, lock, isCopy) throws(VaultError) in
+        if isCopy, shape == .closed { return false }
+        let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
+        let copied = try SalvageCopy.duplicate(
+          place, to: ContainerPlace(folder: draft.folder), shape, toShare: shape != .closed)
+        return try draft.take(keeping: places.kept, dropping: copied != nil && !lock.isShared, holding: lock)
       }
-      let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
-      let isWhole = try SalvageCopy.duplicate(place, to: ContainerPlace(folder: draft.folder), shape)
-      return try draft.take(keeping: places.kept, dropping: isWhole && !lock.isShared, holding: lock)
     } catch {
       guard error == .permissionDenied else { throw error }
       throw .denied(.permissions(DeniedPath.words(folder: folder, toWrite: false)))
@@ -127,82 +123,108 @@ extension AccessGroupFile {
 }
 
 extension AccessGroupFile {
-  /// Puts a closed folder with copies of the files in the place of one that others may write, or whose lock somebody else
-  /// may have. No state changes by that, and if the process ends before it has looked at the replaced files, they are at
-  /// the path of `places.kept` with the suffix `DraftPlaces.lockedMark`.
+  /// Runs `body` with the lock of files that nobody else can write: those at `place`, or if others may write these or may
+  /// have their lock, closed copies in their place.
   ///
   /// Whatever was acknowledged was committed before the exchange, because each writer looks at the path after its commit.
-  /// So if the replaced files have a newer state than the copies, they are copied once more; what is written to them later
-  /// counts as not done.
+  /// So the replaced files are copied again, and the copies of which more is proved stay. What is written later to the
+  /// replaced files counts as not done.
   ///
-  /// - Returns: the lock of the new files. `nil` if `lock` is enough, or if no state is proved in the copies; nothing was
-  ///   replaced then. The replaced files stay only if they may have a state that the new ones lack.
-  /// - Throws: `denied`, `storage`; the group has its old files then, or copies of them.
-  func takeCopy(
-    of place: ContainerPlace, under lock: borrowing WriterLock, at places: DraftPlaces
-  ) throws(VaultError) -> WriterLock? {
-    let isOpen = try place.isWritableByOthers()
-    guard lock.isShared || isOpen else { return nil }
-    do throws(VaultError) {
-      return try takeCopy(
-        at: DraftPlaces(draft: places.draft + ".copy", kept: places.kept + DraftPlaces.lockedMark))
-    } catch {
-      guard error.isRepairable else { throw error }
-      return nil
-    }
-  }
-
-  private func takeCopy(at places: DraftPlaces) throws(VaultError) -> WriterLock {
-    let first = try FolderCopy.make(of: ContainerPlace(folder: folder), in: places.draft, for: self)
-    _ = try first.draft.takeWhileLocked(keeping: places.kept, dropping: false)
-    // From now on, others reach nothing there but what they have open.
-    unsafe chmod(places.kept, 0o700)
-    guard let replaced = try? ContainerPlace(folder: places.kept),
-      let newest = try? newestEpoch(at: replaced, salvagingIn: places.draft + ".salvage")
-    else { return first.lock }
-    if newest == first.epoch {
-      try? NewName.give(places.draft, to: places.kept)
-    } else if newest > first.epoch,
-      let second = try? FolderCopy.make(of: replaced, in: places.draft + "+again", for: self),
-      second.epoch > first.epoch
-    {
-      _ = try second.draft.takeWhileLocked(keeping: places.kept + "+copy", dropping: true)
-      try? NewName.give(places.draft, to: places.kept)
-      return second.lock
-    }
-    return first.lock
-  }
-}
-
-extension AccessGroupFile {
-  /// Runs `body`, and if it fails gives closed copies of the group's files the shape that the files had before.
-  package func reopening<Result>(
-    _ shape: ContainerShape, _ body: () throws(VaultError) -> Result
+  /// Meanwhile they are at the path of `places.kept` with the suffix `DraftPlaces.lockedMark`, also if the process is killed.
+  /// They stay there only if they may have a state that the copies lack.
+  ///
+  /// - Parameters:
+  ///   - isShared: whether others will be able to read the copies or copies of them.
+  ///   - body: gets the place, its lock, and whether the files there are copies.
+  /// - Throws: the error of `body`, `damaged`, `denied`, `storage`; the old files are in their place then, unless `body` has
+  ///   put others there.
+  func withClosedFiles<Result>(
+    of place: ContainerPlace, under lock: borrowing WriterLock, at places: DraftPlaces, toShare isShared: Bool = false,
+    _ body: (ContainerPlace, borrowing WriterLock, _ isCopy: Bool) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
-    do { return try body() } catch {
-      if shape != .closed, let place = try? ContainerPlace(folder: folder), (try? place.containerShape()) == .closed {
-        try? place.open(to: shape)
+    let isOpen = try place.isWritableByOthers()
+    guard lock.isShared || isOpen else { return try body(place, lock, false) }
+    let mode = try ContainerPlace.status(place.folder)?.mode ?? 0o700
+    let kept = places.kept + DraftPlaces.lockedMark
+    var copy = try FolderCopy(of: place, in: places.draft + ".copy", for: folder, isShared)
+    var isNeeded = true
+    do throws(VaultError) {
+      _ = try copy.draft.takeWhileLocked(keeping: kept, dropping: false)
+      // From now on, others reach nothing there but what they have open.
+      unsafe chmod(kept, 0o700)
+      // More than once, because somebody may have written to them meanwhile, or go on.
+      for number in 1...3 where isNeeded {
+        let again = try FolderCopy(
+          of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, isShared)
+        if copy.digest != nil, again.digest == copy.digest {
+          isNeeded = false
+          break
+        }
+        let (first, second) = (proof(in: folder), proof(in: again.draft.folder))
+        let isNewer = second.map { second in first.map { $0 < second } ?? true } ?? false
+        isNeeded = again.digest == nil || second == nil || (isNewer ? second : first)?.isComplete != true
+        if isNewer {
+          _ = try again.draft.takeWhileLocked(keeping: kept + "+copy", dropping: true)
+          copy = again
+        }
+      }
+      let result = try body(ContainerPlace(folder: folder), copy.lock, true)
+      if !isNeeded { try? NewName.give(places.draft + ".copy", to: kept) }
+      return result
+    } catch {
+      if copy.isInPlace {
+        if (try? copy.draft.putBack(kept)) != nil { unsafe chmod(folder, mode) }
+      } else if !isNeeded {
+        try? NewName.give(places.draft + ".copy", to: kept)
       }
       throw error
     }
+  }
+
+  /// What is proved in a folder with files of this group.
+  private func proof(in folder: String) -> Proof? {
+    if let state = try? unwitnessed(in: folder).provedState().state {
+      return Proof(epoch: state.manifest.epoch, isComplete: true)
+    }
+    let epoch = try? newestEpoch(at: ContainerPlace(folder: folder), salvagingIn: folder + ".salvage")
+    return epoch.map { Proof(epoch: $0, isComplete: false) }
+  }
+}
+
+/// A state of which at least the signatures are proved.
+private struct Proof: Comparable {
+  let epoch: UInt64
+  /// Whether all of its rows are proved, too.
+  let isComplete: Bool
+
+  static func < (left: Proof, right: Proof) -> Bool {
+    left.epoch != right.epoch ? left.epoch < right.epoch : !left.isComplete && right.isComplete
   }
 }
 
 /// A new folder with copies of a group's files, which only this process can open and has locked.
 private struct FolderCopy: ~Copyable {
   let draft: GroupDraft
-  /// The number of the newest signed state in them.
-  let epoch: UInt64
   let lock: WriterLock
+  /// Of the copied files; `nil` if the copies lack something that is in them.
+  let digest: Digest?
+  private let identity: FileIdentity?
+  private let target: String
 
-  static func make(
-    of source: ContainerPlace, in folder: String, for file: AccessGroupFile
-  ) throws(VaultError) -> FolderCopy {
-    let draft = try GroupDraft(in: folder, for: file.folder, shape: .closed)
-    let target = try ContainerPlace(folder: folder)
-    _ = try SalvageCopy.duplicate(source, to: target, .closed)
-    let epoch = try file.newestEpoch(at: target, salvagingIn: folder + ".salvage")
-    return FolderCopy(draft: draft, epoch: epoch, lock: try WriterLock(at: target))
+  /// - Parameter isShared: as for `withClosedFiles`.
+  init(of source: ContainerPlace, in folder: String, for target: String, _ isShared: Bool) throws(VaultError) {
+    let draft = try GroupDraft(in: folder, for: target, shape: .closed)
+    let place = try ContainerPlace(folder: folder)
+    let digest = try SalvageCopy.duplicate(source, to: place, .closed, toShare: isShared)
+    let identity = try ContainerPlace.identity(of: folder)
+    lock = try WriterLock(at: place)
+    (self.draft, self.digest, self.identity, self.target) = (draft, digest, identity, target)
+  }
+
+  /// Whether the copies are in the place of the group's files.
+  var isInPlace: Bool {
+    let found = try? ContainerPlace.identity(of: target)
+    return found != nil && found == identity
   }
 }
 

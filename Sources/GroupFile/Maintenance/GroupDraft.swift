@@ -99,6 +99,15 @@ package struct GroupDraft: Sendable {
     return !drops
   }
 
+  /// Puts the files that the draft has replaced back in their place. The draft is at its own path then.
+  ///
+  /// - Parameter kept: where they are.
+  func putBack(_ kept: String) throws(VaultError) {
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: target))
+    if try !GroupDraft.exchange(kept, target) { try GroupDraft.exchangeInSteps(kept, target) }
+    try? NewName.give(folder, to: kept)
+  }
+
   /// Exchanges the folders back if somebody has written to the replaced files. Whoever writes to them later notices that
   /// they are not at their path any more.
   private func requireSame(

@@ -8,12 +8,15 @@ extension AccessGroupFile {
   /// If the folder cannot move, because it is a link, a mount point or on another file system, the group's files in it
   /// are removed.
   ///
-  /// - Parameter path: an unused path on the store's file system, from where the caller removes the folder.
-  /// - Throws: the errors of a writer's checks; the group is not removed then. `storage` or `denied` if its files cannot
-  ///   be removed; repeating the removal finishes it then.
-  package func remove(to path: String) throws(VaultError) {
+  /// - Parameters:
+  ///   - path: an unused path on the store's file system, from where the caller removes the folder.
+  ///   - isWanted: asked while nobody else writes.
+  /// - Throws: the errors of a writer's checks, and `contradiction(.superseded)` if the group is not to be removed; it is
+  ///   there then. `storage` or `denied` if its files cannot be removed; repeating the removal finishes it then.
+  package func remove(to path: String, if isWanted: (Roster) -> Bool = { _ in true }) throws(VaultError) {
     let transaction = try beginWriting()
     defer { transaction.rollback() }
+    guard isWanted(transaction.view.state.roster) else { throw .contradiction(.superseded) }
     try markRemoved(transaction.view.state.witnessRecord())
     try transaction.session.removeFolder(folder, to: path)
     forgetPlace()

@@ -131,6 +131,7 @@ extension Applications {
   private func register(_ name: AccessGroup.Name) throws(VaultError) {
     let registry = try store.registry()
     let id = name.description
+    try store.raiseIssues(isNew: false)
     let entry: Application
     if let known = try registry.application(id) {
       guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }

@@ -84,6 +84,7 @@ extension Applications {
     let identity = try store.owner()
     let registry = try store.registry()
     let isReplacing = issuance == .replacing
+    try store.raiseIssues(isNew: false)
     let known = try registry.application(id)
     let isUnfinished = isReplacing && known?.wasReplaced == true
     let found = isUnfinished ? try? CredentialFile.read(path, sealedBy: sealingPassphrase) : nil

@@ -193,11 +193,15 @@ extension Registry {
     return unnamed
   }
 
-  /// Whether nothing was written since the registry got its roster. Whoever gives it a new one raises the issues next, so
+  /// Whether the issues were not raised since the registry got its roster. Whoever gives it a new one raises them next, so
   /// that call was interrupted.
   func awaitsRaise() throws(VaultError) -> Bool {
-    let state = try group.reading { (transaction) throws(VaultError) in transaction.view.state }
-    return state.manifest.epoch == state.roster.firstEpoch
+    try group.reading { (transaction) throws(VaultError) in
+      let roster = transaction.view.state.roster
+      guard roster.revision > 1 else { return false }
+      let raised = try transaction.stored(Registry.unnamedIssuesName)?.attributes.valueEpoch ?? 0
+      return raised < roster.firstEpoch
+    }
   }
 
   /// Records `application` unless another process has replaced or revoked it since `known` was read.

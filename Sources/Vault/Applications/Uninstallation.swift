@@ -51,7 +51,7 @@ extension Applications {
     let states = try store.verifiedStates { report.unchanged += unchanged($0, $1) }
     var purged: [String] = []
     for (name, state) in states {
-      if state.roster.isPurged(with: id, in: name) {
+      if state.roster.isPurged(with: id, in: name.description) {
         purged.append(name.description)
       } else if Membership(of: id, in: name, state) == nil {
         continue
@@ -61,27 +61,23 @@ extension Applications {
         report.kept.append(name.description)
       }
     }
-    func purge() {
-      report.unchanged.removeAll { purged.contains($0.name) }
-      for name in purged where !report.purged.contains(name) {
-        do throws(VaultError) {
-          try store.removeGroup(name)
-          report.purged.append(name)
-        } catch {
-          report.unchanged.append(UnchangedGroup(name: name, problem: error))
-        }
+    for name in purged {
+      do throws(VaultError) {
+        try store.removeGroup(name) { $0.isPurged(with: id, in: name) }
+        report.purged.append(name)
+      } catch .contradiction(.superseded) {
+        // Another application is a member by now.
+        if !revoking { report.kept.append(name) }
+      } catch {
+        report.unchanged.append(UnchangedGroup(name: name, problem: error))
       }
     }
-    purge()
     if revoking {
       var bound = removeBinding(of: id)
       let change = RosterChange(dropsUnproved: isDroppingUnproved) { $0.application == id }
       let unrevoked = try changeEverywhere(change, accepting: confirm, progress)
       // Changing a group may still succeed after reading it failed, and mend the groups that hold the binding.
       report.unchanged.removeAll { group in !states.contains { $0.name.description == group.name } }
-      // A group that somebody keeps locked has new files now, and a new lock. But the application may have got a new
-      // credential meanwhile.
-      if try registry.application(id)?.standing == .revoked { purge() }
       if !bound.isEmpty { bound = removeBinding(of: id) }
       var left = unrevoked + bound.filter { group in !unrevoked.contains { $0.name == group.name } }
       left.removeAll { report.purged.contains($0.name) }
@@ -99,17 +95,18 @@ extension Applications {
 
   /// The groups that uninstalling the application removes, sorted by name.
   package func purgedGroups(of id: String) throws(VaultError) -> [String] {
-    try store.verifiedStates().filter { $0.state.roster.isPurged(with: id, in: $0.name) }.map(\.name.description)
+    try store.verifiedStates().filter { $0.state.roster.isPurged(with: id, in: $0.name.description) }.map(
+      \.name.description)
   }
 }
 
 extension Roster {
   /// Whether the group goes with the application `id`. Where it was removed from another group than its private one, the
   /// owner may have kept that group on purpose.
-  fileprivate func isPurged(with id: String, in name: AccessGroup.Name) -> Bool {
+  fileprivate func isPurged(with id: String, in name: String) -> Bool {
     let others = members.filter { $0.kind == .application && $0.application != id }
     guard GroupLifetime(flags) == .purged, others.isEmpty else { return false }
     if members.contains(where: { $0.application == id }) { return true }
-    return name.description == id && removed.contains { $0.application == id }
+    return name == id && removed.contains { $0.application == id }
   }
 }

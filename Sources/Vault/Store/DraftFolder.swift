@@ -140,22 +140,23 @@ struct DraftFolder: ~Copyable {
 
   /// The folder to which the files of `group` were moved most recently; `nil` if there is none.
   func lastKept(of group: AccessGroup.Name) -> String? {
-    let prefix = "\(group)-"
-    // The name of another group may begin with the name of this one.
-    let kept = (try? parent.names())?.last { name in
-      let time = name.dropFirst(prefix.count).prefix(UTCDate.text(0).count)
-      return name.hasPrefix(prefix) && time.contains("T") && time.last == "Z"
-        && name.place(of: DraftPlaces.lockedMark) == nil
-    }
-    return kept.map { "\(home)/\(DraftFolder.parentName)/\($0)" }
+    kept(of: group).last { $0.place(of: DraftPlaces.lockedMark) == nil }
   }
 
   /// Files that were replaced because somebody kept the lock of `group`, and that could not be read then, or that a process
   /// which was killed has not read. They may have a state that the group lacks.
   func unreadFiles(of group: AccessGroup.Name) -> [String] {
-    let names = (try? parent.names()) ?? []
-    return names.filter { $0.hasPrefix("\(group)-") && $0.place(of: DraftPlaces.lockedMark) != nil }
-      .map { "\(home)/\(DraftFolder.parentName)/\($0)" }
+    kept(of: group).filter { $0.place(of: DraftPlaces.lockedMark) != nil }
+  }
+
+  private func kept(of group: AccessGroup.Name) -> [String] {
+    let prefix = "\(group)-"
+    // The name of another group may begin with the name of this one.
+    let names = ((try? parent.names()) ?? []).filter { name in
+      let time = name.dropFirst(prefix.count).prefix(UTCDate.text(0).count)
+      return name.hasPrefix(prefix) && time.contains("T") && time.last == "Z"
+    }
+    return names.map { "\(home)/\(DraftFolder.parentName)/\($0)" }
   }
 
   /// An unused path for keeping the current files of `group`.
@@ -184,6 +185,8 @@ extension SecretStore {
   ) throws(VaultError) -> Result {
     let drafts = try draftFolder()
     return try drafts.locking(group) { () throws(VaultError) in
+      // Another command may have found no shared group while this one's was closed.
+      defer { try? lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups) } }
       let result = try body(drafts)
       for path in drafts.unreadFiles(of: group) {
         notices.post(.groupRemade(group: group.description, keptAside: path))

@@ -133,17 +133,23 @@ extension SecretStore {
   ///
   /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anyone but the owner, and the error of a
   ///   group that fails verification.
-  public func removeGroup(_ name: String) throws(VaultError) {
+  public func removeGroup(_ name: String) throws(VaultError) { try removeGroup(name) { _ in true } }
+
+  /// - Parameter isWanted: asked while nobody else writes; otherwise the call throws `contradiction(.superseded)`.
+  func removeGroup(_ name: String, if isWanted: (Roster) -> Bool) throws(VaultError) {
     let group = try group(name)
     try replacing(group.name) { (drafts) throws(VaultError) in
       let file = try group.file
       let shape = (try? file.containerShape()) ?? .closed
-      // Others who may write the files could keep their lock, and so that of the folder of groups. If the group cannot be
-      // closed, such as on another file system, the removal says what is wrong, or waits.
-      if shape.unixGroup?.isReadOnly == false { try? take(.closed, group, drafts) }
-      try file.reopening(shape) { () throws(VaultError) in
+      // Whoever keeps the lock would keep that of the folder of groups, too. If the group cannot be closed, such as on another
+      // file system, the removal says what is wrong, or waits.
+      if file.isObstructed() { try? take(.closed, group, drafts) }
+      do throws(VaultError) {
         let path = drafts.path(of: group.name) + ".removed"
-        try lockingGroups { (groups) throws(VaultError) in try remove(group, in: groups, to: path) }
+        try lockingGroups { (groups) throws(VaultError) in try remove(group, in: groups, to: path, if: isWanted) }
+      } catch {
+        if shape != .closed, (try? file.containerShape()) == .closed { try? take(shape, group, drafts) }
+        throw error
       }
     }
     // Otherwise vaultd would go on asking for its log.
@@ -151,7 +157,9 @@ extension SecretStore {
     record(.removeGroup, group: name)
   }
 
-  private func remove(_ group: AccessGroup, in groups: borrowing Folder, to path: String) throws(VaultError) {
+  private func remove(
+    _ group: AccessGroup, in groups: borrowing Folder, to path: String, if isWanted: (Roster) -> Bool
+  ) throws(VaultError) {
     let name = group.name.description
     let registry = try registry()
     let known = try registry.entry(of: group.name)
@@ -163,7 +171,11 @@ extension SecretStore {
     var entry = Registry.Entry(
       groupID: try groupID(of: group), presence: .changing, created: known?.created ?? SystemClock.milliseconds())
     try registry.record(entry, of: group.name)
-    try inGroup(name, file.remove(to: path))
+    do throws(VaultError) { try inGroup(name, file.remove(to: path, if: isWanted)) } catch .contradiction(.superseded) {
+      entry.presence = .present
+      try registry.record(entry, of: group.name)
+      throw .contradiction(.superseded)
+    }
     try location.settleEntrance(groups)
     entry.presence = .absent
     try registry.record(entry, of: group.name)

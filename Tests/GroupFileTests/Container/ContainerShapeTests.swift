@@ -150,6 +150,63 @@ import Testing
     expect(group, Self.shapes[1])
   }
 
+  /// Copies can differ from what was acknowledged although they show the same state, such as two halves of a file that
+  /// somebody moved pages in.
+  @Test func `of two copies of one state, the one that is proved completely stays`() throws {
+    let group = try GroupFixture()
+    try group.set(["item": "value"])
+    try group.share(Self.shapes[0])
+    try group.checkpoint()
+    let files = try group.files()
+    var torn = files
+    let token = try group.forge().keys.token(of: "item")
+    let row = try #require(try group.peek { try $0.currentRow(token) })
+    let place = try #require(Data(files.main).range(of: Data(row.encoded[row.attributesRange])))
+    torn.main[place.lowerBound] ^= 1
+    try group.replace(with: torn)
+    try group.onceCopied({ try group.replace(with: files) }) { try group.share(.closed) }
+    #expect(try group.value("item") == "value")
+    _ = try group.open().verify()
+    expect(group, .closed)
+  }
+
+  @Test func `if the replaced files cannot be copied again, the group is as before`() throws {
+    let group = try GroupFixture()
+    try group.set(["item": "value"])
+    try group.share(Self.shapes[0])
+    let identity = try ContainerPlace.identity(of: group.folder)
+    let obstacle = group.folder + ".draft.copy+1"
+    _ = FileManager.default.createFile(atPath: obstacle, contents: nil)
+    #expect(failure { try group.share(.closed) } != nil)
+    #expect(try ContainerPlace.identity(of: group.folder) == identity)
+    expect(group, Self.shapes[0])
+    #expect(try group.value("item") == "value")
+  }
+
+  /// If the system does not protect hard links, whoever can enter a shared group's folder can put any file of its owner there.
+  @Test func `a failed or refused change shows no file that somebody put in the place of the log to others`() throws {
+    let group = try GroupFixture()
+    try group.grant("com.example.api", .read)
+    for value in ["a", "b"] { try group.set(["item": value]) }
+    try group.share(Self.shapes[0])
+    let token = try group.forge().keys.token(of: "item")
+    try group.tamper { try $0.statement("DELETE FROM version WHERE token = ?").bind(1, token.bytes).run() }
+    try group.checkpoint()
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
+    let secret = TemporaryFolder()
+    secret.write(Array(repeating: 7, count: 32), to: "secret")
+    let log = group.folder + "/group.vault-wal"
+    #expect(unsafe unlink(log) == 0 && link(secret.file("secret"), log) == 0)
+    #expect(failure { try group.forceRevocation(of: "com.example.api") } == .unproved(items: 0, versions: 1))
+    #expect(failure { try group.share(Self.shapes[1]) }?.isDamage == true)
+    // It is still the same file, with its own modes.
+    #expect(try ContainerPlace.identity(of: log) == ContainerPlace.identity(of: secret.file("secret")))
+    #expect(status(secret.file("secret")).mode == 0o600)
+    try group.share(.closed)
+    #expect(try group.value("item") == "b")
+    expect(group, .closed)
+  }
+
   @Test func `a change that fails leaves a damaged group shared`() throws {
     let group = try GroupFixture()
     try group.grant("com.example.api", .read)
@@ -213,7 +270,7 @@ extension GroupFixture {
   func share(_ shape: ContainerShape) throws {
     let places = DraftPlaces(draft: folder + ".draft", kept: folder + ".kept")
     defer {
-      for suffix in ["", ".copy", ".copy+again"] { try? FileManager.default.removeItem(atPath: places.draft + suffix) }
+      removeDrafts()
       for suffix in ["", "+locked"] { try? FileManager.default.removeItem(atPath: places.kept + suffix) }
     }
     _ = try open().take(shape, at: places)
@@ -225,18 +282,24 @@ extension GroupFixture {
   /// - Returns: the state's epoch.
   func writeOnceCopied(_ body: () throws -> Void) throws -> UInt64 {
     let forge = try forge()
+    try onceCopied({ try forge.storeManifest { _ in } }, body)
+    return forge.state.manifest.epoch + 1
+  }
+
+  /// Runs `change` after `body`, in another thread, has copied the group's files to the draft `.draft`, and before the copy
+  /// takes their place.
+  func onceCopied(_ change: () throws -> Void, _ body: () throws -> Void) throws {
     // The copy is complete before its lock is taken.
     let copy = try ContainerPlace(folder: folder).folder + ".draft.copy"
-    defer { for path in [copy, copy + "+again"] { try? FileManager.default.removeItem(atPath: path) } }
+    defer { removeDrafts() }
     let turn = ConnectionTable.shared.turn(at: copy + "/lock")
     #expect(turn.take(until: Deadline(after: 10_000)))
     let errors = onThreads(2) { number in
       guard number == 1 else { return try body() }
       defer { turn.pass() }
       #expect(eventually { turn.waiterCount == 1 })
-      try forge.storeManifest { _ in }
+      try change()
     }
     #expect(errors.isEmpty, "\(errors)")
-    return forge.state.manifest.epoch + 1
   }
 }

@@ -60,7 +60,8 @@ extension GroupFixture {
     let draft = folder + ".draft"
     let aside = folder + ".aside"
     defer {
-      for path in [draft, aside] { try? FileManager.default.removeItem(atPath: path) }
+      removeDrafts()
+      try? FileManager.default.removeItem(atPath: aside)
     }
     do {
       return try open().changeRoster(change, accepting: acceptance, by: authority())
@@ -68,6 +69,13 @@ extension GroupFixture {
       return try open().changeRoster(
         change, accepting: acceptance, salvagingAt: DraftPlaces(draft: draft, kept: aside), by: authority(),
         members: members())
+    }
+  }
+
+  /// Removes what changes leave at the path of their draft, whose folder commands remove.
+  func removeDrafts() {
+    for suffix in ["", ".copy", ".copy+1", ".copy+2", ".copy+3"] {
+      try? FileManager.default.removeItem(atPath: folder + ".draft" + suffix)
     }
   }
 

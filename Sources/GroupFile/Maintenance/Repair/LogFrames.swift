@@ -10,29 +10,38 @@ struct LogFrames: ~Copyable {
   private(set) var visible = 0..<0
   /// Whether readers have an index from before, and so look neither at the log's header nor at checksums.
   private(set) var isIndexed = false
+  /// Of the bytes that were copied.
+  private(set) var digest = CopyDigest()
 
   /// Copies the log of `place` to the unused `path`, so that nobody can change it while it is read.
   ///
   /// SQLite takes no locks on the log itself, so a second descriptor is safe. No writer is active.
   ///
+  /// - Parameter isShared: whether others will be able to read the copy, or copies of it.
   /// - Returns: `nil` without a log.
   /// - Throws: `damaged` if it is not a regular file, or, for a copy that will be shared with others, if it has further
   ///   hard links; `denied`, `storage`.
-  init?(of place: ContainerPlace, copiedTo path: String, _ shape: ContainerShape = .closed) throws(VaultError) {
+  init?(
+    of place: ContainerPlace, copiedTo path: String, _ shape: ContainerShape = .closed, toShare isShared: Bool = false
+  ) throws(VaultError) {
     guard try ContainerPlace.status(place.logPath) != nil else { return nil }
     let index = LogIndex(place)
-    try self.init(LogFrames.copy(place.logPath, to: path, shape, atLeast: index?.frameCount ?? 0), index)
+    var digest = CopyDigest()
+    try self.init(
+      LogFrames.copy(place.logPath, to: path, shape, isShared, atLeast: index?.frameCount ?? 0, &digest), index)
+    self.digest = digest
   }
 
   /// A frame names a page and has the log's salts, and nothing counts after one that does not, such as a hole; so a log is
   /// copied to its end, however long the file claims to be. But readers with an index from before see the first
   /// `indexedCount` frames, whatever they are.
   private static func copy(
-    _ source: String, to path: String, _ shape: ContainerShape, atLeast indexedCount: Int
+    _ source: String, to path: String, _ shape: ContainerShape, _ isShared: Bool, atLeast indexedCount: Int,
+    _ digest: inout CopyDigest
   ) throws(VaultError) -> OpenFile {
     let log = try onDisk(OpenFile(leased: source))
     let status = try onDisk(log.status())
-    guard status.st_mode & S_IFMT == S_IFREG, shape == .closed || status.st_nlink == 1 else {
+    guard status.st_mode & S_IFMT == S_IFREG, !isShared || status.st_nlink == 1 else {
       throw .damaged(.container, "a file of the group is not a regular file with a single name")
     }
     let file = try SalvageCopy.output(path, shape)
@@ -53,6 +62,7 @@ struct LogFrames: ~Copyable {
         break
       }
       try onDisk(file.write(bytes, at: offset))
+      digest.add(bytes, at: offset)
       offset += bytes.count
       bytes = [UInt8](repeating: 0, count: frameByteCount)
     }

@@ -94,9 +94,9 @@ extension AccessGroupFile {
     // What was moved away leaves the group with the folder that is replaced.
     guard try isCleared ? true : isDamaged(progress) else { return nil }
     let shape = (try? place.containerShape()) ?? .closed
-    return try reopening(shape) { () throws(VaultError) in
-      let lock = try lockToRebuild(place, places)
-      return try makeNew(
+    let lock = try WriterLock(at: place, replacing: true)
+    return try withClosedFiles(of: place, under: lock, at: places) { (_, lock, _) throws(VaultError) in
+      try makeNew(
         at: places, shape, holding: lock, names: names, members: members, unsigned: \.withoutSignedState,
         progress: progress
       ) { (salvaged, makeNew) throws(VaultError) in
@@ -141,8 +141,8 @@ extension AccessGroupFile {
       return try writing.write(change, at: now(), &left, progress, makingNew: makeNew)?.writer
     }
     let shape = (try? place.containerShape()) ?? .closed
-    let made = try reopening(shape) { () throws(VaultError) in
-      let lock = try lockToRebuild(place, places)
+    let lock = try WriterLock(at: place, replacing: true)
+    let made = try withClosedFiles(of: place, under: lock, at: places) { (_, lock, _) throws(VaultError) in
       guard change.isStillWanted() else { throw .contradiction(.superseded) }
       return try makeNew(
         at: places, shape, holding: lock, dropping: change.drops, accepting: acceptance, members: members,
@@ -152,14 +152,6 @@ extension AccessGroupFile {
     left.isReplaced = made.group.isKeptAside
     left.isUnwitnessed = made.group.isUnwitnessed
     return ChangedRoster(state: made.state, left: left)
-  }
-
-  /// The lock of the group at `place`, or, if others may write there, of copies in its place.
-  private func lockToRebuild(_ place: ContainerPlace, _ places: DraftPlaces) throws(VaultError) -> WriterLock {
-    let lock = try WriterLock(at: place, replacing: true)
-    // If nothing in the file is proved, nobody can have written to it.
-    if let copied = try takeCopy(of: place, under: lock, at: places) { return copied }
-    return lock
   }
 
   /// - Throws: an error that a repair cannot fix.

@@ -24,7 +24,7 @@ enum SalvageCopy {
     do throws(VaultError) {
       let copy = try ContainerPlace(folder: folder)
       let file = try output(copy.path, .closed)
-      var count = try copyPages(original, to: file)
+      var count = try copyPages(original, to: file).count
       if try ContainerPlace.status(source.logPath)?.isRegular == true,
         let log = try LogFrames(of: source, copiedTo: copy.logPath)
       {
@@ -41,33 +41,40 @@ enum SalvageCopy {
   }
 
   /// Copies the file at `source` and its log, up to its last frame, into a folder of this process, while nobody writes to them.
-  /// Their content is not checked, and SQLite's lock is not requested, because any reader of the file could hold it
-  /// indefinitely.
+  /// Their content is not checked, and SQLite's lock to write is not requested, because any reader of the file could hold it
+  /// indefinitely. But a reader's lock keeps pages of an honest writer's log from being moved to the file meanwhile.
   ///
-  /// - Returns: whether the copy has all states that the files have: `false` if readers see another one than the log's
-  ///   checksums prove.
+  /// - Parameter isShared: whether others will be able to read this copy, or copies of it.
+  /// - Returns: the digest of what was copied; `nil` if the copy may lack a state that the files have, because readers see
+  ///   another one than the log's checksums prove.
   /// - Throws: `storage`, `denied`; `damaged` if they are not regular files, or, for a copy that will be shared with
   ///   others, if they have further hard links. When the call returns, the copy is on the disk.
   static func duplicate(
-    _ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape
-  ) throws(VaultError) -> Bool {
+    _ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape, toShare isShared: Bool = false
+  ) throws(VaultError) -> Digest? {
+    let reader = reader(of: source)
+    defer { reader?.close() }
     let original = try Handle(at: source, writable: false, isFrozen: true, isRaw: true)
     defer { original.close() }
-    if shape != .closed {
+    if isShared {
       var header = [UInt8](repeating: 0, count: ContainerHeader.byteCount)
       _ = unsafe csqlite_read(original.database, &header, Int32(header.count), 0)
       try ContainerHeader.check(header)
     }
     let file = try output(target.path, shape)
-    var count = try copyPages(original, to: file)
+    var (count, digest) = try copyPages(original, to: file)
     var isIndexed = false
-    if let log = try LogFrames(of: source, copiedTo: target.logPath, shape), log.isIndexed {
-      isIndexed = true
-      // The copy gets a new index, which is made with the checksums.
-      unsafe unlink(target.logPath)
-      try merge(log, into: file, &count, keepingOthers: false)
-      try mend(file, nil)
-    } else {
+    if let log = try LogFrames(of: source, copiedTo: target.logPath, shape, toShare: isShared) {
+      isIndexed = log.isIndexed
+      digest.add(log.digest.value.bytes, at: 0)
+      if isIndexed {
+        // The copy gets a new index, which is made with the checksums.
+        unsafe unlink(target.logPath)
+        try merge(log, into: file, &count, keepingOthers: false)
+        try mend(file, nil)
+      }
+    }
+    if !isIndexed {
       var size: Int64 = 0
       try original.check(unsafe csqlite_size(original.database, &size))
       guard ftruncate(file.descriptor, off_t(size)) == 0 else { throw ResultCode.error(errno: errno) }
@@ -78,7 +85,20 @@ enum SalvageCopy {
     // fail, but it could not be opened anyway.
     try? Connection(at: target, access: .writing).close()
     try Connection.synchronise(target.folder)
-    return !isIndexed
+    return isIndexed ? nil : digest.value
+  }
+
+  /// A reader of the file at `place`; `nil` if it cannot be read, or if SQLite could write to an index that is another file.
+  private static func reader(of place: ContainerPlace) -> Connection? {
+    for path in [place.logPath, place.indexPath] {
+      var found = stat()
+      guard unsafe lstat(path, &found) != 0 || found.st_mode & S_IFMT == S_IFREG && found.st_nlink == 1 else {
+        return nil
+      }
+    }
+    let reader = try? Connection(at: place, access: .reading)
+    try? reader?.begin(.reading)
+    return reader
   }
 
   /// Removes a copy.
@@ -91,10 +111,10 @@ enum SalvageCopy {
   // Through SQLite's own descriptor, because closing a second descriptor of the same file would end SQLite's locks on
   // it. A file may claim any number of pages that do not exist: holes stay holes.
   //
-  // Returns the number of pages, and of those up to the last one that is not zeros.
+  // Returns the number of pages, and of those up to the last one that is not zeros; and a digest of all.
   private static func copyPages(
     _ original: Handle, to file: borrowing OpenFile
-  ) throws(VaultError) -> (claimed: Int, stored: Int) {
+  ) throws(VaultError) -> (count: (claimed: Int, stored: Int), digest: CopyDigest) {
     var size: Int64 = 0
     try original.check(unsafe csqlite_size(original.database, &size))
     // SQLite has no more pages.
@@ -102,12 +122,14 @@ enum SalvageCopy {
     let nothing = [UInt8](repeating: 0, count: DatabasePages.size)
     var page = nothing
     var (number, count) = (0, 0)
+    var digest = CopyDigest()
     while number < pageCount {
       page = nothing
       _ = unsafe csqlite_read(original.database, &page, Int32(page.count), Int64(number * DatabasePages.size))
       number += 1
       if page != nothing {
         try onDisk(file.write(page, at: (number - 1) * DatabasePages.size))
+        digest.add(page, at: number)
         count = number
         continue
       }
@@ -115,7 +137,8 @@ enum SalvageCopy {
       guard data >= 0 else { break }
       number = max(number, Int(data) / DatabasePages.size)
     }
-    return (pageCount, count)
+    digest.add([], at: pageCount)
+    return ((pageCount, count), digest)
   }
 
   /// Writes the frames that readers see to their pages, and the others behind all pages, where no table reaches them, if they
@@ -227,4 +250,22 @@ struct StoredParts {
   func wrap(_ slot: [UInt8]) -> [UInt8]? { try? tables?.wrap(slot) }
 
   func nodeBody(at place: TreePlace) -> [UInt8]? { try? tables?.nodeBody(at: place) }
+}
+
+/// A digest of the pieces of a copy, by which two copies are compared.
+struct CopyDigest {
+  private(set) var value = Digest.zero
+
+  mutating func add(_ piece: [UInt8], at place: Int) {
+    var writer = ByteWriter(reservingCapacity: Digest.byteCount + 8 + piece.count)
+    writer.write(value)
+    writer.write(UInt64(place))
+    writer.write(piece)
+    value = Hash.digest(.copy, writer.bytes)
+  }
+}
+
+extension Label {
+  /// No file holds such a digest.
+  fileprivate static let copy = Label("copy")
 }
