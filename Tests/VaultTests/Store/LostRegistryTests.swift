@@ -147,6 +147,21 @@ struct LostRegistryTests {
     #expect(try store.open().applications.application("web").highestIssue == 2 + 1_024)
   }
 
+  @Test(arguments: [true, false]) func `no number is given out before those of a repaired registry are raised`(
+    isBound: Bool
+  ) throws {
+    try store.open().repairedWithoutRaise()
+    // Another change may come before the call is repeated, or it is never repeated.
+    try store.open().createGroup("between")
+    if isBound {
+      try store.open().applications.bind("new", ServiceBinding.Alternative(user: "www-data"))
+    } else {
+      try store.issue("new")
+    }
+    #expect(try store.open().applications.application("new").issue > 1_024)
+    #expect(try store.open().applications.application("web").highestIssue == 2 + 1_024)
+  }
+
   @Test func `a credential that an accepted older registry does not name stays a finding`() throws {
     try goBack { try store.issue("web", .replacing) }
     #expect(

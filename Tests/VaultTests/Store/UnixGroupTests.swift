@@ -61,5 +61,32 @@ import Testing
     try Data(repeating: 7, count: 512).write(to: URL(filePath: "\(witnesses)/\(witness)"))
     #expect(throws: VaultError.self) { try store.open().removeGroup("shared") }
     #expect(try store.open().group("shared").file.containerShape().unixGroup?.isReadOnly == false)
+    try expectEntrance(store)
+  }
+
+  /// While a group's files are closed for a moment, another command may find no shared group.
+  @Test func `a change of a shared group's files ends with an open entrance`() throws {
+    let store = try StoreFixture()
+    let open = try store.open()
+    try open.createGroup("shared", NewGroup(unixGroup: UnixGroup(String(getegid()))))
+    try open.replacing(AccessGroup.Name("shared")) { (_) throws(VaultError) in
+      for path in ["", "/groups"] { #expect(unsafe chmod(store.location.home + path, 0o700) == 0) }
+    }
+    try expectEntrance(store)
+  }
+
+  private func expectEntrance(_ store: StoreFixture) throws {
+    for path in ["", "/groups"] {
+      let attributes = try FileManager.default.attributesOfItem(atPath: store.location.home + path)
+      #expect((attributes[.posixPermissions] as? NSNumber)?.uint16Value == 0o711)
+    }
+  }
+
+  @Test func `a group is only removed if it is still wanted while nobody else writes`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "one")
+    #expect(throws: VaultError.contradiction(.superseded)) { try store.open().removeGroup("team") { _ in false } }
+    #expect(try store.value("a", in: "team") == "one")
+    for group in try store.open().verify() { #expect(throws: Never.self) { try group.result.get() } }
   }
 }
