@@ -11,7 +11,7 @@ extension AccessGroupFile {
   /// - Throws: the errors of a writer and of the proof; the group is unchanged then.
   package func compact(progress: (UInt64) -> Void = { _ in }) throws(VaultError) -> UInt64 {
     let session = try beginSession()
-    let view = try snapshot(session.connection, witness.read(), strict: true)
+    let view = try snapshot(session.connection, witness.readToWrite(), strict: true)
     try view.state.confirmRoster(session.connection)
     try view.state.requireWriter()
     // A log has no way to say that rows are gone, but for a new file, which a new key makes.
@@ -36,6 +36,7 @@ extension AccessGroupFile {
   private func drop(
     _ tombstones: [Row], _ kept: TreeBuilder, _ view: Snapshot, _ session: WriteSession
   ) throws(VaultError) {
+    try view.state.requirePermitted(epoch: view.state.manifest.epoch + 1)
     let connection = session.connection
     var versions: UInt64 = 0
     for row in tombstones {

@@ -249,6 +249,7 @@ import Testing
     try group.forge().storeManifest(by: seed) { $0.epoch = first + 1 << 40 }
     group.witness.reading = .absent
     #expect(failure { try group.open("com.example.web").set(["item/1": "more"]) } == .tooManyStates)
+    #expect(failure { _ = try group.open("com.example.web").compact() } == .tooManyStates)
     try group.revoke("com.example.web")
     try group.set(["item/1": "owner's"])
     #expect(try group.value("item/1") == "owner's")
