@@ -173,7 +173,7 @@ extension AccessGroupFile {
       return result
     } catch {
       if copy.isInPlace {
-        if (try? copy.draft.putBack(kept)) != nil { unsafe chmod(folder, mode) }
+        if (try? copy.draft.putBack(kept, movingTo: places.draft + ".copy")) != nil { unsafe chmod(folder, mode) }
       } else if !isNeeded {
         try? NewName.give(places.draft + ".copy", to: kept)
       }

@@ -99,13 +99,12 @@ package struct GroupDraft: Sendable {
     return !drops
   }
 
-  /// Puts the files that the draft has replaced back in their place. The draft is at its own path then.
-  ///
-  /// - Parameter kept: where they are.
-  func putBack(_ kept: String) throws(VaultError) {
+  /// Puts the files that the draft has replaced, which are at `kept`, back in their place, and moves the draft to the unused
+  /// path `aside`.
+  func putBack(_ kept: String, movingTo aside: String) throws(VaultError) {
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: target))
     if try !GroupDraft.exchange(kept, target) { try GroupDraft.exchangeInSteps(kept, target) }
-    try? NewName.give(folder, to: kept)
+    try? NewName.give(aside, to: kept)
   }
 
   /// Exchanges the folders back if somebody has written to the replaced files. Whoever writes to them later notices that
