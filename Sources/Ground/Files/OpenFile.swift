@@ -158,12 +158,7 @@ package struct FileTrust: Equatable {
 package struct FileIdentity: Hashable, Sendable {
   package let device, inode: UInt64
 
-  package init(device: UInt64, inode: UInt64) {
-    self.device = device
-    self.inode = inode
-  }
-
-  package init(_ status: stat) { self.init(device: UInt64(status.st_dev), inode: UInt64(status.st_ino)) }
+  package init(_ status: stat) { (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino)) }
 
   /// Identifies the file at `path`, without following a link; `nil` if it cannot be examined, with the reason in `errno`.
   ///
@@ -171,7 +166,7 @@ package struct FileIdentity: Hashable, Sendable {
   package init?(_ path: String, in folder: CInt = AT_FDCWD) {
     var (device, inode): (UInt64, UInt64) = (0, 0)
     guard unsafe csystem_identity(folder, path, &device, &inode) == 0 else { return nil }
-    self.init(device: device, inode: inode)
+    (self.device, self.inode) = (device, inode)
   }
 }
 
