@@ -25,7 +25,7 @@ package import Ground
 
   init(count: Int, pool: SlotPool?) throws(SealingError) {
     precondition(count >= 0 && count <= pool?.slotSize ?? .max)
-    guard let memory = unsafe pool?.take() ?? GuardedMemory.allocate(count) else { throw .outOfMemory }
+    guard let memory = unsafe pool?.take() ?? SlotPool.allocate(count) else { throw .outOfMemory }
     unsafe self.memory = unsafe memory
     self.count = count
     self.pool = pool
@@ -113,14 +113,12 @@ final class SlotPool: Sendable {
   }
 
   private func addSlab(to free: inout FreeSlots) {
-    guard let slab = unsafe GuardedMemory.allocate(slotSize * slotsPerSlab) else { return }
+    guard let slab = unsafe SlotPool.allocate(slotSize * slotsPerSlab) else { return }
     free.slabCount += 1
     unsafe free.addresses.reserveCapacity(free.slabCount * slotsPerSlab)
     for number in (0..<slotsPerSlab).reversed() { unsafe free.addresses.append(slab + number * slotSize) }
   }
-}
 
-enum GuardedMemory {
   /// Allocates `count` zero bytes between guard pages, for `sodium_free`; `nil` if the system has no more memory.
   ///
   /// Memory that the system refuses to lock (`RLIMIT_MEMLOCK`) is used anyway. It may reach swap space, as SECURITY.md
@@ -134,7 +132,7 @@ enum GuardedMemory {
 }
 
 /// The one place that initializes libsodium.
-enum Sodium {
+package enum Sodium {
   /// Accessed before every call into libsodium. Once per process, it selects the fastest code for the processor.
   ///
   /// Without it, `sodium_malloc` aborts and every primitive runs its slowest code. It fails only if the system has no
@@ -142,12 +140,9 @@ enum Sodium {
   static let ready: Void = {
     guard sodium_init() >= 0 else { preconditionFailure("libsodium cannot start: the system provides no random bytes") }
   }()
-}
 
-/// The versions of the libraries that this module calls, for `vault --version` and bug reports.
-package enum LibraryVersions {
-  /// libsodium's own version string: `1.0.18`.
-  package static var sodium: String { unsafe String(cString: sodium_version_string()) }
+  /// libsodium's own version string, for `vault --version` and bug reports: `1.0.18`.
+  package static var version: String { unsafe String(cString: sodium_version_string()) }
 }
 
 /// Random bytes that are not secret: salts, identifiers, file names.

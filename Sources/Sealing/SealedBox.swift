@@ -220,17 +220,14 @@ package enum Padding {
   /// - Throws: ``SealingError/outOfMemory``.
   package static func pad(_ text: UnsafeRawBufferPointer) throws(SealingError) -> GuardedBytes {
     let result = try GuardedBytes(count: padded(count: text.count))
-    unsafe result.withUnsafeMutableBytes { result in
-      unsafe result.storeBytes(of: UInt32(text.count).bigEndian, as: UInt32.self)
-      unsafe UnsafeMutableRawBufferPointer(rebasing: result[lengthByteCount...]).copyMemory(from: text)
-    }
+    unsafe result.withUnsafeMutableBytes { unsafe pad(text, into: $0) }
     return result
   }
 
-  /// Pads a text that need not be in guarded memory.
+  /// Pads a text in memory of the caller's.
   ///
   /// - Parameter result: receives the padded text; it has exactly the padded size.
-  package static func padUnguarded(_ text: UnsafeRawBufferPointer, into result: UnsafeMutableRawBufferPointer) {
+  package static func pad(_ text: UnsafeRawBufferPointer, into result: UnsafeMutableRawBufferPointer) {
     let end = lengthByteCount + text.count
     unsafe result.storeBytes(of: UInt32(text.count).bigEndian, as: UInt32.self)
     unsafe UnsafeMutableRawBufferPointer(rebasing: result[lengthByteCount..<end]).copyMemory(from: text)

@@ -3,7 +3,7 @@ import Testing
 
 @Suite struct SodiumTests {
   @Test func `the version of libsodium has three numbers`() {
-    #expect(LibraryVersions.sodium.split(separator: ".").compactMap { Int($0) }.count == 3)
+    #expect(Sodium.version.split(separator: ".").compactMap { Int($0) }.count == 3)
   }
 
   @Test func `random bytes have the requested count and differ each time`() {

@@ -6,7 +6,7 @@ extension Padding {
     let count = padded(count: text.count)
     return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
       unsafe text.withUnsafeBytes {
-        unsafe padUnguarded($0, into: UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count))
+        unsafe pad($0, into: UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: count))
       }
       initializedCount = count
     }

@@ -163,7 +163,7 @@ extension GroupKeys {
       unsafe nonce.withUnsafeBytes { nonceBytes in
         unsafe Row(head, previous: previous, nonce: nonceBytes) { attributes, stored in
           let padded = unsafe UnsafeMutableRawBufferPointer(rebasing: attributes.dropLast(SealedBox.overhead))
-          unsafe Padding.padUnguarded(encoded, into: padded)
+          unsafe Padding.pad(encoded, into: padded)
           unsafe seal(UnsafeRawBufferPointer(padded), .attributes, into: attributes.baseAddress!)
           if let blob {
             unsafe Hash.digest(.blob, blob).withUnsafeBytes { unsafe stored.copyMemory(from: $0) }

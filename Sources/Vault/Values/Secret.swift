@@ -211,7 +211,7 @@ public enum BuildVersions {
   public static var format: Int { Int(FormatVersion.known.read) }
 
   /// libsodium's version.
-  public static var sodium: String { LibraryVersions.sodium }
+  public static var sodium: String { Sodium.version }
 
   /// SQLite's version.
   public static var sqlite: String { ContainerLibrary.version }
