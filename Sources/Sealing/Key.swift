@@ -104,36 +104,7 @@ extension Key {
 }
 
 /// `H(label, message)`: BLAKE2b-256 with the label as personal value, no key, salt zero (format article, "Primitives").
-///
-/// For a message in one piece, call ``digest(_:_:)-swift.type.method``. For several pieces, create a value, update it
-/// with each piece and finish it.
-@safe package struct Hash: ~Copyable {
-  // Allocated separately because libsodium requires a 64-byte boundary.
-  private let state: OpaquePointer
-
-  package init(_ label: Label) {
-    Sodium.ready
-    unsafe state = OpaquePointer(
-      UnsafeMutableRawPointer.allocate(byteCount: crypto_generichash_blake2b_statebytes(), alignment: 64))
-    let status = unsafe label.withUnsafeBytes {
-      unsafe crypto_generichash_blake2b_init_salt_personal(state, nil, 0, Digest.byteCount, nil, $0.octets)
-    }
-    // It fails only for invalid sizes, which no caller passes.
-    precondition(status == 0)
-  }
-
-  deinit { unsafe UnsafeMutableRawPointer(state).deallocate() }
-
-  package mutating func update(_ bytes: UnsafeRawBufferPointer) {
-    _ = unsafe crypto_generichash_blake2b_update(state, bytes.octets, UInt64(bytes.count))
-  }
-
-  package mutating func update(_ bytes: [UInt8]) { unsafe bytes.withUnsafeBytes { unsafe update($0) } }
-
-  package consuming func finish() -> Digest {
-    unsafe Digest { _ = unsafe crypto_generichash_blake2b_final(state, $0, Digest.byteCount) }
-  }
-
+package enum Hash {
   /// The digest of `message` for one use.
   package static func digest(_ label: Label, _ message: [UInt8]) -> Digest {
     unsafe message.withUnsafeBytes { unsafe digest(label, $0) }

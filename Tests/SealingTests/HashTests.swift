@@ -14,24 +14,4 @@ import Testing
   func `a digest is BLAKE2b-256 with the label as personal value`(message: [UInt8], expected: String) {
     #expect(Hash.digest(Label("vault1.leaf"), message).bytes.hex == expected)
   }
-
-  @Test(arguments: vectors)
-  func `a message in pieces has the digest of the whole`(message: [UInt8], expected: String) {
-    for size in [1, 7, 128, 300] {
-      var hash = Hash(Label("vault1.leaf"))
-      for start in stride(from: 0, to: message.count, by: size) {
-        hash.update(Array(message[start..<min(start + size, message.count)]))
-      }
-      hash.update([])
-      #expect(hash.finish().bytes.hex == expected)
-    }
-  }
-
-  @Test func `a digest can be a piece of a message`() {
-    let digest = Hash.digest(Label("vault1.leaf"), [1])
-    var hash = Hash(Label("vault1.node"))
-    hash.update([9])
-    hash.update(digest.bytes)
-    #expect(hash.finish() == Hash.digest(Label("vault1.node"), [9] + digest.bytes))
-  }
 }

@@ -24,10 +24,7 @@ package struct AuditHead: Sendable, Equatable, CustomStringConvertible {
     var start = ByteWriter(reservingCapacity: Bytes32.byteCount + 8)
     start.write(previous)
     start.write(sequence)
-    var hash = Hash(.auditLink)
-    hash.update(start.bytes)
-    unsafe box.withUnsafeBytes { unsafe hash.update($0) }
-    return hash.finish()
+    return Hash.digest(.auditLink, start.bytes + box)
   }
 }
 

@@ -154,18 +154,16 @@ extension Double: SecretValue {
 
 /// A digest by which a program recognizes bytes later without keeping them. No format uses it.
 package enum Fingerprint {
-  /// 64 hexadecimal digits.
+  /// 64 hexadecimal digits for bytes that are not secret.
+  package static func of(_ bytes: [UInt8]) -> String { Hash.digest(.fingerprint, [0] + bytes).hexadecimal }
+
+  /// 64 hexadecimal digits for a secret, which is not copied.
   ///
   /// - Parameter salt: random bytes, which keep others from confirming a guessed value by its digest.
-  package static func of(_ bytes: UnsafeRawBufferPointer, salt: [UInt8] = []) -> String {
-    var hash = Hash(.fingerprint)
-    hash.update([UInt8(salt.count)])
-    hash.update(salt)
-    unsafe hash.update(bytes)
-    return hash.finish().hexadecimal
+  package static func of(_ secret: UnsafeRawBufferPointer, salt: [UInt8]) -> String {
+    let digest = unsafe Hash.digest(.fingerprint, secret)
+    return Hash.digest(.fingerprint, [UInt8(salt.count)] + salt + digest.bytes).hexadecimal
   }
-
-  package static func of(_ bytes: [UInt8]) -> String { unsafe bytes.withUnsafeBytes { unsafe of($0) } }
 }
 
 extension Label {
