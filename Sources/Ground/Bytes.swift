@@ -13,21 +13,14 @@ package struct ByteReader: Sendable {
   }
 
   /// The bytes do not follow their layout.
-  package enum Failure: Error, Equatable {
-    /// The bytes end before the layout does.
-    case truncated(offset: Int, needed: Int)
-    /// The layout ends before the bytes do.
-    case leftover(count: Int)
-    /// The layout does not allow this label, flag or count.
-    case unexpected(offset: Int)
-    /// A field does not have a value of its kind.
-    case malformed
+  package struct Failure: Error {
+    package init() {}
   }
 
   package var remaining: Int { end - offset }
 
   package mutating func read(count: Int) throws(Failure) -> ArraySlice<UInt8> {
-    guard count >= 0, count <= remaining else { throw .truncated(offset: offset, needed: count) }
+    guard count >= 0, count <= remaining else { throw Failure() }
     defer { offset += count }
     return bytes[offset..<offset + count]
   }
@@ -40,7 +33,7 @@ package struct ByteReader: Sendable {
   package mutating func read(_: UInt64.Type) throws(Failure) -> UInt64 { try readInteger(8) }
 
   private mutating func readInteger(_ count: Int) throws(Failure) -> UInt64 {
-    guard count <= remaining else { throw .truncated(offset: offset, needed: count) }
+    guard count <= remaining else { throw Failure() }
     var value: UInt64 = 0
     for index in offset..<offset + count { value = value << 8 | UInt64(bytes[index]) }
     offset += count
@@ -49,16 +42,14 @@ package struct ByteReader: Sendable {
 
   /// Reads a number below 2^53, the format's limit for counters.
   package mutating func readCounter() throws(Failure) -> UInt64 {
-    let start = offset
     let value = try read(UInt64.self)
-    guard value < ByteReader.counterLimit else { throw .unexpected(offset: start) }
+    guard value < ByteReader.counterLimit else { throw Failure() }
     return value
   }
 
   /// Reads `count` bytes that must be zero.
   package mutating func expectZeros(_ count: Int) throws(Failure) {
-    let start = offset
-    guard try read(count: count).allSatisfy({ $0 == 0 }) else { throw .unexpected(offset: start) }
+    guard try read(count: count).allSatisfy({ $0 == 0 }) else { throw Failure() }
   }
 
   /// Reads a two-byte count and that many bytes.
@@ -69,15 +60,14 @@ package struct ByteReader: Sendable {
 
   /// Reads a four-byte count, at most `limit`, and that many bytes.
   package mutating func readCounted32(limit: Int) throws(Failure) -> [UInt8] {
-    let start = offset
     let count = try read(UInt32.self)
-    guard count <= limit else { throw .unexpected(offset: start) }
+    guard count <= limit else { throw Failure() }
     return Array(try read(count: Int(count)))
   }
 
   /// Throws if any bytes are left.
   package func finish() throws(Failure) {
-    guard remaining == 0 else { throw .leftover(count: remaining) }
+    guard remaining == 0 else { throw Failure() }
   }
 
   /// Counters (revisions, generations, epochs, versions, counts) stay below this.

@@ -164,9 +164,8 @@ extension ByteReader {
 
   /// Reads 16 bytes that must be `label`.
   package mutating func expect(_ label: Label) throws(Failure) {
-    let start = offset
     let found = try read(count: Label.byteCount)
-    guard unsafe label.withUnsafeBytes({ unsafe $0.elementsEqual(found) }) else { throw .unexpected(offset: start) }
+    guard unsafe label.withUnsafeBytes({ unsafe $0.elementsEqual(found) }) else { throw Failure() }
   }
 }
 

@@ -110,7 +110,7 @@ extension GroupCommit {
   /// - Throws: `damaged(.commit, …)`.
   package init(parsing bytes: [UInt8]) throws(VaultError) {
     do {
-      guard bytes.count <= GroupCommit.byteLimit else { throw ByteReader.Failure.unexpected(offset: 0) }
+      guard bytes.count <= GroupCommit.byteLimit else { throw ByteReader.Failure() }
       var reader = ByteReader(bytes)
       try reader.expect(.commit)
       groupID = try reader.readBytes32()
@@ -118,11 +118,10 @@ extension GroupCommit {
       previousLink = try reader.readBytes32()
       link = try reader.readBytes32()
       manifest = try reader.readCounted32(limit: SignedManifest.byteCount)
-      let start = reader.offset
       switch try reader.read(UInt8.self) {
       case 0: roster = nil
       case 1: roster = try RosterPart(reading: &reader)
-      default: throw ByteReader.Failure.unexpected(offset: start)
+      default: throw ByteReader.Failure()
       }
       var rows: [SealedRow] = []
       for _ in 0..<(try reader.read(UInt32.self)) {
@@ -134,7 +133,7 @@ extension GroupCommit {
       self.rows = rows
       let end = reader.offset
       guard try reader.read(count: Digest.byteCount).elementsEqual(GroupCommit.checksum(of: bytes[..<end])) else {
-        throw ByteReader.Failure.unexpected(offset: end)
+        throw ByteReader.Failure()
       }
       try reader.finish()
     } catch {
@@ -147,9 +146,8 @@ extension GroupCommit.RosterPart {
   fileprivate init(reading reader: inout ByteReader) throws(ByteReader.Failure) {
     header = try reader.readCounted16()
     roster = try reader.readCounted32(limit: GroupLimits.rosterByteCount)
-    let start = reader.offset
     let count = try reader.read(UInt32.self)
-    guard count <= GroupLimits.memberCount else { throw .unexpected(offset: start) }
+    guard count <= GroupLimits.memberCount else { throw ByteReader.Failure() }
     var wraps: [[UInt8]] = []
     for _ in 0..<count { wraps.append(try reader.readCounted16()) }
     self.wraps = wraps

@@ -294,29 +294,29 @@ package struct FieldReader {
   mutating func nextRange() throws(ByteReader.Failure) -> (tag: UInt8, field: Range<Int>)? {
     guard offset < end else { return nil }
     let tag = bytes[offset]
-    guard tag > last else { throw .unexpected(offset: offset) }
-    guard offset + 1 < end else { throw .truncated(offset: offset + 1, needed: 1) }
+    guard tag > last else { throw ByteReader.Failure() }
+    guard offset + 1 < end else { throw ByteReader.Failure() }
     last = tag
     var count = Int(bytes[offset + 1])
     var start = offset + 2
     if count == FieldWriter.longMark {
-      guard end - start >= 4 else { throw .truncated(offset: start, needed: 4) }
+      guard end - start >= 4 else { throw ByteReader.Failure() }
       count = 0
       for index in start..<start + 4 { count = count << 8 | Int(bytes[index]) }
-      guard count >= FieldWriter.longMark, count <= limit else { throw .unexpected(offset: start - 1) }
+      guard count >= FieldWriter.longMark, count <= limit else { throw ByteReader.Failure() }
       start += 4
     }
-    guard count <= end - start else { throw .truncated(offset: start, needed: count) }
+    guard count <= end - start else { throw ByteReader.Failure() }
     offset = start + count
     return (tag, start..<offset)
   }
 
   /// The number below 2^53 in a field.
   package static func number(_ field: ArraySlice<UInt8>) throws(ByteReader.Failure) -> UInt64 {
-    guard field.count < 8, field.first != 0 else { throw .unexpected(offset: 0) }
+    guard field.count < 8, field.first != 0 else { throw ByteReader.Failure() }
     var number: UInt64 = 0
     for byte in field { number = number << 8 | UInt64(byte) }
-    guard number < ByteReader.counterLimit else { throw .unexpected(offset: 0) }
+    guard number < ByteReader.counterLimit else { throw ByteReader.Failure() }
     return number
   }
 }

@@ -120,13 +120,11 @@ package struct WitnessRecord: Equatable, Sendable {
     link = try reader.readBytes32()
     rosterDigest = try reader.readBytes32()
     flags = Flags(rawValue: try reader.read(UInt64.self))
-    guard flags.isSubset(of: [.removed, .gapSeen, .acceptedByHand]) else { throw .unexpected(offset: 176) }
+    guard flags.isSubset(of: [.removed, .gapSeen, .acceptedByHand]) else { throw ByteReader.Failure() }
     mark = try reader.readBytes32()
     try reader.expectZeros(8)
     let covered = bytes.prefix(reader.offset)
-    guard try reader.readBytes32() == Hash.digest(.witnessHash, Array(covered)) else {
-      throw .unexpected(offset: covered.count)
-    }
+    guard try reader.readBytes32() == Hash.digest(.witnessHash, Array(covered)) else { throw ByteReader.Failure() }
     try reader.finish()
   }
 }

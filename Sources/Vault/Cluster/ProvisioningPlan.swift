@@ -97,7 +97,7 @@ package struct ProvisioningPlan: Sendable {
       for _ in 0..<(try reader.read(UInt16.self)) {
         let id = try reader.readBytes32()
         guard let access = EtcdPermission.Access(rawValue: try reader.read(UInt8.self)) else {
-          throw ByteReader.Failure.unexpected(offset: reader.offset)
+          throw ByteReader.Failure()
         }
         user.grants.append(Grant(id: id, access: access))
       }

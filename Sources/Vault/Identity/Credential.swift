@@ -102,12 +102,12 @@ struct Credential: Sendable {
       _ = try reader.read(count: Key.byteCount)
       application = try Credential.readName(&reader)
       let count = Int(try reader.read(UInt16.self))
-      guard count <= Credential.floorLimit else { throw .unexpected(offset: reader.offset) }
+      guard count <= Credential.floorLimit else { throw ByteReader.Failure() }
       var floors: [Floor] = []
       for _ in 0..<count {
         let floor = try Floor(from: &reader)
         if let last = floors.last, !last.group.utf8.lexicographicallyPrecedes(floor.group.utf8) {
-          throw .unexpected(offset: reader.offset)
+          throw ByteReader.Failure()
         }
         floors.append(floor)
       }
@@ -184,9 +184,8 @@ struct Credential: Sendable {
   }
 
   fileprivate static func readName(_ reader: inout ByteReader) throws(ByteReader.Failure) -> String {
-    let start = reader.offset
     let name = String(decoding: try reader.readCounted16(), as: UTF8.self)
-    guard FolderName.isValid(name) else { throw .unexpected(offset: start) }
+    guard FolderName.isValid(name) else { throw ByteReader.Failure() }
     return name
   }
 }

@@ -75,13 +75,12 @@ struct SealedCredential: Sendable {
       try reader.expect(.credential)
       guard let version = Credential.Version(rawValue: try reader.read(UInt16.self)), version.isSealed,
         bytes.count <= version.byteLimit, try reader.read(UInt16.self) == 0
-      else { throw .unexpected(offset: 16) }
+      else { throw ByteReader.Failure() }
       self.version = version
       cost = Passphrase.Cost(passes: try reader.read(UInt32.self), memoryKiB: try reader.read(UInt32.self))
       salt = Array(try reader.read(count: Passphrase.saltByteCount))
       check = Array(try reader.read(count: 16))
-      let start = reader.offset
-      guard let nonce = Nonce(try reader.read(count: Nonce.byteCount)) else { throw .unexpected(offset: start) }
+      guard let nonce = Nonce(try reader.read(count: Nonce.byteCount)) else { throw ByteReader.Failure() }
       self.nonce = nonce
       sealed = Array(try reader.read(count: covered.count - reader.offset))
     } catch {

@@ -42,10 +42,9 @@ extension Settings {
     do throws(ByteReader.Failure) {
       var reader = ByteReader(covered)
       try reader.expect(.settings)
-      let start = reader.offset
       let path = try reader.readCounted16()
       guard path.count <= Settings.pathLimit, let text = String(validating: path, as: UTF8.self) else {
-        throw .unexpected(offset: start)
+        throw ByteReader.Failure()
       }
       keyFile = text.isEmpty ? nil : text
       let time = try reader.readCounter()

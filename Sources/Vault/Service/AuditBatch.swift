@@ -45,14 +45,14 @@ struct AuditBatch {
   init(parsing bytes: [UInt8]) throws {
     var reader = ByteReader(bytes)
     try reader.expect(.auditBatch)
-    guard try reader.read(UInt16.self) == AuditBatch.version else { throw ByteReader.Failure.malformed }
+    guard try reader.read(UInt16.self) == AuditBatch.version else { throw ByteReader.Failure() }
     sequence = try reader.readCounter()
     time = Timestamp(milliseconds: try reader.readCounter())
     let count = try reader.read(UInt32.self)
     var records: [AuditRecord] = []
     for _ in 0..<count {
       let size = Int(try reader.read(UInt32.self))
-      guard size <= AuditRecord.byteCount else { throw ByteReader.Failure.malformed }
+      guard size <= AuditRecord.byteCount else { throw ByteReader.Failure() }
       let start = reader.offset
       _ = try reader.read(count: size)
       records.append(try AuditRecord(parsing: bytes, in: start..<start + size))

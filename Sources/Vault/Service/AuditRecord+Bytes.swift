@@ -81,7 +81,7 @@ extension AuditRecord {
       case .detail: record.detail = try FieldReader.text(field)
       }
     }
-    guard let time, let who, let action, let outcome else { throw ByteReader.Failure.malformed }
+    guard let time, let who, let action, let outcome else { throw ByteReader.Failure() }
     record.time = Timestamp(milliseconds: time)
     record.caller.who = who
     record.action = Action(rawValue: action)
@@ -96,7 +96,7 @@ extension AuditRecord.Who {
     case 0 where field.count == 1: self = .nobody
     case 1 where field.count == 1: self = .owner
     case 2: self = .application(try FieldReader.text(field.dropFirst()))
-    default: throw ByteReader.Failure.malformed
+    default: throw ByteReader.Failure()
     }
   }
 }

@@ -48,7 +48,7 @@ extension ServiceAnswer {
       case .groups:
         var reader = ByteReader(Array(field))
         while reader.remaining > 0 { caller.groups.append(try FieldReader.text(reader.readCounted16()[...])) }
-      case nil: throw ByteReader.Failure.malformed
+      case nil: throw ByteReader.Failure()
       }
     }
     if !caller.application.isEmpty { self.caller = caller }

@@ -69,7 +69,7 @@ extension ServiceCall {
       case .version: version = try FieldReader.number(field)
       case .expected: expected = try FieldReader.number(field)
       case .kind:
-        guard field.count == 1, let kind = field.first else { throw ByteReader.Failure.malformed }
+        guard field.count == 1, let kind = field.first else { throw ByteReader.Failure() }
         self.kind = SecretKind(rawValue: kind)
       case .typeName: typeName = try FieldReader.text(field)
       case .label: details.label = try FieldReader.change(field) { try FieldReader.text($0) }
@@ -84,11 +84,11 @@ extension ServiceCall {
       case .listsRemoved: listsRemoved = true
       case .request:
         request = ChangeID(try FieldReader.text(field))
-        guard request != nil else { throw ByteReader.Failure.malformed }
-      case nil: throw ByteReader.Failure.malformed
+        guard request != nil else { throw ByteReader.Failure() }
+      case nil: throw ByteReader.Failure()
       }
     }
-    guard let operation else { throw ByteReader.Failure.malformed }
+    guard let operation else { throw ByteReader.Failure() }
     self.operation = operation
   }
 
@@ -100,7 +100,7 @@ extension ServiceCall {
       let isSet = try reader.read(UInt8.self) == 1
       let value = try FieldReader.text(reader.readCounted16()[...])
       guard attributes.updateValue(isSet ? value : nil, forKey: key) == nil, attributes.count <= 256 else {
-        throw ByteReader.Failure.malformed
+        throw ByteReader.Failure()
       }
     }
     return attributes
@@ -109,7 +109,7 @@ extension ServiceCall {
 
 extension FieldReader {
   static func text(_ field: ArraySlice<UInt8>) throws(ByteReader.Failure) -> String {
-    guard let text = String(validating: field, as: UTF8.self) else { throw .malformed }
+    guard let text = String(validating: field, as: UTF8.self) else { throw ByteReader.Failure() }
     return text
   }
 
@@ -119,7 +119,7 @@ extension FieldReader {
     switch field.first {
     case 0 where field.count == 1: .remove
     case 1: .to(try read(field.dropFirst()))
-    default: throw ByteReader.Failure.malformed
+    default: throw ByteReader.Failure()
     }
   }
 }
