@@ -184,7 +184,7 @@ extension GroupKeys {
   ) throws -> [UInt8] {
     var padded = [UInt8](repeating: 0, count: box.count - SealedBox.overhead)
     try unsafe padded.withUnsafeMutableBytes {
-      try unsafe openAttributes(box, nonce: nonce, binding: binding, into: $0)
+      try unsafe SealedBox.openUnguarded(box, key: attributesKey, nonce: nonce, binding: binding, into: $0)
     }
     return padded
   }
@@ -193,10 +193,10 @@ extension GroupKeys {
   func seal(
     _ padded: UnsafeRawBufferPointer, half: RowBinding.Half, nonce: Nonce, binding: UnsafeRawBufferPointer
   ) -> [UInt8] {
-    let count = padded.count + SealedBox.overhead
-    return unsafe [UInt8](unsafeUninitializedCapacity: count) { box, initializedCount in
-      unsafe seal(padded, half: half, nonce: nonce, binding: binding, into: box.baseAddress!)
-      initializedCount = count
+    let binding = unsafe Array(binding)
+    return switch half {
+    case .attributes: unsafe SealedBox.seal(padded, key: attributesKey, nonce: nonce, binding: binding)
+    case .secret: unsafe SealedBox.seal(padded, key: secretKey, nonce: nonce, binding: binding)
     }
   }
 }

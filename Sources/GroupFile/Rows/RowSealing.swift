@@ -31,7 +31,8 @@ extension GroupKeys {
           var opened = opened.mutableSpan
           return try unsafe opened.withUnsafeMutableBytes { (opened) throws(SealingError) in
             let padded = unsafe UnsafeMutableRawBufferPointer(rebasing: opened[..<count])
-            try unsafe openAttributes(box, nonce: row.nonce, binding: binding, into: padded)
+            try unsafe SealedBox.openUnguarded(
+              box, key: attributesKey, nonce: row.nonce, binding: binding, into: padded)
             return try unsafe Padding.unpad(UnsafeRawBufferPointer(padded))
           }
         }
@@ -72,7 +73,7 @@ extension GroupKeys {
         return try unsafe binding.withBytes(
           token: token, version: version, state: .present, half: .secret
         ) { (binding) throws(SealingError) in
-          try unsafe openSecret(box, nonce: nonce, binding: binding)
+          try unsafe SealedBox.open(box, key: secretKey, nonce: nonce, binding: binding)
         }
       }
       let text = try unsafe bytes.withUnsafeBytes { (bytes) throws(SealingError) in try unsafe Padding.unpad(bytes) }
@@ -120,7 +121,7 @@ extension GroupKeys {
         let box = unsafe UnsafeRawBufferPointer(rebasing: bytes[row.secretRange])
         try unsafe binding.withBytes(token: row.token, version: row.version, state: .present, half: .secret) {
           (binding) throws(SealingError) in
-          try unsafe openSecret(box, nonce: row.nonce, binding: binding, into: padded)
+          try unsafe SealedBox.open(box, key: secretKey, nonce: row.nonce, binding: binding, into: padded)
         }
       }
       _ = try unsafe padded.withUnsafeBytes { (padded) throws(SealingError) in
@@ -141,7 +142,10 @@ extension GroupKeys {
     let state: Row.State = unsafe secret == nil ? .removed : .present
     func seal(_ padded: UnsafeRawBufferPointer, _ half: RowBinding.Half, into box: UnsafeMutableRawPointer) {
       unsafe binding.withBytes(token: token, version: version, state: state, half: half) { binding in
-        unsafe self.seal(padded, half: half, nonce: nonce, binding: binding, into: box)
+        switch half {
+        case .attributes: unsafe SealedBox.seal(padded, key: attributesKey, nonce: nonce, binding: binding, into: box)
+        case .secret: unsafe SealedBox.seal(padded, key: secretKey, nonce: nonce, binding: binding, into: box)
+        }
       }
     }
     let boxByteCount = unsafe secret.map { $0.count + SealedBox.overhead } ?? 0

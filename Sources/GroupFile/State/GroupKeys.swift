@@ -6,8 +6,8 @@ package final class GroupKeys: Sendable {
   let groupID: GroupID
   let generation: UInt64
   private let tokenKey: Key
-  private let attributesKey: Key
-  private let secretKey: Key
+  let attributesKey: Key
+  let secretKey: Key
   private let metaKey: Key
   /// `G`, kept so that the owner can wrap it for new members.
   let groupKey: Key
@@ -39,39 +39,6 @@ package final class GroupKeys: Sendable {
   package func token(of name: String) -> Token { unsafe name.utf8Span.span.withUnsafeBytes { unsafe token(of: $0) } }
 
   func token(of name: UnsafeRawBufferPointer) -> Token { unsafe Token(prefixOf: tokenKey.mac(.token, name)) }
-
-  /// Seals a padded half of a row into `box`, which may be where that half is.
-  func seal(
-    _ padded: UnsafeRawBufferPointer, half: RowBinding.Half, nonce: Nonce, binding: UnsafeRawBufferPointer,
-    into box: UnsafeMutableRawPointer
-  ) {
-    switch half {
-    case .attributes: unsafe SealedBox.seal(padded, key: attributesKey, nonce: nonce, binding: binding, into: box)
-    case .secret: unsafe SealedBox.seal(padded, key: secretKey, nonce: nonce, binding: binding, into: box)
-    }
-  }
-
-  /// Opens sealed attributes into `padded`, padding included.
-  func openAttributes(
-    _ box: UnsafeRawBufferPointer, nonce: Nonce, binding: UnsafeRawBufferPointer,
-    into padded: UnsafeMutableRawBufferPointer
-  ) throws(SealingError) {
-    try unsafe SealedBox.openUnguarded(box, key: attributesKey, nonce: nonce, binding: binding, into: padded)
-  }
-
-  /// Opens the secret of a row, padding included.
-  func openSecret(
-    _ box: UnsafeRawBufferPointer, nonce: Nonce, binding: UnsafeRawBufferPointer
-  ) throws(SealingError) -> GuardedBytes {
-    try unsafe SealedBox.open(box, key: secretKey, nonce: nonce, binding: binding)
-  }
-
-  /// Opens the secret of a row into `padded`, which has room for it, padding included.
-  func openSecret(
-    _ box: UnsafeRawBufferPointer, nonce: Nonce, binding: UnsafeRawBufferPointer, into padded: GuardedBytes
-  ) throws(SealingError) {
-    try unsafe SealedBox.open(box, key: secretKey, nonce: nonce, binding: binding, into: padded)
-  }
 
   /// `N ‖ seal(meta key, N, label ‖ group id ‖ generation, content)`.
   func sealMeta(_ content: [UInt8], _ label: Label, nonce: Nonce = Nonce()) -> [UInt8] {

@@ -102,7 +102,7 @@ extension RowVectors.Vector {
       guard let box = vector.sealedValue, let binding = vector.valueAssociatedData else { continue }
       let secret = try unsafe [UInt8](hex: box).withUnsafeBytes { box in
         try unsafe [UInt8](hex: binding).withUnsafeBytes {
-          try unsafe keys.openSecret(box, nonce: nonce, binding: $0)
+          try unsafe SealedBox.open(box, key: keys.secretKey, nonce: nonce, binding: $0)
         }
       }
       #expect(secret.testBytes.hex == vector.paddedValue)
