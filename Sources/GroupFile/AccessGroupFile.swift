@@ -56,7 +56,7 @@ package final class AccessGroupFile: Sendable {
   ///   again with `reading`.
   /// - Throws: the first error of a reader's checks (format article, "Opening a group"); `busy` if whoever makes or
   ///   removes groups takes ten seconds.
-  package func beginReading(_ beginning: Connection.Beginning = .reading) throws(VaultError) -> ReadTransaction {
+  package func beginReading(_ beginning: Connection.Beginning = .reading) throws(VaultError) -> Snapshot {
     try settled { () throws(VaultError) in try look(beginning) }
   }
 
@@ -82,21 +82,16 @@ package final class AccessGroupFile: Sendable {
   }
 
   /// One look, for callers that hold the group's lock: they must not wait for those who make or remove groups.
-  func look(_ beginning: Connection.Beginning) throws(VaultError) -> ReadTransaction {
+  func look(_ beginning: Connection.Beginning) throws(VaultError) -> Snapshot {
     // The witness first: read after the snapshot began, another process's newer witness would look like a rollback.
     let reading = witness.read()
     let lease: ConnectionLease
     do { lease = try ConnectionPool.reader(at: resolvedPlace()) } catch { throw meaning(of: error, toWrite: false) }
     let connection = lease.connection
-    let view: Snapshot
-    do {
-      try connection.begin(beginning)
-      view = try snapshot(connection, reading, strict: false)
-    } catch {
-      connection.rollback()
-      throw error
-    }
-    return ReadTransaction(view, lease)
+    try connection.begin(beginning)
+    let view = try snapshot(connection, reading, strict: false)
+    view.lease = consume lease
+    return view
   }
 
   /// Begins a change: waits for the lock, then repeats all checks of a read while holding it.
@@ -205,19 +200,6 @@ package final class AccessGroupFile: Sendable {
     if outcome.isAhead, state.hasOwnersVersion { view.raise(witness, to: state, gapSeen: outcome.gapSeen) }
     return view
   }
-}
-
-/// A verified view that returns its connection to the pool when it ends.
-package final class ReadTransaction: ItemReading {
-  package let view: Snapshot
-  private let lease: ConnectionLease
-
-  init(_ view: Snapshot, _ lease: consuming ConnectionLease) {
-    self.view = view
-    self.lease = lease
-  }
-
-  package func provedDigest(of token: Token) throws(VaultError) -> Digest? { try view.digest(of: token) }
 }
 
 /// The newest state of one group that this process has verified.

@@ -102,7 +102,7 @@ public final class AccessGroup: Sendable {
   public func get(_ name: String, version: UInt64? = nil) throws(VaultError) -> Secret {
     guard service == nil, version == nil else { return Secret(try opened(name, version).secret) }
     let name = try Item.Name(name).description
-    return Secret(try readingItems { (transaction) throws(VaultError) in try transaction.view.value(name) })
+    return Secret(try readingItems { (transaction) throws(VaultError) in try transaction.value(name) })
   }
 
   /// Opens the secret of `name` and returns it with the item's metadata, both from one state.
@@ -124,7 +124,7 @@ public final class AccessGroup: Sendable {
     let name = try Item.Name(name).description
     return try readingItems { (view) throws(VaultError) in
       let (item, secret) = try view.opened(name, version: version)
-      return (try Item(item, in: view.view.state), secret)
+      return (try Item(item, in: view.state), secret)
     }
   }
 
@@ -143,7 +143,7 @@ public final class AccessGroup: Sendable {
       return item
     }
     let name = try Item.Name(name).description
-    return try readingItems { (view) throws(VaultError) in try Item(view.present(name), in: view.view.state) }
+    return try readingItems { (view) throws(VaultError) in try Item(view.present(name), in: view.state) }
   }
 
   /// All kept versions of `name`, newest first; for a removed item, the first one is the removal.
@@ -153,7 +153,7 @@ public final class AccessGroup: Sendable {
     if let service { return try read(call(.history, name), through: service).items }
     let name = try Item.Name(name).description
     return try readingItems { (view) throws(VaultError) in
-      try view.history(name).map { (version) throws(VaultError) in try Item(version, in: view.view.state) }
+      try view.history(name).map { (version) throws(VaultError) in try Item(version, in: view.state) }
     }
   }
 
@@ -308,18 +308,18 @@ public final class AccessGroup: Sendable {
 
   /// Like `reading`, for one call on behalf of a user, which fails if the copy of a published group is too old.
   private func readingItems<Result>(
-    _ body: (ReadTransaction) throws(VaultError) -> Result
+    _ body: (Snapshot) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     try observed(.read) { () throws(VaultError) in
       try reading { (transaction) throws(VaultError) in
-        try requireRecent(transaction.view.state)
+        try requireRecent(transaction.state)
         return try body(transaction)
       }
     }
   }
 
   // `body` may be called a second time, after an error.
-  func reading<Result>(_ body: (ReadTransaction) throws(VaultError) -> Result) throws(VaultError) -> Result {
+  func reading<Result>(_ body: (Snapshot) throws(VaultError) -> Result) throws(VaultError) -> Result {
     let file = try file
     do {
       do throws(VaultError) { return try reading(file, .readingLater, body) } catch .storage(.replaced) {
@@ -332,10 +332,10 @@ public final class AccessGroup: Sendable {
   }
 
   private func reading<Result>(
-    _ file: AccessGroupFile, _ beginning: Connection.Beginning, _ body: (ReadTransaction) throws(VaultError) -> Result
+    _ file: AccessGroupFile, _ beginning: Connection.Beginning, _ body: (Snapshot) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     let transaction = try file.beginReading(beginning)
-    notices.post(transaction.view.notices)
+    notices.post(transaction.notices)
     return try body(transaction)
   }
 }

@@ -305,15 +305,15 @@ package struct OneState {
 
 extension AccessGroup {
   func verifiedState() throws(VaultError) -> VerifiedState {
-    try reading { (view) throws(VaultError) in view.view.state }
+    try reading { (view) throws(VaultError) in view.state }
   }
 
   /// A view of the newest state, for several reads.
-  func beginReading() throws(VaultError) -> ReadTransaction {
+  func beginReading() throws(VaultError) -> Snapshot {
     let file = try file
     let transaction = try inGroup(name.description, file.beginReading())
-    try inGroup(name.description, requireRecent(transaction.view.state))
-    notices.post(transaction.view.notices)
+    try inGroup(name.description, requireRecent(transaction.state))
+    notices.post(transaction.notices)
     return transaction
   }
 

@@ -26,17 +26,17 @@ public final class ItemList {
   private static let batchCount = 256
 
   private enum Source {
-    case file(ReadTransaction, RowWalk, RowOpener)
+    case file(Snapshot, RowWalk, RowOpener)
     /// The items are here already; `vaultd` opens their secrets.
     case service(AccessGroup)
   }
 
   /// - Parameter text: makes a text of each item, in any thread, so that the list has texts instead of items.
   init(
-    _ transaction: ReadTransaction, _ query: ItemQuery, removed: Bool, group: String, text: ItemText? = nil
+    _ transaction: Snapshot, _ query: ItemQuery, removed: Bool, group: String, text: ItemText? = nil
   ) throws(VaultError) {
     self.group = group
-    let state = transaction.view.state
+    let state = transaction.state
     let opener = RowOpener(state: state, signer: state.signer, query: query, listsRemoved: removed, text: text)
     source = .file(transaction, try inGroup(group, RowWalk(transaction)), opener)
   }
@@ -76,7 +76,7 @@ public final class ItemList {
     while let rows = try nextRows() {
       texts.add(rows.texts)
       if texts.count == rows.texts.count, case .file(let transaction, _, _) = source {
-        texts.reserve(Int(min(transaction.view.state.manifest.itemCount, 1 << 20)))
+        texts.reserve(Int(min(transaction.state.manifest.itemCount, 1 << 20)))
       }
       if texts.count / 1_024 > (texts.count - rows.texts.count) / 1_024 { progress(texts.count) }
     }
@@ -167,7 +167,7 @@ public final class ItemList {
   }
 
   /// Reads more of the state that the list shows.
-  func reading<Result>(_ body: (ReadTransaction) throws(VaultError) -> Result) throws(VaultError) -> Result {
+  func reading<Result>(_ body: (Snapshot) throws(VaultError) -> Result) throws(VaultError) -> Result {
     guard case .file(let transaction, _, _) = source else { throw .denied(.throughService) }
     return try inGroup(group, body(transaction))
   }

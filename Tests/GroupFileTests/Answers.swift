@@ -14,7 +14,7 @@ struct Answers {
 
   /// Asks for the item and value of each name, for all versions of each name in `histories`, and for the list of all items.
   init(of file: AccessGroupFile, names: [String], histories: [String] = []) {
-    let view: ReadTransaction
+    let view: Snapshot
     do throws(VaultError) {
       view = try file.beginReading()
     } catch {
@@ -56,7 +56,7 @@ struct Answers {
     }
   }
 
-  private static func text(of item: StoredItem, in view: ReadTransaction) throws(VaultError) -> String {
+  private static func text(of item: StoredItem, in view: Snapshot) throws(VaultError) -> String {
     let value = item.isPresent ? try view.view.secret(of: item.row).text : "removed"
     return "\(item.attributes.name) \(item.row.version) \(item.attributes.label ?? "-") \(value)"
   }

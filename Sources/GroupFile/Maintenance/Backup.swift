@@ -12,12 +12,11 @@ extension AccessGroupFile {
     to folder: String, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> ProvedGroup? {
     let transaction = try beginReading()
-    guard !transaction.view.state.roster.flags.contains(.thisDeviceOnly) else { return nil }
+    guard !transaction.state.roster.flags.contains(.thisDeviceOnly) else { return nil }
     let place = try ContainerPlace(folder: folder)
-    try transaction.view.checkSize()
-    try transaction.view.connection.copy(to: place, progress: progress)
+    try transaction.copy(to: folder, progress: progress)
     do throws(VaultError) {
-      return try RestingGroup(in: folder, context).proved { progress(.proved($0)) }
+      return try Snapshot(restingIn: folder, context).proved { progress(.proved($0)) }
     } catch {
       Connection.remove(place)
       throw error
@@ -42,45 +41,38 @@ extension AccessGroupFile {
   }
 }
 
-/// A group's file that nobody writes to, such as one in a backup. No file is created next to it, and no witness is
-/// used.
-package final class RestingGroup {
-  let view: Snapshot
-
-  package var state: VerifiedState { view.state }
-
-  /// Opens the group's file in `folder`.
+extension Snapshot {
+  /// Opens the group's file in `folder`, to which nobody writes, such as one in a backup. No file is created next to it,
+  /// and no witness is used.
   ///
   /// - Throws: the errors of a reader's checks, except those about the witness.
-  package init(in folder: String, _ context: GroupContext) throws(VaultError) {
+  package convenience init(restingIn folder: String, _ context: GroupContext) throws(VaultError) {
     let connection = try Connection(at: ContainerPlace(folder: folder), access: .reading, isResting: true)
     try connection.begin(.reading)
     let state = try VerifiedState.open(connection, as: context, known: nil)
-    view = Snapshot(connection, state, ProvedCache(), witnessed: .absent)
+    self.init(connection, state, ProvedCache(), witnessed: .absent)
   }
-
-  deinit { view.connection.close() }
 
   /// Proves everything in the file.
   ///
   /// - Throws: the first defect.
   package func proved(progress: (UInt64) -> Void = { _ in }) throws(VaultError) -> ProvedGroup {
-    try FullProof.run(view, progress: progress)
+    try FullProof.run(self, progress: progress)
   }
 
   /// Copies the file into `folder`, which exists and is empty.
-  func copy(to folder: String, mode: UInt32, progress: (MaintenanceProgress) -> Void) throws(VaultError) {
-    try view.checkSize()
-    try view.connection.copy(to: ContainerPlace(folder: folder), mode: mode, progress: progress)
+  func copy(
+    to folder: String, mode: UInt32 = 0o600, progress: (MaintenanceProgress) -> Void
+  ) throws(VaultError) {
+    try checkSize()
+    try connection.copy(to: ContainerPlace(folder: folder), mode: mode, progress: progress)
   }
-}
 
-extension Snapshot {
   /// Refuses a file that is too large for its signed content, before it is copied page by page. Anyone who can write
   /// its header can make it claim terabytes.
   ///
   /// - Throws: `damaged`; `overLimit` for more free pages than a compacted group has.
-  fileprivate func checkSize() throws(VaultError) {
+  private func checkSize() throws(VaultError) {
     try connection.quickCheck()
     let free = try connection.value("PRAGMA freelist_count")
     guard free <= Snapshot.freePageCount else {

@@ -28,7 +28,7 @@ package struct GroupDraft: Sendable {
   package var filePath: String { "\(folder)/\(ContainerPlace.groupFileName)" }
 
   /// Copies `group` into the draft.
-  package func fill(from group: RestingGroup, progress: (MaintenanceProgress) -> Void = { _ in }) throws(VaultError) {
+  package func fill(from group: Snapshot, progress: (MaintenanceProgress) -> Void = { _ in }) throws(VaultError) {
     try group.copy(to: folder, mode: fileMode, progress: progress)
     // Create an empty log and index, so that users who may only read the folder can open the file.
     try Connection(at: ContainerPlace(folder: folder), access: .writing).close()

@@ -7,6 +7,12 @@ extension Snapshot {
     guard epoch < state.manifest.epoch, let link = Digest(link) else { return false }
     return try state.descends(from: epoch, link, connection)
   }
+
+  /// Whether this state is later than `previous`, of the same group, and the chain shows that it descends from it.
+  package func descends(from previous: PublishedState) throws(VaultError) -> Bool {
+    guard previous.groupID == state.manifest.groupID else { return false }
+    return try descends(from: previous.epoch, previous.link.bytes)
+  }
 }
 
 extension WriteTransaction {
@@ -63,14 +69,6 @@ extension WriteTransaction {
     else { throw .damaged(.commit, "a large value does not match its row") }
     try count(row.version - row.oldest, over: old)
     try write(SealedDraft(old: old, row: row, digest: row.digest, blob: blob))
-  }
-}
-
-extension RestingGroup {
-  /// Whether the file's chain leads from `previous` to its state.
-  package func descends(from previous: PublishedState) throws(VaultError) -> Bool {
-    guard previous.groupID == state.manifest.groupID else { return false }
-    return try view.descends(from: previous.epoch, previous.link.bytes)
   }
 }
 

@@ -6,16 +6,16 @@ import Sealing
 /// The scan and the signed tree must agree: at the first row that is in only one of them, the walk ends with an error.
 package final class RowWalk {
   // Keeps the transaction, because its connection must not be lent to another thread during the scan.
-  private let transaction: ReadTransaction
+  private let transaction: Snapshot
   private let rows: Statement
   private var tree: TreeWalk
   private var finished = false
 
-  package init(_ transaction: ReadTransaction) throws(VaultError) {
+  package init(_ transaction: Snapshot) throws(VaultError) {
     self.transaction = transaction
-    try transaction.view.connection.prepareScan()
-    rows = try transaction.view.connection.currentRows()
-    tree = TreeWalk(transaction.view, from: transaction.view.state.manifest.root)
+    try transaction.connection.prepareScan()
+    rows = try transaction.connection.currentRows()
+    tree = TreeWalk(transaction, from: transaction.state.manifest.root)
   }
 
   deinit {

@@ -8,6 +8,8 @@ package final class Snapshot {
   /// Facts that the user should know.
   package internal(set) var notices: [Notice] = []
   private let witnessed: WitnessReading
+  /// Returns the connection to the pool when the view ends; `nil` if it belongs to somebody else.
+  var lease: ConnectionLease?
 
   /// - Parameter witnessed: the reading that `state` was compared with.
   init(_ connection: Connection, _ state: VerifiedState, _ cache: ProvedCache, witnessed: WitnessReading) {

@@ -109,7 +109,7 @@ extension SecretStore {
 
   /// Whether the copy's chain continues the state with this epoch and link.
   package func copyDescends(from epoch: UInt64, _ link: [UInt8], of group: String) throws(VaultError) -> Bool {
-    try self.group(group).reading { (view) throws(VaultError) in try view.view.descends(from: epoch, link) }
+    try self.group(group).reading { (view) throws(VaultError) in try view.descends(from: epoch, link) }
   }
 
   /// Lends a complete, proved file with the copy's current state.
@@ -126,7 +126,7 @@ extension SecretStore {
     do throws(VaultError) {
       _ = try GroupDraft(in: folder, for: file.folder)
       guard try file.backUp(to: folder) != nil else { throw .otherDevice("the group is bound to a device") }
-      state = PublishedState(try RestingGroup(in: folder, file.context).state)
+      state = PublishedState(try Snapshot(restingIn: folder, file.context).state)
     } catch {
       throw error.named(group.name.description)
     }
@@ -146,7 +146,7 @@ extension SecretStore {
     else { throw .invalid("the file is not in the store") }
     let file = try self.group(group).file
     do throws(VaultError) {
-      let resting = try RestingGroup(in: String(path[..<end]), file.context)
+      let resting = try Snapshot(restingIn: String(path[..<end]), file.context)
       _ = try resting.proved()
       guard try resting.descends(from: previous) else { throw .unordered(.overtaken) }
       return GroupCopy(resting.state)

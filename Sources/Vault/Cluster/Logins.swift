@@ -122,7 +122,7 @@ extension SecretStore {
 
   private func access(of application: String, to group: String) throws(VaultError) -> EtcdPermission.Access {
     try self.group(group).reading { (view) throws(VaultError) in
-      let member = view.view.state.roster.members.first { $0.kind == .application && $0.application == application }
+      let member = view.state.roster.members.first { $0.kind == .application && $0.application == application }
       guard let member else { return .none }
       return member.rights >= .write ? .write : .read
     }

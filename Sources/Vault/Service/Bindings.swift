@@ -34,10 +34,10 @@ extension SecretStore {
   /// The content and version of an item of `vault.service`, proved to come from the owner; `nil` if there is none.
   package func ownersItem(_ name: String) throws(VaultError) -> (bytes: [UInt8], version: UInt64)? {
     try group(.service).reading { (view) throws(VaultError) in
-      try view.view.state.requireOwnersAlone()
+      try view.state.requireOwnersAlone()
       guard let item = try view.stored(name), item.isPresent else { return nil }
       guard item.attributes.writer == .owner else { throw .damaged(.row, "an item that is not the owner's") }
-      return (try view.view.bytes(of: item), item.row.version)
+      return (try view.bytes(of: item), item.row.version)
     }
   }
 
@@ -54,7 +54,7 @@ extension SecretStore {
     prefix: String, _ body: (String, borrowing Secret) throws(VaultError) -> Result
   ) throws(VaultError) -> [Result] {
     let group = group(.service)
-    try group.reading { (view) throws(VaultError) in try view.view.state.requireOwnersAlone() }
+    try group.reading { (view) throws(VaultError) in try view.state.requireOwnersAlone() }
     let list = try group.list(prefix: prefix)
     var found: [(name: String, result: Result)] = []
     while let item = try list.next() {

@@ -61,7 +61,7 @@ struct Restoration {
     let file = try name == .registry ? store.registry().group.file : store.group(name).file
     let folder = "\(backup)/\(IdentityFolder.groupsName)/\(name)"
     do throws(VaultError) {
-      let source = try RestingGroup(in: folder, file.context)
+      let source = try Snapshot(restingIn: folder, file.context)
       let replaced = Replaced(file, progress: progress)
       let live = replaced.live
       if replaced.isThere {
@@ -91,7 +91,7 @@ struct Restoration {
   }
 
   private static func prepare(
-    _ source: RestingGroup, _ draft: GroupDraft, _ file: AccessGroupFile, _ replaced: Replaced,
+    _ source: Snapshot, _ draft: GroupDraft, _ file: AccessGroupFile, _ replaced: Replaced,
     _ witness: WitnessReading, _ owner: Identity, leaving leaves: @escaping @Sendable (Member) -> Bool,
     _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> Prepared {

@@ -16,7 +16,7 @@ import Testing
     for _ in 0..<3 { #expect(try file.value("a") == "1") }
   }
 
-  private func value(_ name: String, in transaction: ReadTransaction) throws -> String {
+  private func value(_ name: String, in transaction: Snapshot) throws -> String {
     try transaction.view.value(name).text
   }
 
