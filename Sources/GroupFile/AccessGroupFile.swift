@@ -105,7 +105,7 @@ package final class AccessGroupFile: Sendable {
       try view.state.requireWriter()
       try view.state.requirePermitted(epoch: view.state.manifest.epoch + 1)
       try prepare(session, after: view.state)
-      return WriteTransaction(session, view, context: context, witness: witness, time: now())
+      return WriteTransaction(session, view)
     }
   }
 
@@ -121,7 +121,7 @@ package final class AccessGroupFile: Sendable {
   }
 
   func beginSession() throws(VaultError) -> WriteSession {
-    do { return try WriteSession(at: resolvedPlace(), known: known) } catch { throw meaning(of: error, toWrite: true) }
+    do { return try WriteSession(of: self) } catch { throw meaning(of: error, toWrite: true) }
   }
 
   func resolvedPlace() throws(VaultError) -> ContainerPlace {

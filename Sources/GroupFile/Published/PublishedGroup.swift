@@ -20,7 +20,7 @@ extension AccessGroupFile {
       return false
     }
     guard commit.previousLink == old.link else { throw .unordered(.overtaken) }
-    try WriteTransaction(session, view, context: context, witness: witness, time: now()).take(commit)
+    try WriteTransaction(session, view).take(commit)
     return true
   }
 

@@ -20,7 +20,7 @@ extension WriteTransaction {
   ///
   /// - Throws: `damaged(.commit, …)` if its rows do not make the state that it signs; the errors of reading its parts.
   func take(_ commit: GroupCommit) throws(VaultError) {
-    let state = try commit.state(after: view.state, as: context)
+    let state = try commit.state(after: view.state, as: session.file.context)
     var own: [Token: Set<UInt64>] = [:]
     for sealed in commit.rows {
       let row: Row

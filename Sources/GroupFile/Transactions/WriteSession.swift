@@ -3,8 +3,8 @@ import Sealing
 /// The only writer of a group file: holds the lock and an immediate transaction until it ends.
 final class WriteSession {
   let connection: Connection
+  let file: AccessGroupFile
   private var lease: ConnectionLease?
-  private let known: KnownState
   private var isOpen = true
   private var isCommitted = false
   private var isReplaced = false
@@ -18,9 +18,9 @@ final class WriteSession {
   /// Gets each state of a published group before it becomes durable here, with the rows that make it.
   private var publishing: (publisher: any CommitPublishing, draft: GroupCommit.Draft)?
 
-  init(at place: ContainerPlace, known: KnownState) throws(VaultError) {
-    self.known = known
-    let lease = try ConnectionPool.writer(at: place)
+  init(of file: AccessGroupFile) throws(VaultError) {
+    self.file = file
+    let lease = try ConnectionPool.writer(at: file.resolvedPlace())
     connection = lease.connection
     try connection.begin(.immediate)
     self.lease = consume lease
@@ -93,7 +93,7 @@ final class WriteSession {
     isOpen = false
     defer { lease = nil }
     if !isCommitted { connection.rollback() }
-    if let state { known.update(state) }
+    if let state { file.known.update(state) }
     if isReplaced { return connection.close() }
     // Committed changes are durable, and a later writer repeats housekeeping that fails now.
     if vacuums { try? connection.vacuum() }

@@ -13,8 +13,6 @@ package final class WriteTransaction: ItemReading {
   package let time: UInt64
   let session: WriteSession
   private var queue: SealingQueue
-  let context: GroupContext
-  private let witness: any Witnessing
   private var editor: TreeEditor
   private(set) var itemCount: UInt64
   private(set) var versionRowCount: UInt64
@@ -30,14 +28,12 @@ package final class WriteTransaction: ItemReading {
   /// The error of a row that could not be written; after it, the transaction cannot be committed.
   private var failure: VaultError?
 
-  init(_ session: WriteSession, _ view: Snapshot, context: GroupContext, witness: any Witnessing, time: UInt64) {
+  init(_ session: WriteSession, _ view: Snapshot) {
     let manifest = view.state.manifest
     self.session = session
     self.view = view
     queue = SealingQueue(view.state.keys)
-    self.context = context
-    self.witness = witness
-    self.time = time
+    time = session.file.now()
     epoch = manifest.epoch + 1
     editor = TreeEditor(root: manifest.root)
     itemCount = manifest.itemCount
@@ -232,7 +228,7 @@ package final class WriteTransaction: ItemReading {
     }
     let manifest = view.state.successor(
       root: try storeTree(), itemCount: itemCount, versionRowCount: versionRowCount, time: time)
-    let state = try session.sign(manifest, after: view.state, by: context.seed)
+    let state = try session.sign(manifest, after: view.state, by: session.file.context.seed)
     try session.publish(state, after: view.state)
     try end(with: state)
   }
@@ -249,7 +245,7 @@ package final class WriteTransaction: ItemReading {
   /// Makes the signed state durable, raises the witness and admits the next writer.
   func end(with state: VerifiedState) throws(VaultError) {
     try session.commit()
-    view.raise(witness, to: state)
+    view.raise(session.file.witness, to: state)
     session.end(state)
   }
 
