@@ -89,10 +89,11 @@ package final class WriteTransaction: ItemReading {
   /// - Parameters:
   ///   - token: the token of the name in `attributes`.
   ///   - lowest: older versions than this are dropped, although the group would keep them.
+  ///   - endsHistory: whether all older versions are dropped, and the new one does not name its predecessor.
   @discardableResult
   package func put(
     _ attributes: consuming Attributes, _ secret: OpenedSecret?, over old: Row?, at token: Token,
-    keepsValue: Bool = false, droppingBelow lowest: UInt64 = 0
+    keepsValue: Bool = false, droppingBelow lowest: UInt64 = 0, endingHistory endsHistory: Bool = false
   ) throws(VaultError) -> UInt64 {
     changeCount += 1
     var version: UInt64 = 1
@@ -101,12 +102,13 @@ package final class WriteTransaction: ItemReading {
       guard old.version < GroupLimits.lastVersion else { throw .overLimit("2^53 versions") }
       version = old.version + 1
       let keep = UInt64(view.state.roster.keep)
-      oldest = max(old.oldest, version + 1 > keep ? version + 1 - keep : 1, min(lowest, version))
+      oldest =
+        endsHistory ? version : max(old.oldest, version + 1 > keep ? version + 1 - keep : 1, min(lowest, version))
     }
     try count(version - oldest, over: old)
     let draft = RowDraft(
       attributes: stamp(attributes, keepsValue: keepsValue), secret: secret, token: token, version: version,
-      oldest: oldest, old: old, mark: mark(at: token))
+      oldest: oldest, old: old, endsHistory: endsHistory, mark: mark(at: token))
     try write { (queue) throws(VaultError) in try queue.add(draft) }
     return version
   }
@@ -126,7 +128,7 @@ package final class WriteTransaction: ItemReading {
     let (row, connection) = (sealed.row, view.connection)
     try session.note(row, sealed.blob)
     if let old = sealed.old {
-      try connection.insertOlder(old)
+      if row.oldest < row.version { try connection.insertOlder(old) }
       try connection.replaceCurrent(row)
       if row.oldest > old.oldest { try connection.dropVersions(of: row.token, below: row.oldest) }
     } else {
@@ -142,20 +144,8 @@ package final class WriteTransaction: ItemReading {
     let token = view.state.keys.token(of: name)
     guard try answered(at: token) == nil else { return }
     guard let item = try stored(name) else { throw .notFound(.item) }
-    let old = item.row
-    guard old.version < GroupLimits.lastVersion else { throw .overLimit("2^53 versions") }
-    changeCount += 1
-    let version = old.version + 1
     let attributes = Attributes(name: name, created: item.attributes.created, changed: time, valueKind: 0)
-    let nonce = Nonce()
-    let (row, _) = try view.state.keys.sealedRow(
-      stamp(attributes, keepsValue: false), nil, token: token, version: version, oldest: version, previous: .zero,
-      nonce: mark(at: token).map(nonce.marked) ?? nonce)
-    try session.note(row, nil)
-    try view.connection.replaceCurrent(row)
-    try view.connection.dropVersions(of: token, below: version)
-    try self.count(0, over: old)
-    try changed(token, row.digest)
+    try put(attributes, nil, over: item.row, at: token, endingHistory: true)
     session.frees = true
   }
 
