@@ -8,7 +8,7 @@ import Testing
     let pairs: [(VaultError, VaultError)] = [
       (.damaged(.row, "seal"), .damaged(group: "team", level: .row, detail: "seal")),
       (.anotherGroup(""), .anotherGroup("team")),
-      (.witnessUnavailable("gone"), .witnessUnavailable(group: "team", reason: "gone")),
+      (.witnessUnavailable(group: "", reason: "gone"), .witnessUnavailable(group: "team", reason: "gone")),
       (
         .rolledBack(found: 1, known: 2, .fork),
         .rolledBack(group: "team", found: 1, known: 2, reason: .fork)

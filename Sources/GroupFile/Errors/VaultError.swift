@@ -239,8 +239,6 @@ extension VaultError {
     .damaged(group: nil, level: level, detail: detail)
   }
 
-  static func witnessUnavailable(_ reason: String) -> VaultError { .witnessUnavailable(group: "", reason: reason) }
-
   package static func otherDevice(_ reason: String) -> VaultError { .otherDevice(group: "", reason: reason) }
 
   package static func rolledBack(found: UInt64, known: UInt64, _ reason: RollbackReason) -> VaultError {

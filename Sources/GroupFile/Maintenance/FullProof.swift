@@ -6,12 +6,11 @@ import Sealing
 /// The tree is computed again from the rows and compared with the signed root, so that only data that a writer signed
 /// is accepted (format article, "A complete proof"). Verify, compact, rotate and backup begin with this.
 struct FullProof {
-  typealias Content = (Row, Attributes, OpenedSecret?) throws(VaultError) -> Void
-
   private let view: Snapshot
   /// The current rows so far, tombstones included.
   private var rows: UInt64 = 0
   private var tombstones: UInt64 = 0
+  private var holdsStrangeRows = false
   private var versions: UInt64 = 0
   private var blobs: UInt64 = 0
   private var nodes = 0
@@ -20,19 +19,18 @@ struct FullProof {
   /// Proves the whole file behind `view`.
   ///
   /// - Parameters:
-  ///   - content: receives each version and its opened content, an item's oldest version first.
+  ///   - isName: whether a name is valid for an item.
   ///   - visit: receives each current row after its versions.
-  /// - Throws: the first defect. What the closures receive is proved only once this call returns.
+  /// - Throws: the first defect. What `visit` receives is proved only once this call returns.
   static func run(
     _ view: Snapshot, progress: (UInt64) -> Void = { _ in },
-    content: Content = { _, _, _ in }, visit: (Row) throws(VaultError) -> Void = { _ in }
+    isName: (String) -> Bool = { _ in true }, visit: (Row) throws(VaultError) -> Void = { _ in }
   ) throws(VaultError) -> ProvedGroup {
     try view.connection.quickCheck()
     try view.state.confirmRoster(view.connection)
     var proof = FullProof(view: view)
-    // Counted first, because `content` may add large values.
     let blobs = try proof.blobCount()
-    try proof.proveRows(progress, content, visit)
+    try proof.proveRows(progress, isName, visit)
     // Every blob that a row names was opened, so equal counts mean that there is no other.
     guard blobs == proof.blobs else { throw .damaged(.row, "a large value without a row") }
     try proof.proveNodes()
@@ -40,11 +38,11 @@ struct FullProof {
     try proof.proveChain()
     return ProvedGroup(
       items: proof.rows - proof.tombstones, tombstones: proof.tombstones, versions: proof.versions,
-      epoch: view.state.manifest.epoch)
+      epoch: view.state.manifest.epoch, holdsStrangeRows: proof.holdsStrangeRows)
   }
 
   private mutating func proveRows(
-    _ progress: (UInt64) -> Void, _ content: Content, _ visit: (Row) throws(VaultError) -> Void
+    _ progress: (UInt64) -> Void, _ isName: (String) -> Bool, _ visit: (Row) throws(VaultError) -> Void
   ) throws(VaultError) {
     let manifest = view.state.manifest
     let current = try view.connection.currentRows()
@@ -59,7 +57,9 @@ struct FullProof {
       try builder.append(TreeEntry(token: row.token, digest: row.digest))
       rows += 1
       if row.state == .removed { tombstones += 1 }
-      try proveVersions(of: row, older, content)
+      try proveVersions(of: row, older)
+      let name = try proveContent(of: row)
+      if row.version >= GroupLimits.lastVersion || row.state == .present && !isName(name) { holdsStrangeRows = true }
       try visit(row)
       guard rows % 1_024 == 0 else { continue }
       for node in builder.takeNodes() { try prove(node.body, at: node.place) }
@@ -73,7 +73,7 @@ struct FullProof {
 
   /// Proves the kept versions of `row`, which come next in `older`, oldest first. Each version names its predecessor's
   /// digest.
-  private mutating func proveVersions(of row: Row, _ older: Statement, _ content: Content) throws(VaultError) {
+  private mutating func proveVersions(of row: Row, _ older: Statement) throws(VaultError) {
     var digest: Digest?
     for version in row.oldest..<row.version {
       guard try older.step() else { throw .damaged(.row, "an older version is missing") }
@@ -83,17 +83,17 @@ struct FullProof {
       }
       digest = kept.digest
       versions += 1
-      try proveContent(of: kept, content)
+      _ = try proveContent(of: kept)
     }
     guard digest == nil || row.previous == digest else { throw .damaged(.row, "an older version does not match") }
-    try proveContent(of: row, content)
   }
 
-  private mutating func proveContent(of row: Row, _ content: Content) throws(VaultError) {
-    let attributes = try view.attributes(of: row)
-    guard row.state == .present else { return try content(row, attributes, nil) }
+  /// Opens the row's attributes and value; returns the item's name.
+  private mutating func proveContent(of row: Row) throws(VaultError) -> String {
+    let name = try view.attributes(of: row).name
     if row.place == .blob { blobs += 1 }
-    try content(row, attributes, view.secret(of: row))
+    if row.state == .present { _ = try view.secret(of: row) }
+    return name
   }
 
   /// Checks that the stored nodes are exactly those of the canonical tree.
@@ -174,5 +174,44 @@ extension VerifiedState {
       return true
     }
     return chain.reduce(Digest.zero) { Manifest.link(after: $0, rest: $1.rest) } == link
+  }
+}
+
+/// The counts of a group that was proved completely.
+package struct ProvedGroup: Sendable, Equatable {
+  /// The number of current items.
+  package var items: UInt64
+  package var tombstones: UInt64
+  /// The number of older versions.
+  package var versions: UInt64
+  package var epoch: UInt64
+  /// Whether there are rows that a writer signed but that are not valid items. Only `verify` knows which names are
+  /// valid.
+  package var holdsStrangeRows = false
+  package var notices: [Notice] = []
+}
+
+extension AccessGroupFile {
+  /// Proves everything in the file.
+  ///
+  /// - Parameters:
+  ///   - isName: whether a name is valid for an item.
+  ///   - progress: called now and then with the number of rows proved so far.
+  /// - Throws: the first defect, including an invalid or unavailable witness, which a read would only report as a
+  ///   notice.
+  package func verify(
+    isName: (String) -> Bool = { _ in true }, progress: (UInt64) -> Void = { _ in }
+  ) throws(VaultError) -> ProvedGroup {
+    let transaction = try beginReading()
+    for notice in transaction.notices {
+      switch notice {
+      case .witnessInvalid: throw .damaged(.witness, "neither record is valid")
+      case .witnessUnavailable(let reason): throw .witnessUnavailable(group: "", reason: reason)
+      default: break
+      }
+    }
+    var proved = try FullProof.run(transaction, progress: progress, isName: isName)
+    proved.notices = transaction.notices
+    return proved
   }
 }
