@@ -1,7 +1,8 @@
-import GroupFile
 import Sealing
 import TestSupport
 import Testing
+
+@testable import GroupFile
 
 @Suite struct WitnessRecordTests {
   static let record = WitnessRecord(

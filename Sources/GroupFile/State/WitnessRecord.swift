@@ -50,25 +50,9 @@ package struct WitnessRecord: Equatable, Sendable {
   /// The chain's link at `epoch`.
   package var link: Digest
   package var rosterDigest: Digest
-  package var flags: Flags
+  package var flags: Flags = []
   /// The mark of the member who wrote the record: ``VerifiedState/mark``. Zeros if there is none.
-  package var mark: Digest
-
-  package init(
-    sequence: UInt64, groupID: GroupID, ownerKey: PublicKey, rosterRevision: UInt64, generation: UInt64,
-    epoch: UInt64, link: Digest, rosterDigest: Digest, flags: Flags = [], mark: Digest = .zero
-  ) {
-    self.sequence = sequence
-    self.groupID = groupID
-    self.ownerKey = ownerKey
-    self.rosterRevision = rosterRevision
-    self.generation = generation
-    self.epoch = epoch
-    self.link = link
-    self.rosterDigest = rosterDigest
-    self.flags = flags
-    self.mark = mark
-  }
+  package var mark = Digest.zero
 
   /// Events of the group other than its verification.
   package struct Flags: OptionSet, Hashable, Sendable {
@@ -103,7 +87,9 @@ package struct WitnessRecord: Equatable, Sendable {
     writer.write(Hash.digest(.witnessHash, writer.bytes))
     return writer.bytes
   }
+}
 
+extension WitnessRecord {
   /// Reads a record of 256 bytes.
   ///
   /// - Throws: for a wrong count, label or hash, a counter of 2^53 or more, an unknown flag, or a reserved byte that is

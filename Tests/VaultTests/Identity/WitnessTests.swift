@@ -1,9 +1,9 @@
 import Glibc
-import GroupFile
 import Sealing
 import TestSupport
 import Testing
 
+@testable import GroupFile
 @testable import Vault
 
 @Suite struct WitnessTests {
