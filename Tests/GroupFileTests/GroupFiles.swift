@@ -65,6 +65,12 @@ extension GroupFixture {
   }
 }
 
+extension Connection {
+  convenience init(folder: String, access: Access) throws(VaultError) {
+    try self.init(at: ContainerPlace(folder: folder), access: access)
+  }
+}
+
 /// Records as SQLite would store them, on pages that no table reaches.
 extension GroupFixture {
   /// Appends a page with records of manifests, as table `state` has them.

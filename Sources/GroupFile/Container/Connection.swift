@@ -39,10 +39,6 @@ internal import Ground
   private var statements: [(key: UInt, statement: Statement)] = []
   var verified = SnapshotCheck()
 
-  package convenience init(folder: String, access: Access) throws(VaultError) {
-    try self.init(at: ContainerPlace(folder: folder), access: access)
-  }
-
   /// Opens the group's file at `place` and checks that it is a container of this format.
   ///
   /// - Parameter isResting: whether nobody writes to the file, as in a backup: if its log is empty, the file is read as

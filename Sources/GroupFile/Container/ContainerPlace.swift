@@ -30,12 +30,11 @@ package final class ContainerPlace: Equatable, Sendable {
   ///
   /// - Parameter owner: the only user besides root who may own the folder; `nil` means the user of this process.
   /// - Throws: `notFound`, `denied`, `networkFileSystem`, or `storage` if the path is too long for SQLite.
-  package convenience init(
-    folder: String, name: String = ContainerPlace.groupFileName, owner: UInt32? = nil
-  ) throws(VaultError) {
+  package convenience init(folder: String, owner: UInt32? = nil) throws(VaultError) {
     guard let resolved = unsafe realpath(folder, nil) else { throw ResultCode.error(errno: errno) }
     defer { unsafe free(resolved) }
     let path = unsafe String(cString: resolved)
+    let name = ContainerPlace.groupFileName
     guard path.utf8.count + name.utf8.count <= ContainerPlace.pathLimit else { throw .storage(.pathTooLong) }
     if let kind = NetworkFileSystem.kind(of: path) { throw .networkFileSystem(kind) }
     self.init(resolved: path, name: name, owner: owner ?? geteuid())

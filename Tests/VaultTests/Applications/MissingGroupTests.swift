@@ -233,7 +233,7 @@ struct MissingGroupTests {
     let folder = store.location.home + "/groups/first"
     let state = try store.open().group("first").verifiedState()
     func write(_ header: StateHeader, _ roster: [UInt8]) throws {
-      let connection = try Connection(folder: folder, access: .writing)
+      let connection = try Connection(at: ContainerPlace(folder: folder), access: .writing)
       defer { connection.close() }
       try connection.begin(.immediate)
       try connection.storePart(.header, header.serialized())

@@ -182,7 +182,7 @@ struct LeftoverTests {
     try store.open().backUp(to: backup)
     let folder = store.location.home + "/groups/team"
     do {
-      let connection = try Connection(folder: folder, access: .writing)
+      let connection = try Connection(at: ContainerPlace(folder: folder), access: .writing)
       defer { connection.close() }
       try connection.begin(.immediate)
       try connection.statement("INSERT INTO wrap VALUES (zeroblob(16), zeroblob(73))").run()

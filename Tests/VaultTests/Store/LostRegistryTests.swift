@@ -92,7 +92,8 @@ struct LostRegistryTests {
   private enum Return: CaseIterable { case older, olderDamaged, restored, repaired }
 
   private func execute(_ sql: StaticString, in group: String) throws {
-    let connection = try Connection(folder: store.location.home + "/groups/" + group, access: .writing)
+    let connection = try Connection(
+      at: ContainerPlace(folder: store.location.home + "/groups/" + group), access: .writing)
     defer { connection.close() }
     try connection.begin(.immediate)
     try connection.statement(sql).run()
