@@ -264,25 +264,22 @@ package struct GroupCreation: Sendable {
   ) throws(VaultError) -> WitnessRecord {
     var flags = flags
     if device != nil { flags.insert(.thisDeviceOnly) }
-    do {
-      let keys = try GroupKeys(groupKey: Key.random(), groupID: groupID, generation: 1, deviceKey: device?.key.copy())
-      let slotID = seed.slotID(group: groupID, generation: 1)
-      let wrap = try Wrap.seal(keys.groupKey, for: seed, groupID: groupID, generation: 1)
-      let member = Member(
-        kind: .owner, rights: .write, issue: 0, application: "", signingKey: seed.signingPublicKey,
-        slotID: slotID, wrapDigest: Wrap.digest(wrap, slotID: slotID))
-      let roster = Roster(
-        groupID: groupID, ownerKey: owner.publicKey, revision: 1, generation: 1, keyCommitment: keys.commitment,
-        previous: .zero, firstEpoch: 1, flags: flags, deviceKeyID: device?.id ?? DeviceKey.noID, keep: keep,
-        groupName: name, members: [member], removed: [])
-      let manifest = Manifest(
-        version: flags.version, groupID: groupID, rosterDigest: .zero, rosterRevision: 1, generation: 1, epoch: 1,
-        itemCount: 0, versionRowCount: 0, root: TreeNode.emptyRoot, previousLink: .zero, writerKey: member.signingKey,
-        time: time)
-      try connection.storeWrap(slotID, wrap)
-      return try connection.store(roster, manifest, under: keys, owner: owner, writer: seed).witnessRecord()
-    } catch {
-      throw error as? VaultError ?? .storage(.memory)
-    }
+    let keys = try sealing(
+      GroupKeys(groupKey: Key.random(), groupID: groupID, generation: 1, deviceKey: device?.key.copy()))
+    let slotID = seed.slotID(group: groupID, generation: 1)
+    let wrap = try sealing(Wrap.seal(keys.groupKey, for: seed, groupID: groupID, generation: 1))
+    let member = Member(
+      kind: .owner, rights: .write, issue: 0, application: "", signingKey: seed.signingPublicKey,
+      slotID: slotID, wrapDigest: Wrap.digest(wrap, slotID: slotID))
+    let roster = Roster(
+      groupID: groupID, ownerKey: owner.publicKey, revision: 1, generation: 1, keyCommitment: keys.commitment,
+      previous: .zero, firstEpoch: 1, flags: flags, deviceKeyID: device?.id ?? DeviceKey.noID, keep: keep,
+      groupName: name, members: [member], removed: [])
+    let manifest = Manifest(
+      version: flags.version, groupID: groupID, rosterDigest: .zero, rosterRevision: 1, generation: 1, epoch: 1,
+      itemCount: 0, versionRowCount: 0, root: TreeNode.emptyRoot, previousLink: .zero, writerKey: member.signingKey,
+      time: time)
+    try connection.storeWrap(slotID, wrap)
+    return try connection.store(roster, manifest, under: keys, owner: owner, writer: seed).witnessRecord()
   }
 }
