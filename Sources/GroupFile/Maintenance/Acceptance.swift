@@ -279,11 +279,7 @@ extension AccessGroupFile {
         sequence: 0, groupID: .zero, ownerKey: context.ownerKey, rosterRevision: 0, generation: 0, epoch: 0,
         link: .zero, rosterDigest: .zero, flags: .acceptedByHand)
     removed.flags.insert(.removed)
-    try write(removed)
-  }
-
-  private func write(_ record: WitnessRecord) throws(VaultError) {
-    guard witness.raise({ _ in record }) else { throw .storage(.stateFolder) }
+    guard witness.raise({ _ in removed }) else { throw .storage(.stateFolder) }
   }
 }
 

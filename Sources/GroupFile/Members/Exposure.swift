@@ -13,7 +13,7 @@ extension AccessGroupFile {
     isName: (String) -> Bool = { _ in true }
   ) throws(VaultError) -> (values: [(item: StoredItem, readers: [Writer])], isComplete: Bool) {
     let transaction = try beginReading()
-    let roster = transaction.view.state.roster
+    let roster = transaction.state.roster
     // Members that were added again may read the current values.
     let gone = roster.removed.filter { former in
       !roster.members.contains { $0.application == former.application && $0.issue == former.issue }
@@ -24,7 +24,10 @@ extension AccessGroupFile {
     let rows = try RowWalk(transaction)
     while let row = try rows.next() {
       guard row.state == .present else { continue }
-      guard let attributes = try transaction.view.shownAttributes(of: row), isName(attributes.name) else {
+      let found: Attributes?
+      // A writer can sign a row whose attributes do not open.
+      do throws(VaultError) { found = try transaction.attributes(of: row) } catch .damaged(_, .row, _) { found = nil }
+      guard let attributes = found, isName(attributes.name) else {
         isComplete = false
         continue
       }
@@ -40,16 +43,5 @@ extension AccessGroupFile {
       exposed.sorted { $0.item.attributes.name.utf8.lexicographicallyPrecedes($1.item.attributes.name.utf8) },
       isComplete
     )
-  }
-}
-
-extension Snapshot {
-  /// The attributes of a proved row; `nil` if they do not open although a writer signed the row.
-  fileprivate func shownAttributes(of row: Row) throws(VaultError) -> Attributes? {
-    do throws(VaultError) {
-      return try attributes(of: row)
-    } catch .damaged(_, .row, _) {
-      return nil
-    }
   }
 }

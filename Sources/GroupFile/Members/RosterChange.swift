@@ -181,8 +181,6 @@ package struct LeftBehind: Sendable, Equatable {
   package internal(set) var isUnwitnessed = false
 
   static let namedCount = 1_000
-
-  package var isNothing: Bool { self == LeftBehind() }
 }
 
 /// The owner's powers, which no member has: signing rosters, and deriving every application's seed in order to wrap a

@@ -87,7 +87,9 @@ extension AccessGroupFile {
   private func provedOutside(
     _ draft: GroupDraft, _ following: (PublishedState) throws(VaultError) -> [[UInt8]]
   ) throws(VaultError) -> PublishedState {
-    let fetched = AccessGroupFile(folder: draft.folder, context: context.withoutFloor, witness: NoWitness(), now: now)
+    var floorless = context
+    floorless.floor = nil
+    let fetched = AccessGroupFile(folder: draft.folder, context: floorless, witness: NoWitness(), now: now)
     let state = PublishedState(try fetched.provedState().state)
     try fetched.follow(following, from: state)
     let outside = AccessGroupFile(

@@ -27,12 +27,10 @@ package final class VerifiedState: Sendable {
 
   /// - Parameters:
   ///   - seed: the opening member's.
-  ///   - rest: the manifest's `rest()`, if it is known.
   ///   - isMarked: whether a mark took the place of verifying a signature.
   init(
     keys: GroupKeys, signedRoster: SignedRoster, manifest: Manifest, member: Member, sealedManifest: [UInt8],
-    sealedRoster: [UInt8], header: [UInt8], as seed: MemberSeed, rest: Digest? = nil,
-    isMarked: Bool = false
+    sealedRoster: [UInt8], header: [UInt8], as seed: MemberSeed, isMarked: Bool = false
   ) {
     self.keys = keys
     self.signedRoster = signedRoster
@@ -43,7 +41,7 @@ package final class VerifiedState: Sendable {
     self.header = header
     self.seed = seed
     self.isMarked = isMarked
-    link = Manifest.link(after: manifest.previousLink, rest: rest ?? manifest.rest())
+    link = Manifest.link(after: manifest.previousLink, rest: manifest.rest())
   }
 }
 
@@ -209,7 +207,7 @@ package struct GroupContext: Sendable {
   /// The kind that the roster must give to that member: the owner opens as the owner, an application as an application.
   package let kind: Member.Kind
   /// The credential's floor for the group; `nil` for the owner.
-  package private(set) var floor: Floor?
+  package internal(set) var floor: Floor?
   /// Finds the key of a device by its id; throws `otherDevice` with the reason if it is not here.
   package let deviceKey: @Sendable ([UInt8]) throws(VaultError) -> Key
 
@@ -225,13 +223,6 @@ package struct GroupContext: Sendable {
     self.kind = kind
     self.floor = floor
     self.deviceKey = deviceKey
-  }
-
-  /// For a file whose state is not compared with what was seen.
-  var withoutFloor: GroupContext {
-    var context = self
-    context.floor = nil
-    return context
   }
 }
 

@@ -183,20 +183,15 @@ enum WitnessRule {
     _ state: VerifiedState, against reading: WitnessReading, strict: Bool,
     descends: (WitnessRecord) throws(VaultError) -> Bool
   ) throws(VaultError) -> Outcome {
+    let record: WitnessRecord
     switch reading {
     case .absent: return Outcome(isAhead: true)
     case .unavailable(let reason): return Outcome(notice: .witnessUnavailable(reason: reason))
     case .invalid:
       if strict { throw .damaged(.witness, "neither record is valid") }
       return Outcome(notice: .witnessInvalid(group: state.roster.groupName))
-    case .valid(let record): return try check(state, against: record, descends)
+    case .valid(let found): record = found
     }
-  }
-
-  private static func check(
-    _ state: VerifiedState, against record: WitnessRecord,
-    _ descends: (WitnessRecord) throws(VaultError) -> Bool
-  ) throws(VaultError) -> Outcome {
     let manifest = state.manifest
     if record.epoch == manifest.epoch, record.link == state.link, record.rosterDigest == state.signedRoster.digest,
       !record.flags.contains(.removed)

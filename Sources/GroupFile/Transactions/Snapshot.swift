@@ -164,8 +164,6 @@ package struct OpenedSecret: Sendable {
     }
   }
 
-  var paddedByteCount: Int { bytes.count }
-
   /// Lends the value in the padded form in which it is sealed.
   func withPadded<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
     unsafe bytes.withUnsafeBytes { unsafe body($0) }

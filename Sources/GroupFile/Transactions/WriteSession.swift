@@ -48,13 +48,12 @@ final class WriteSession {
   func sign(
     _ manifest: Manifest, after state: VerifiedState, by seed: MemberSeed
   ) throws(VaultError) -> VerifiedState {
-    let (sealed, rest) = (SignedManifest.seal(manifest, by: seed.signingKey(), with: state.keys), manifest.rest())
+    let sealed = SignedManifest.seal(manifest, by: seed.signingKey(), with: state.keys)
     try connection.storePart(.manifest, sealed)
-    try connection.appendChain(manifest.epoch, rest)
+    try connection.appendChain(manifest.epoch, manifest.rest())
     return VerifiedState(
       keys: state.keys, signedRoster: state.signedRoster, manifest: manifest, member: state.member,
-      sealedManifest: sealed, sealedRoster: state.sealedRoster, header: state.header, as: seed,
-      rest: rest)
+      sealedManifest: sealed, sealedRoster: state.sealedRoster, header: state.header, as: seed)
   }
 
   /// Makes the transaction durable.

@@ -64,12 +64,12 @@ import Testing
 
   @Test func `a member who signed another branch is removed in the step that accepts it`() throws {
     let outcome = try expectPutOut(forked(), .older)
-    #expect(outcome.left.isNothing, "\(outcome.left)")
+    #expect(outcome.left == LeftBehind(), "\(outcome.left)")
   }
 
   @Test func `a member who put back an older roster is removed in the step that accepts it`() throws {
     let outcome = try expectPutOut(putBack(), .olderRoster)
-    #expect(outcome.left.isNothing, "\(outcome.left)")
+    #expect(outcome.left == LeftBehind(), "\(outcome.left)")
   }
 
   @Test func `a refused and damaged state is accepted and salvaged in the step that removes its writer`()

@@ -95,7 +95,7 @@ import Testing
       #expect(failure { try group.value("item/1") }?.isDamage == true)
       #expect(failure { try group.open().verify() }?.isDamage == true)
       let outcome = try expectRevoked(group)
-      #expect(outcome.left.isNothing, "\(outcome.left)")
+      #expect(outcome.left == LeftBehind(), "\(outcome.left)")
       try group.grant(RevocationTests.thief, .write)
       try group.set(["item/1": "value 1"])
     }
