@@ -4,29 +4,36 @@ internal import Sealing
 
 /// The file in which an application keeps its credential.
 enum CredentialFile {
-  /// The path may be a link, as Kubernetes makes for a Secret, if only root and `user` could have made it.
+  /// The path may be a link, as Kubernetes makes for a Secret, if only root and this user could have made it.
   ///
   /// - Throws: `locked` with the reason if the file is missing or unsuitable; as ``Credential/init(parsing:)``.
-  static func read(_ path: String, user: uid_t = geteuid()) throws(VaultError) -> Credential {
-    try Credential(parsing: bytes(path, user: user))
-  }
+  static func read(_ path: String) throws(VaultError) -> Credential { try Credential(parsing: bytes(path)) }
 
   /// The credential in a file that was written with this passphrase; `nil` stands for an unsealed one.
   ///
-  /// - Throws: as ``read(_:user:)``; `wrongKey` for another passphrase.
+  /// - Throws: as ``read(_:)``; `wrongKey` for another passphrase.
   static func read(_ path: String, sealedBy passphrase: GuardedBytes?) throws(VaultError) -> Credential {
     guard let passphrase else { return try read(path) }
-    let bytes = try bytes(path)
-    let sealed = try SealedCredential(parsing: unsafe bytes.withUnsafeBytes { unsafe Array($0) })
-    return try sealed.open(passphrase: passphrase)
+    return try SealedCredential(parsing: bytes(path)).open(passphrase: passphrase)
   }
 
   /// The bytes of a credential, sealed or not, under the same conditions.
-  static func bytes(_ path: String, user: uid_t = geteuid()) throws(VaultError) -> GuardedBytes {
+  static func bytes(_ path: String) throws(VaultError) -> GuardedBytes {
     do throws(FileFault) {
-      let path = try CanonicalPath.followingLinks(path, user: user)
-      return try SecretFile.read(path, .handedOver(user: user), size: 0...Credential.byteLimit)
+      let path = try CanonicalPath.followingLinks(path, user: geteuid())
+      return try SecretFile.read(path, .handedOver(), size: 0...Credential.byteLimit)
     } catch {
+      throw VaultError(error, VaultError.Lock.credential)
+    }
+  }
+
+  /// The content of `$CREDENTIALS_DIRECTORY/vault`; `nil` if the file does not exist. 32 bytes are the key of a slot,
+  /// and everything else is an application's credential (format article, "The credential").
+  ///
+  /// - Throws: `locked` if the file is unsuitable.
+  static func ofSystemd(_ path: String) throws(VaultError) -> GuardedBytes? {
+    do throws(FileFault) { return try SecretFile.read(path, .handedOver(), size: 0...Credential.byteLimit) } catch {
+      if error == .missing { return nil }
       throw VaultError(error, VaultError.Lock.credential)
     }
   }

@@ -47,14 +47,6 @@ struct SealedCredential: Sendable {
   private static let wrongContent = VaultError.damaged(
     .credential, "the passphrase is right, but the content is not a credential")
 
-  /// Whether the bytes are a sealed credential, not an unsealed one.
-  static func isMeant(by bytes: GuardedBytes) -> Bool {
-    let start = unsafe bytes.withUnsafeBytes { unsafe Array($0.prefix(18)) }
-    return [Credential.Version.sealed, .sealedWithRemote].contains {
-      start.elementsEqual(header($0, .moderate, []).prefix(18))
-    }
-  }
-
   func serialized() -> [UInt8] {
     var writer = ByteWriter()
     writer.write(SealedCredential.header(version, cost, salt))
@@ -65,24 +57,19 @@ struct SealedCredential: Sendable {
     return writer.bytes
   }
 
-  /// - Throws: `damaged`.
-  init(parsing bytes: [UInt8]) throws(VaultError) {
-    guard bytes.count <= Credential.byteLimit,
-      let covered = try CheckedFile.covered(bytes, .credential, hash: .credentialHash, level: .credential)
-    else { throw .damaged(.credential, "it was altered or truncated") }
+  /// - Throws: `damaged`; `newerFormat`.
+  init(parsing bytes: GuardedBytes) throws(VaultError) {
+    version = try Credential.version(of: bytes)
+    var reader = ByteReader(unsafe bytes.withUnsafeBytes { unsafe Array($0.dropLast(Digest.byteCount)) })
     do throws(ByteReader.Failure) {
-      var reader = ByteReader(covered)
-      try reader.expect(.credential)
-      guard let version = Credential.Version(rawValue: try reader.read(UInt16.self)), version.isSealed,
-        bytes.count <= version.byteLimit, try reader.read(UInt16.self) == 0
-      else { throw ByteReader.Failure() }
-      self.version = version
+      guard version.isSealed else { throw ByteReader.Failure() }
+      _ = try reader.read(count: 20)
       cost = Passphrase.Cost(passes: try reader.read(UInt32.self), memoryKiB: try reader.read(UInt32.self))
       salt = Array(try reader.read(count: Passphrase.saltByteCount))
       check = Array(try reader.read(count: 16))
       guard let nonce = Nonce(try reader.read(count: Nonce.byteCount)) else { throw ByteReader.Failure() }
       self.nonce = nonce
-      sealed = Array(try reader.read(count: covered.count - reader.offset))
+      sealed = Array(try reader.read(count: reader.remaining))
     } catch {
       throw .damaged(.credential, "its fields do not follow the format")
     }
@@ -97,35 +84,6 @@ struct SealedCredential: Sendable {
     writer.write(cost.memoryKiB)
     writer.write(salt)
     return writer.bytes
-  }
-}
-
-/// The content of `$CREDENTIALS_DIRECTORY/vault`: a slot's key if it has 32 bytes, otherwise an application's
-/// credential (format article, "The credential").
-enum SystemdCredential {
-  case application(Credential)
-  case sealed(SealedCredential)
-  case slotKey(SlotKey)
-
-  /// A key, in a class because the payload of an enum and the captures of a closure must be copyable.
-  final class SlotKey: Sendable {
-    let key: Key
-
-    init(_ key: consuming Key) { self.key = key }
-  }
-
-  /// Reads the file; `nil` if it does not exist.
-  ///
-  /// - Throws: `locked` if the file is unsuitable, `damaged` if it is neither a key nor a credential.
-  static func read(_ path: String) throws(VaultError) -> SystemdCredential? {
-    let bytes: GuardedBytes
-    do throws(FileFault) { bytes = try SecretFile.read(path, .handedOver(), size: 0...Credential.byteLimit) } catch {
-      if error == .missing { return nil }
-      throw VaultError(error, VaultError.Lock.credential)
-    }
-    if bytes.count == Key.byteCount { return .slotKey(SlotKey(try sealing(Key(bytes)))) }
-    guard SealedCredential.isMeant(by: bytes) else { return .application(try Credential(parsing: bytes)) }
-    return .sealed(try SealedCredential(parsing: unsafe bytes.withUnsafeBytes { unsafe Array($0) }))
   }
 }
 

@@ -194,11 +194,10 @@ public struct StoreLocation: Sendable {
 
   private var namedCredential: String? {
     if let path = variable("VAULT_CREDENTIAL") { return StoreLocation.absolute(path) }
-    guard let path = variable("CREDENTIALS_DIRECTORY").map({ $0 + "/vault" }) else { return nil }
-    switch try? SystemdCredential.read(path) {
-    case .application?, .sealed?: return path
-    case .slotKey?, nil: return nil
-    }
+    guard let path = variable("CREDENTIALS_DIRECTORY").map({ $0 + "/vault" }),
+      let bytes = try? CredentialFile.ofSystemd(path), (try? Credential.version(of: bytes)) != nil
+    else { return nil }
+    return path
   }
 
   /// The store's owner; `nil` if there is no store.

@@ -60,15 +60,15 @@ extension SecretStore {
   @discardableResult
   public func addSystemdCredential(at path: String) throws(VaultError) -> Slot {
     _ = try owner()
-    let key: SystemdCredential.SlotKey
-    do {
-      key = SystemdCredential.SlotKey(try KeyFile.make(path, outside: location.home))
-    } catch .locked(.keyFile(.taken)) {
-      throw .exists(.file)
+    func newKey() throws(VaultError) -> Key {
+      do { return try KeyFile.make(path, outside: location.home) } catch .locked(.keyFile(.taken)) {
+        throw .exists(.file)
+      }
     }
+    let key = try newKey()
     do {
       return try addSlot { (file, identity) throws(VaultError) in
-        try Slot(number: file.nextNumber(), key: key.key, use: .systemdCredential, sealing: identity)
+        try Slot(number: file.nextNumber(), key: key, use: .systemdCredential, sealing: identity)
       }
     } catch {
       unsafe unlink(path)
@@ -82,13 +82,13 @@ extension SecretStore {
   /// - Throws: as ``removeSlot(_:)``.
   public func createRecoveryCode() throws(VaultError) -> RecoveryCodeSlot {
     let code = try sealing(RecoveryCode.random())
-    let key = SystemdCredential.SlotKey(try sealing(code.key()))
+    let key = try sealing(code.key())
     let text = try sealing(code.text())
     let secret = try unsafe text.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }
     var others: [Int] = []
     let slot = try addSlot { (file, identity) throws(VaultError) in
       others = file.slots.filter { $0.kind == .recoveryCode }.map(\.number)
-      return try Slot(number: file.nextNumber(), key: key.key, use: .recoveryCode, sealing: identity)
+      return try Slot(number: file.nextNumber(), key: key, use: .recoveryCode, sealing: identity)
     }
     return RecoveryCodeSlot(code: secret, slot: slot.number, others: others)
   }

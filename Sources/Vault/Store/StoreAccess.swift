@@ -121,11 +121,8 @@ enum StoreAccess: Sendable {
   static func credential(
     _ bytes: GuardedBytes, _ prompt: (@Sendable () throws(VaultError) -> Secret)?
   ) throws(VaultError) -> Credential {
-    guard SealedCredential.isMeant(by: bytes) else { return try Credential(parsing: bytes) }
-    return try credential(SealedCredential(parsing: unsafe bytes.withUnsafeBytes { unsafe Array($0) }), prompt)
-  }
-
-  private static func credential(_ sealed: SealedCredential, _ prompt: Prompt?) throws(VaultError) -> Credential {
+    guard try Credential.version(of: bytes).isSealed else { return try Credential(parsing: bytes) }
+    let sealed = try SealedCredential(parsing: bytes)
     guard let prompt else {
       throw .locked(.nobodyToAsk("the credential needs a passphrase, and nobody can be asked for it"))
     }
@@ -137,13 +134,10 @@ enum StoreAccess: Sendable {
   private static func systemd(
     _ location: StoreLocation, _ path: String, _ prompt: Prompt?
   ) throws(VaultError) -> StoreAccess? {
-    switch try SystemdCredential.read(path) {
-    case .application(let credential): .application(credential)
-    case .sealed(let sealed): .application(try credential(sealed, prompt))
-    case .slotKey(let key):
-      .owner(try location.identityFolder.read().unlock(key: key.key, use: .systemdCredential).identity)
-    case nil: nil
-    }
+    guard let bytes = try CredentialFile.ofSystemd(path) else { return nil }
+    guard bytes.count == Key.byteCount else { return .application(try credential(bytes, prompt)) }
+    let key = try sealing(Key(bytes))
+    return .owner(try location.identityFolder.read().unlock(key: key, use: .systemdCredential).identity)
   }
 }
 

@@ -162,8 +162,7 @@ import Testing
     let sealed = try SealedCredential(credential(RemoteFixture.full()), passphrase: passphrase, cost: cost)
     let bytes = sealed.serialized()
     #expect(bytes[16...17] == [0, 4])
-    #expect(SealedCredential.isMeant(by: try GuardedBytes(testing: bytes)))
-    let opened = try SealedCredential(parsing: bytes).open(passphrase: passphrase)
+    let opened = try SealedCredential(parsing: GuardedBytes(testing: bytes)).open(passphrase: passphrase)
     #expect(opened.remote?.password()?.exportInsecurelyAsString() == "correct horse")
     #expect(try SealedCredential(credential(nil), passphrase: passphrase, cost: cost).serialized()[16...17] == [0, 2])
   }

@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import GroupFile
 import Sealing
 import TestSupport
@@ -9,32 +9,38 @@ import Testing
 @Suite struct SystemdCredentialTests {
   private let temporary = TemporaryFolder()
 
-  private func read(_ bytes: [UInt8], mode: UInt32 = 0o400) throws -> SystemdCredential? {
-    try SystemdCredential.read(temporary.write("vault-\(bytes.count)-\(mode)", bytes, mode: mode))
-  }
-
-  private func application(_ content: SystemdCredential?) -> String? {
-    if case .application(let credential) = content { return credential.application }
-    return nil
+  private func read(_ bytes: [UInt8], mode: UInt32 = 0o400) throws -> [UInt8]? {
+    try CredentialFile.ofSystemd(temporary.write("vault-\(bytes.count)-\(mode)", bytes, mode: mode))?.testBytes
   }
 
   @Test func `the content of a systemd credential decides whether it is a key or an application's credential`() throws {
-    #expect(application(try read(ForeignBytes.credential)) == "com.example.notes")
-    guard case .slotKey(let slot) = try read([UInt8](1...32)) else {
-      Issue.record("32 bytes are no key")
+    let store = try StoreFixture()
+    let service = try StoreLocation(environment: [
+      "VAULT_HOME": store.folder + "/home", "VAULT_STATE": store.folder + "/state",
+      "CREDENTIALS_DIRECTORY": temporary.path,
+    ])
+    func open(_ bytes: [UInt8]) throws -> StoreAccess {
+      try? FileManager.default.removeItem(atPath: temporary.file("vault"))
+      _ = temporary.write("vault", bytes, mode: 0o400)
+      return try StoreAccess.open(service, .automatic())
+    }
+    guard case .application(let credential) = try open(ForeignBytes.credential) else {
+      Issue.record("the credential was not recognized")
       return
     }
-    #expect(unsafe slot.key.withUnsafeBytes { unsafe Array($0) } == [UInt8](1...32))
+    #expect(credential.application == "com.example.notes")
+    #expect(throws: VaultError.locked(.noSlot(.systemdCredential))) { try open([UInt8](1...32)) }
     for other in [[], [UInt8](1...31), [UInt8](1...33), Array(ForeignBytes.credential.dropLast())] {
-      #expect(throws: VaultError.self) { try read(other) }
+      let error = #expect(throws: VaultError.self) { try open(other) }
+      #expect(error?.exitStatus == .damaged)
     }
-    #expect(try SystemdCredential.read(temporary.file("gone")) == nil)
+    #expect(try CredentialFile.ofSystemd(temporary.file("gone")) == nil)
   }
 
   @Test func `a systemd credential with a group-readable mode is read only if it belongs to root`() throws {
     // systemd grants access to root's file by an access list, which its mode shows as group access. Another user's file is readable by a group.
     if geteuid() == 0 {
-      #expect(application(try read(ForeignBytes.credential, mode: 0o440)) == "com.example.notes")
+      #expect(try read(ForeignBytes.credential, mode: 0o440) == ForeignBytes.credential)
     } else {
       #expect(throws: VaultError.locked(.credential(.openToOthers(mode: 0o440)))) {
         try read(ForeignBytes.credential, mode: 0o440)

@@ -78,7 +78,7 @@ import Testing
     try #require(vectors.contains { $0.credential != nil } && vectors.contains { $0.refusal != nil })
     for vector in vectors {
       expect(vector.name, vector.refusal) {
-        let sealed = try SealedCredential(parsing: [UInt8](hex: vector.bytes))
+        let sealed = try SealedCredential(parsing: GuardedBytes(testing: [UInt8](hex: vector.bytes)))
         #expect(sealed.serialized().hex == vector.bytes)
         let credential = try sealed.open(passphrase: GuardedBytes(testing: [UInt8](hex: vector.passphrase)))
         #expect(try credential.serialized().testBytes.hex == vector.credential)
