@@ -14,6 +14,8 @@ public protocol SecretScalar: SecretValue, Codable {
 }
 
 extension SecretScalar {
+  public var secretKind: SecretKind { Self.secretKind }
+
   /// Whether the stored form reads back.
   var isReadable: Bool { unsafe withSecretBytes { unsafe Self(secretBytes: $0) != nil } }
 
@@ -24,12 +26,16 @@ extension SecretScalar {
   }
 }
 
+extension SecretScalar where Self: LosslessStringConvertible {
+  /// Reads the value's description.
+  public init?(secretBytes: UnsafeRawBufferPointer) {
+    guard let text = unsafe Self.text(secretBytes) else { return nil }
+    self.init(text)
+  }
+}
+
 extension String: SecretScalar {
   public static var secretKind: SecretKind { .string }
-  public init?(secretBytes: UnsafeRawBufferPointer) {
-    guard let text = unsafe String.text(secretBytes) else { return nil }
-    self = text
-  }
 }
 
 extension [UInt8]: SecretScalar {
@@ -39,7 +45,6 @@ extension [UInt8]: SecretScalar {
 
 extension Data: SecretScalar {
   public static var secretKind: SecretKind { .bytes }
-  public var secretKind: SecretKind { .bytes }
   public init?(secretBytes: UnsafeRawBufferPointer) { unsafe self.init(secretBytes) }
 
   public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
@@ -49,32 +54,19 @@ extension Data: SecretScalar {
 
 extension Bool: SecretScalar {
   public static var secretKind: SecretKind { .bool }
-  public init?(secretBytes: UnsafeRawBufferPointer) {
-    guard let value = unsafe Bool.text(secretBytes).flatMap(Bool.init) else { return nil }
-    self = value
-  }
 }
 
 extension Int: SecretScalar {
   public static var secretKind: SecretKind { .int }
-  public init?(secretBytes: UnsafeRawBufferPointer) {
-    guard let value = unsafe Int.text(secretBytes).flatMap({ Int($0) }) else { return nil }
-    self = value
-  }
 }
 
 extension Double: SecretScalar {
   public static var secretKind: SecretKind { .double }
-  public init?(secretBytes: UnsafeRawBufferPointer) {
-    guard let value = unsafe Double.text(secretBytes).flatMap(Double.init) else { return nil }
-    self = value
-  }
 }
 
 /// Stored as ISO 8601 text in UTC, exact to the last bit, for years 1 to 8000.
 extension Date: SecretScalar {
   public static var secretKind: SecretKind { .date }
-  public var secretKind: SecretKind { .date }
   public init?(secretBytes: UnsafeRawBufferPointer) {
     guard let moment = unsafe Date.text(secretBytes).flatMap(UTCDate.moment) else { return nil }
     self.init(timeIntervalSinceReferenceDate: moment.secondsSince2001)
@@ -87,7 +79,6 @@ extension Date: SecretScalar {
 
 extension URL: SecretScalar {
   public static var secretKind: SecretKind { .url }
-  public var secretKind: SecretKind { .url }
   public init?(secretBytes: UnsafeRawBufferPointer) {
     guard let url = unsafe URL.text(secretBytes).flatMap({ URL(string: $0) }) else { return nil }
     self = url
@@ -100,7 +91,6 @@ extension URL: SecretScalar {
 
 extension UUID: SecretScalar {
   public static var secretKind: SecretKind { .uuid }
-  public var secretKind: SecretKind { .uuid }
   public init?(secretBytes: UnsafeRawBufferPointer) {
     guard let uuid = unsafe UUID.text(secretBytes).flatMap(UUID.init(uuidString:)) else { return nil }
     self = uuid

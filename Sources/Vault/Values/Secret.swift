@@ -128,28 +128,23 @@ extension [UInt8]: SecretValue {
   }
 }
 
+extension SecretValue where Self: LosslessStringConvertible {
+  /// Lends the bytes of the value's description.
+  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    try unsafe String(self).withSecretBytes(body)
+  }
+}
+
 extension Bool: SecretValue {
   public var secretKind: SecretKind { .bool }
-
-  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-    try unsafe (self ? "true" : "false").withSecretBytes(body)
-  }
 }
 
 extension Int: SecretValue {
   public var secretKind: SecretKind { .int }
-
-  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-    try unsafe String(self).withSecretBytes(body)
-  }
 }
 
 extension Double: SecretValue {
   public var secretKind: SecretKind { .double }
-
-  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-    try unsafe String(self).withSecretBytes(body)
-  }
 }
 
 /// A digest by which a program recognizes bytes later without keeping them. No format uses it.
