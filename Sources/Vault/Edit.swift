@@ -171,36 +171,19 @@ extension AccessGroup {
     count: Int, name nameOfItem: (Int) -> String,
     lend: (Int, (String, SecretKind, UnsafeRawBufferPointer) -> Void) -> Void
   ) throws(VaultError) {
-    try observed(.write) { () throws(VaultError) in
-      try inOrder { () throws(VaultError) in unsafe try load(count, nameOfItem, lend) }
-    }
-  }
-
-  private func load(
-    _ count: Int, _ nameOfItem: (Int) -> String,
-    _ lend: (Int, (String, SecretKind, UnsafeRawBufferPointer) -> Void) -> Void
-  ) throws(VaultError) {
-    let (file, group) = (try file, name.description)
-    let transaction = try inGroup(group, file.beginWriting())
-    defer { transaction.rollback() }
-    // In a published group the outcome may stay open, and whoever repeats the change then needs its name.
-    let request = request ?? (transaction.view.state.isPublished ? ChangeID() : nil)
-    transaction.answer(request, isNew: self.request == nil)
-    for (token, position) in try order(count, nameOfItem, in: transaction) {
-      var outcome: Result<Void, VaultError> = .failure(.unexpected("a value that does not lend its bytes"))
-      unsafe lend(position) { (name, kind, bytes) in
-        outcome = Result { () throws(VaultError) in
-          let name = try Item.Name(name)
-          let value = NewValue(secret: try unsafe OpenedSecret(copying: bytes), kind: kind)
-          _ = try inGroup(group, transaction.set(name, to: value, Details(), ifVersion: nil, at: token))
+    try writing(isRepeatable: false) { (transaction) throws(VaultError) in
+      for (token, position) in try order(count, nameOfItem, in: transaction) {
+        var outcome: Result<Void, VaultError> = .failure(.unexpected("a value that does not lend its bytes"))
+        unsafe lend(position) { (name, kind, bytes) in
+          outcome = Result { () throws(VaultError) in
+            let name = try Item.Name(name)
+            let value = NewValue(secret: try unsafe OpenedSecret(copying: bytes), kind: kind)
+            _ = try transaction.set(name, to: value, Details(), ifVersion: nil, at: token)
+          }
         }
+        try outcome.get()
       }
-      try outcome.get()
     }
-    do { try inGroup(group, transaction.commit()) } catch .unordered(_, .outcomeUnknown) {
-      throw .unordered(group: group, .outcomeUnknown(request))
-    }
-    notices.post(transaction.view.notices)
   }
 
   /// The tokens and positions of items, sorted by token; equal names keep their order.

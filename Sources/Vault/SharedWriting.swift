@@ -240,10 +240,14 @@ extension AccessGroup {
     }
   }
 
-  /// As ``changing(isRepeatable:_:)``, for a change that can be made again, with the errors of a group's file.
-  func writing<Result>(_ body: (WriteTransaction) throws(VaultError) -> Result) throws(VaultError) -> Result {
+  /// As ``changing(isRepeatable:_:)``, with the errors of a group's file.
+  func writing<Result>(
+    isRepeatable: Bool = true, _ body: (WriteTransaction) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
     do {
-      return try observed(.write) { try changing(isRepeatable: true) { try inGroup(name.description, body($0)) } }
+      return try observed(.write) {
+        try changing(isRepeatable: isRepeatable) { try inGroup(name.description, body($0)) }
+      }
     } catch {
       throw error as? VaultError ?? .unexpected("an error of a change")
     }
