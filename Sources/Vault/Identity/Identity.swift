@@ -173,10 +173,8 @@ struct IdentityFile: Equatable, Sendable {
       slots = []
       for _ in 0..<count { slots.append(try Slot(from: &reader)) }
       try reader.finish()
-    } catch Slot.Failure.newerKind {
-      throw .newerFormat(read: nil, write: nil)
     } catch {
-      throw .damaged(.identity, "its fields do not follow the format")
+      throw error as? VaultError ?? .damaged(.identity, "its fields do not follow the format")
     }
     guard (1...IdentityFile.slotLimit).contains(slots.count),
       zip(slots, slots.dropFirst()).allSatisfy({ $0.number < $1.number }),

@@ -10,7 +10,7 @@ public struct Slot: Sendable, Equatable {
   /// The kind of secret that opens the slot. All kinds but a passphrase are keys of 32 bytes.
   public let kind: Kind
   /// The costs of stretching a passphrase; zeros for a key.
-  private let stretchingCost: Cost
+  let stretching: Passphrase.Cost
   let salt: [UInt8]
   private let check: [UInt8]
   private let nonce: Nonce
@@ -25,20 +25,11 @@ public struct Slot: Sendable, Equatable {
     public let passes: Int
     /// The memory, in KiB.
     public let memoryKiB: Int
-
-    fileprivate static let none = Cost(passes: 0, memoryKiB: 0)
-
-    fileprivate init(_ cost: Passphrase.Cost) { self.init(passes: Int(cost.passes), memoryKiB: Int(cost.memoryKiB)) }
-
-    init(passes: Int, memoryKiB: Int) { (self.passes, self.memoryKiB) = (passes, memoryKiB) }
   }
 
   /// The costs of stretching a passphrase; `nil` for a key, which needs no stretching.
-  public var cost: Cost? { kind == .passphrase ? stretchingCost : nil }
-
-  /// The same, for stretching a passphrase.
-  var stretching: Passphrase.Cost {
-    Passphrase.Cost(passes: UInt32(stretchingCost.passes), memoryKiB: UInt32(stretchingCost.memoryKiB))
+  public var cost: Cost? {
+    kind == .passphrase ? Cost(passes: Int(stretching.passes), memoryKiB: Int(stretching.memoryKiB)) : nil
   }
 
   static let byteCount = 116
@@ -49,7 +40,7 @@ public struct Slot: Sendable, Equatable {
     salt: [UInt8] = Randomness.bytes(Passphrase.saltByteCount), nonce: Nonce = Nonce()
   ) throws(VaultError) {
     let key = try Vault.sealing(Passphrase.stretch(passphrase, salt: salt, cost: cost))
-    self.init(.passphrase, number: number, cost: Cost(cost), salt: salt, slotKey: key, sealing: identity, nonce: nonce)
+    self.init(.passphrase, number: number, cost: cost, salt: salt, slotKey: key, sealing: identity, nonce: nonce)
   }
 
   /// A slot that `key` opens; `use` must not be a passphrase.
@@ -65,10 +56,10 @@ public struct Slot: Sendable, Equatable {
   }
 
   private init(
-    _ kind: Kind, number: Int, cost: Cost, salt: [UInt8], slotKey: borrowing Key,
+    _ kind: Kind, number: Int, cost: Passphrase.Cost, salt: [UInt8], slotKey: borrowing Key,
     sealing identity: Identity, nonce: Nonce
   ) {
-    (self.kind, self.number, stretchingCost, self.salt, self.nonce) = (kind, number, cost, salt, nonce)
+    (self.kind, self.number, stretching, self.salt, self.nonce) = (kind, number, cost, salt, nonce)
     let header = Slot.header(kind, number, cost, salt, identity.ownerKey)
     check = slotKey.check(.slotCheck, header)
     sealedSeed = unsafe identity.withRootSeed { seed in
@@ -89,7 +80,7 @@ public struct Slot: Sendable, Equatable {
   }
 
   private func open(slotKey: borrowing Key, ownerKey: PublicKey) throws(VaultError) -> Identity {
-    let header = Slot.header(kind, number, stretchingCost, salt, ownerKey)
+    let header = Slot.header(kind, number, stretching, salt, ownerKey)
     guard slotKey.makes(check, .slotCheck, header) else { throw .wrongKey(kind) }
     do throws(SealingError) {
       let seed = try SealedBox.open(sealedSeed, key: slotKey, nonce: nonce, binding: header)
@@ -103,7 +94,7 @@ public struct Slot: Sendable, Equatable {
   }
 
   private static func header(
-    _ use: Kind, _ number: Int, _ cost: Cost, _ salt: [UInt8], _ ownerKey: PublicKey
+    _ use: Kind, _ number: Int, _ cost: Passphrase.Cost, _ salt: [UInt8], _ ownerKey: PublicKey
   ) -> [UInt8] {
     var writer = ByteWriter(reservingCapacity: 76)
     writer.write(.slot)
@@ -113,44 +104,39 @@ public struct Slot: Sendable, Equatable {
   }
 
   private static func write(
-    _ use: Kind, _ number: Int, _ cost: Cost, _ salt: [UInt8], to writer: inout ByteWriter
+    _ use: Kind, _ number: Int, _ cost: Passphrase.Cost, _ salt: [UInt8], to writer: inout ByteWriter
   ) {
     writer.write(use.material)
     writer.write(use.rawValue)
     writer.write(UInt16(number))
-    writer.write(UInt32(cost.passes))
-    writer.write(UInt32(cost.memoryKiB))
+    writer.write(cost.passes)
+    writer.write(cost.memoryKiB)
     writer.write(salt)
   }
 
   func write(to writer: inout ByteWriter) {
-    Slot.write(kind, number, stretchingCost, salt, to: &writer)
+    Slot.write(kind, number, stretching, salt, to: &writer)
     writer.write(check)
     writer.write(nonce.bytes)
     writer.write(sealedSeed)
   }
 
-  enum Failure: Error { case malformed, newerKind }
-
   /// The costs are not checked here but when the slot is opened, so that one slot's costs do not block the others.
-  init(from reader: inout ByteReader) throws(Failure) {
-    do {
-      let material = try reader.read(UInt8.self)
-      guard let kind = Kind(rawValue: try reader.read(UInt8.self)), kind.material == material else {
-        throw Failure.newerKind
-      }
-      self.kind = kind
-      number = Int(try reader.read(UInt16.self))
-      stretchingCost = Cost(
-        passes: Int(try reader.read(UInt32.self)), memoryKiB: Int(try reader.read(UInt32.self)))
-      salt = Array(try reader.read(count: 16))
-      check = Array(try reader.read(count: 16))
-      nonce = Nonce(try reader.read(count: Nonce.byteCount))!
-      sealedSeed = Array(try reader.read(count: Key.byteCount + SealedBox.overhead))
-    } catch {
-      throw error as? Failure ?? .malformed
+  ///
+  /// - Throws: `VaultError.newerFormat` for an unknown kind; `ByteReader.Failure`.
+  init(from reader: inout ByteReader) throws {
+    let material = try reader.read(UInt8.self)
+    guard let kind = Kind(rawValue: try reader.read(UInt8.self)), kind.material == material else {
+      throw VaultError.newerFormat(read: nil, write: nil)
     }
-    guard kind == .passphrase || stretchingCost == .none else { throw .malformed }
+    self.kind = kind
+    number = Int(try reader.read(UInt16.self))
+    stretching = Passphrase.Cost(passes: try reader.read(UInt32.self), memoryKiB: try reader.read(UInt32.self))
+    salt = Array(try reader.read(count: 16))
+    check = Array(try reader.read(count: 16))
+    nonce = Nonce(try reader.read(count: Nonce.byteCount))!
+    sealedSeed = Array(try reader.read(count: Key.byteCount + SealedBox.overhead))
+    guard kind == .passphrase || stretching == .none else { throw ByteReader.Failure.malformed }
   }
 }
 
@@ -170,6 +156,8 @@ extension Slot.Kind {
 }
 
 extension Passphrase.Cost {
+  fileprivate static let none = Passphrase.Cost(passes: 0, memoryKiB: 0)
+
   /// These costs, with each value below `least` raised to it; nothing is lowered. Unreasonable costs become `least`.
   func raised(to least: Passphrase.Cost) -> Passphrase.Cost {
     guard isWithinLimits else { return least }
