@@ -1,28 +1,42 @@
 public import GroupFile
+internal import Sealing
 
 /// An etcd cluster that orders and keeps the commits of published groups: its address and login.
 ///
 /// The client key and the password are in guarded memory, and only ``key()`` and ``password()`` return them.
 public struct Remote: Sendable {
   /// Follows the rules for names of groups.
-  public let name: String
+  public var name: String { fields.name }
   /// At least one, in the order given by the owner, without duplicates.
-  public let endpoints: [Endpoint]
+  public var endpoints: [Endpoint] { fields.endpoints }
   /// Whether connections are encrypted, and the servers prove who they are.
-  public let usesTLS: Bool
+  public var usesTLS: Bool { fields.usesTLS }
   /// The certificates, in PEM, of the authorities that may issue the servers' certificates; `nil` for those of the
   /// system.
-  public let authority: String?
+  public var authority: String? { fields.authority }
   /// The client's certificate and its chain, in PEM.
-  public let certificate: String?
+  public var certificate: String? { fields.certificate }
   /// The etcd user.
-  public let user: String?
+  public var user: String? { fields.user }
   /// After how many seconds the newest proved state of a group counts as too old to be read; `nil` for never.
-  public let maxAge: UInt32?
+  public var maxAge: UInt32? { fields.maxAge }
   /// After how many seconds without a change a host that may write signs an empty change; `nil` for never.
-  public let heartbeat: UInt32?
-  let openedKey: OpenedSecret?
+  public var heartbeat: UInt32? { fields.heartbeat }
+  private let fields: OpenFields
+  private let openedKey: OpenedSecret?
   let openedPassword: OpenedSecret?
+
+  /// What is not secret.
+  fileprivate struct OpenFields: Sendable, Equatable {
+    var name = ""
+    var endpoints: [Endpoint] = []
+    var usesTLS = false
+    var authority: String?
+    var certificate: String?
+    var user: String?
+    var maxAge: UInt32?
+    var heartbeat: UInt32?
+  }
 
   /// One server of the cluster.
   public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
@@ -58,17 +72,15 @@ public struct Remote: Sendable {
     heartbeat: UInt32? = nil
   ) throws(VaultError) {
     let (scheme, endpoints) = try Remote.parse(address)
-    try self.init(
-      name, endpoints, usesTLS: scheme == .tls || authority != nil || certificate != nil, authority: authority,
-      certificate: certificate, key: key?.opened, user: user, password: password?.opened, maxAge: maxAge,
-      heartbeat: heartbeat)
+    let fields = OpenFields(
+      name: name, endpoints: endpoints, usesTLS: scheme == .tls || authority != nil || certificate != nil,
+      authority: authority, certificate: certificate, user: user, maxAge: maxAge, heartbeat: heartbeat)
+    try self.init(fields, key: key?.opened, password: password?.opened)
   }
 
-  init(
-    _ name: String, _ endpoints: [Endpoint], usesTLS: Bool, authority: String?, certificate: String?,
-    key: OpenedSecret?, user: String?, password: OpenedSecret?, maxAge: UInt32?, heartbeat: UInt32?
-  ) throws(VaultError) {
-    self.name = try Remote.name(name)
+  private init(_ fields: OpenFields, key: OpenedSecret?, password: OpenedSecret?) throws(VaultError) {
+    (self.fields, openedKey, openedPassword) = (fields, key, password)
+    _ = try Remote.name(name)
     guard (1...Remote.endpointLimit).contains(endpoints.count), Set(endpoints).count == endpoints.count else {
       throw .invalid("a remote has 1 to \(Remote.endpointLimit) different endpoints")
     }
@@ -87,10 +99,7 @@ public struct Remote: Sendable {
     }
     guard password.map(Remote.isPassword) ?? true else { throw .invalid("a password has 1 to 1,024 bytes of UTF-8") }
     guard maxAge != 0, heartbeat != 0 else { throw .invalid("a length of time is 1 second or more") }
-    (self.endpoints, self.usesTLS, self.authority, self.certificate) = (endpoints, usesTLS, authority, certificate)
-    (openedKey, self.user, openedPassword) = (key, user, password)
-    (self.maxAge, self.heartbeat) = (maxAge, heartbeat)
-    guard openFields.count + 12 + (key?.count ?? 0) + (password?.count ?? 0) <= Remote.byteLimit else {
+    guard fields.serialized().count + 12 + (key?.count ?? 0) + (password?.count ?? 0) <= Remote.byteLimit else {
       throw .overLimit("64 KiB of a remote in all")
     }
   }
@@ -107,16 +116,16 @@ public struct Remote: Sendable {
       guard let left, let right else { return left == nil && right == nil }
       return unsafe left.withUnsafeBytes { left in unsafe right.withUnsafeBytes { unsafe left.elementsEqual($0) } }
     }
-    return endpoints == other.endpoints && usesTLS == other.usesTLS && authority == other.authority
-      && certificate == other.certificate && user == other.user && heartbeat == other.heartbeat
-      && isSame(openedKey, other.openedKey) && isSame(openedPassword, other.openedPassword)
+    var others = other.fields
+    (others.name, others.maxAge) = (name, maxAge)
+    return fields == others && isSame(openedKey, other.openedKey) && isSame(openedPassword, other.openedPassword)
   }
 
   /// The same servers with another login.
   func loggingIn(as user: String, _ password: OpenedSecret) throws(VaultError) -> Remote {
-    try Remote(
-      name, endpoints, usesTLS: usesTLS, authority: authority, certificate: certificate, key: openedKey, user: user,
-      password: password, maxAge: maxAge, heartbeat: heartbeat)
+    var fields = fields
+    fields.user = user
+    return try Remote(fields, key: openedKey, password: password)
   }
 
   /// In the form in which the owner writes it: `etcd://HOST:PORT[,HOST:PORT…]`, or `etcds://…` if connections are
@@ -191,5 +200,105 @@ public struct Remote: Sendable {
     return (0...bytes.count - word.count).contains { start in
       unsafe UnsafeRawBufferPointer(rebasing: bytes[start..<start + word.count]).elementsEqual(word)
     }
+  }
+}
+
+// The bytes of a remote (format article, "A remote").
+
+extension Remote {
+  /// The serialized form, in guarded memory because it contains the key and the password.
+  ///
+  /// - Throws: ``VaultError/storage(_:)`` if memory is short.
+  package func serialized() throws(VaultError) -> Secret {
+    let bytes = try serializedBytes()
+    return try unsafe bytes.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }
+  }
+
+  func serializedBytes() throws(VaultError) -> GuardedBytes {
+    try CountedParts.joined([fields.serialized()], [openedKey, openedPassword])
+  }
+
+  /// Reads a serialized form, every byte of it.
+  ///
+  /// - Parameter damage: the error for bytes that do not follow the format.
+  /// - Throws: `damage`; ``VaultError/newerFormat(read:write:)`` for a field that a newer version added;
+  ///   ``VaultError/storage(_:)`` if memory is short.
+  package init(parsing bytes: UnsafeRawBufferPointer, orThrow damage: VaultError) throws(VaultError) {
+    guard bytes.count <= Remote.byteLimit, let parts = unsafe CountedParts.ranges(bytes), parts.count == 3 else {
+      throw damage
+    }
+    let fields: OpenFields
+    do { fields = try OpenFields(parsing: unsafe Array(bytes[parts[0]])) } catch VaultError.newerFormat {
+      throw .newerFormat(read: nil, write: nil)
+    } catch {
+      throw damage
+    }
+    let key = try unsafe CountedParts.secret(bytes, parts[1])
+    let password = try unsafe CountedParts.secret(bytes, parts[2])
+    do { try self.init(fields, key: key, password: password) } catch { throw damage }
+  }
+}
+
+extension Remote.OpenFields {
+  private enum Tag: UInt8 {
+    case name = 1
+    case transport, endpoints, authority, certificate, user, maxAge, heartbeat
+  }
+
+  func serialized() -> [UInt8] {
+    var fields = FieldWriter()
+    fields.write(Tag.name.rawValue, Array(name.utf8))
+    fields.write(Tag.transport.rawValue, [usesTLS ? 2 : 1])
+    var list = ByteWriter()
+    for endpoint in endpoints {
+      list.write(endpoint.port)
+      list.writeCounted16(Array(endpoint.host.utf8))
+    }
+    fields.write(Tag.endpoints.rawValue, list.bytes)
+    if let authority { fields.write(Tag.authority.rawValue, Array(authority.utf8)) }
+    if let certificate { fields.write(Tag.certificate.rawValue, Array(certificate.utf8)) }
+    if let user { fields.write(Tag.user.rawValue, Array(user.utf8)) }
+    for (tag, seconds) in [(Tag.maxAge, maxAge), (.heartbeat, heartbeat)] {
+      guard let seconds else { continue }
+      var bytes = ByteWriter()
+      bytes.write(seconds)
+      fields.write(tag.rawValue, bytes.bytes)
+    }
+    return fields.bytes
+  }
+
+  init(parsing bytes: [UInt8]) throws {
+    var reader = FieldReader(bytes, in: bytes.indices, limit: Remote.byteLimit)
+    var seen: Set<Tag> = []
+    while let (number, field) = try reader.next() {
+      guard let tag = Tag(rawValue: number) else { throw VaultError.newerFormat(read: nil, write: nil) }
+      seen.insert(tag)
+      switch tag {
+      case .name: name = try FieldReader.text(field)
+      case .transport:
+        guard field.elementsEqual([1]) || field.elementsEqual([2]) else { throw ByteReader.Failure.malformed }
+        usesTLS = field.elementsEqual([2])
+      case .endpoints:
+        var list = ByteReader(Array(field))
+        while list.remaining > 0 {
+          guard endpoints.count < Remote.endpointLimit else { throw ByteReader.Failure.malformed }
+          let port = try list.read(UInt16.self)
+          endpoints.append(Remote.Endpoint(host: try FieldReader.text(list.readCounted16()[...]), port: port))
+        }
+      case .authority: authority = try FieldReader.text(field)
+      case .certificate: certificate = try FieldReader.text(field)
+      case .user: user = try FieldReader.text(field)
+      case .maxAge: maxAge = try Self.seconds(field)
+      case .heartbeat: heartbeat = try Self.seconds(field)
+      }
+    }
+    guard seen.isSuperset(of: [.name, .transport, .endpoints]) else { throw ByteReader.Failure.malformed }
+  }
+
+  private static func seconds(_ field: ArraySlice<UInt8>) throws -> UInt32 {
+    var reader = ByteReader(Array(field))
+    let seconds = try reader.read(UInt32.self)
+    try reader.finish()
+    return seconds
   }
 }
