@@ -31,7 +31,7 @@ public struct StoreLocation: Sendable {
   ///
   /// - Throws: ``VaultError/noStore(path:)`` if the place of the store cannot be determined.
   public init(environment: [String: String]) throws(VaultError) {
-    try self.init(environment: environment, user: geteuid(), homeFolder: UserList.homeFolder)
+    try self.init(environment: environment, user: geteuid(), homeFolder: UnixUser.homeFolder)
   }
 
   /// - Parameter homeFolder: looks the user up in the system's database; called only if `HOME` is needed and not set.
@@ -209,20 +209,4 @@ public struct StoreLocation: Sendable {
 extension PublicKey {
   /// The first 16 bytes in lower-case hexadecimal digits, used in names of folders.
   var shortName: String { bytes.prefix(16).hexadecimal }
-}
-
-/// The system's user database.
-enum UserList {
-  /// The home folder of `user`; `nil` if there is no such user, or their home is not an absolute path.
-  static func homeFolder(of user: uid_t) -> String? {
-    var entry = unsafe passwd()
-    var found: UnsafeMutablePointer<passwd>?
-    var text = [CChar](repeating: 0, count: 16_384)
-    csystem_prepare_to_find_users()
-    guard unsafe getpwuid_r(user, &entry, &text, text.count, &found) == 0, let found = unsafe found,
-      let folder = unsafe found.pointee.pw_dir
-    else { return nil }
-    let path = unsafe String(cString: folder)
-    return path.hasPrefix("/") ? path : nil
-  }
 }

@@ -4,7 +4,7 @@ public import GroupFile
 
 extension UnixGroup {
   /// The group's name in the system's database, or its number in decimal digits if it has no name.
-  public var name: String { UnixGroupList.name(of: number) ?? String(number) }
+  public var name: String { SystemList.groupName(of: number) ?? String(number) }
 
   /// Looks up a Unix group.
   ///
@@ -13,7 +13,7 @@ extension UnixGroup {
   ///   - isReadOnly: whether it may only read the files.
   /// - Throws: ``VaultError/invalid(_:)`` if there is no such group.
   public init(_ name: String, isReadOnly: Bool = false) throws(VaultError) {
-    guard let number = UnixGroupList.number(of: name) ?? UnixGroup.number(name) else {
+    guard let number = SystemList.groupNumber(of: name) ?? UnixGroup.number(name) else {
       throw .invalid("there is no such Unix group on this machine")
     }
     self.init(number: number, isReadOnly: isReadOnly)
@@ -41,51 +41,62 @@ package enum UnixUser {
   package static func number(of user: String) -> UInt32? {
     if let number = UInt32(user) { return number }
     guard !user.utf8.contains(0) else { return nil }
-    var entry = unsafe passwd()
-    var found: UnsafeMutablePointer<passwd>?
-    var text = [CChar](repeating: 0, count: 16 * 1_024)
-    csystem_prepare_to_find_users()
-    guard unsafe getpwnam_r(user, &entry, &text, text.count, &found) == 0, unsafe found != nil else { return nil }
-    return unsafe entry.pw_uid
+    return unsafe SystemList.entry(passwd()) {
+      unsafe getpwnam_r(user, $0, $1, $2, $3)
+    } read: {
+      unsafe $0.pw_uid
+    }
+  }
+
+  /// The home folder of a user; `nil` if there is no such user, or it is not an absolute path.
+  static func homeFolder(of number: uid_t) -> String? {
+    let path = unsafe SystemList.entry(passwd()) {
+      unsafe getpwuid_r(number, $0, $1, $2, $3)
+    } read: {
+      unsafe $0.pw_dir.map { unsafe String(cString: $0) }
+    }
+    return path.flatMap { $0.hasPrefix("/") ? $0 : nil }
   }
 }
 
-/// The system's database of Unix groups.
-private enum UnixGroupList {
+/// The system's databases of users and of Unix groups.
+private enum SystemList {
   // The entry of a group lists the names of all its users.
   private static let byteLimit = 1 << 20
 
-  static func number(of name: String) -> UInt32? {
+  static func groupNumber(of name: String) -> UInt32? {
     guard !name.utf8.contains(0) else { return nil }
-    return unsafe entry {
+    return unsafe entry(group()) {
       unsafe getgrnam_r(name, $0, $1, $2, $3)
     } read: {
       unsafe $0.gr_gid
     }
   }
 
-  static func name(of number: UInt32) -> String? {
-    unsafe entry {
+  static func groupName(of number: UInt32) -> String? {
+    unsafe entry(group()) {
       unsafe getgrgid_r(number, $0, $1, $2, $3)
     } read: {
       unsafe String(cString: $0.gr_name)
     }
   }
 
-  private static func entry<Value>(
+  /// - Parameter empty: an entry for `find` to fill.
+  static func entry<Entry, Value>(
+    _ empty: Entry,
     _ find: (
-      UnsafeMutablePointer<group>, UnsafeMutablePointer<CChar>, Int, UnsafeMutablePointer<UnsafeMutablePointer<group>?>
-    ) -> CInt, read: (group) -> Value
+      UnsafeMutablePointer<Entry>, UnsafeMutablePointer<CChar>, Int, UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>
+    ) -> CInt, read: (Entry) -> Value?
   ) -> Value? {
     csystem_prepare_to_find_users()
     var size = 4_096
     while size <= byteLimit {
-      var entry = unsafe group()
-      var found: UnsafeMutablePointer<group>?
+      var entry = empty
+      var found: UnsafeMutablePointer<Entry>?
       var text = [CChar](repeating: 0, count: size)
       let value: (code: CInt, value: Value?) = unsafe text.withUnsafeMutableBufferPointer { text in
         let code = unsafe find(&entry, text.baseAddress!, text.count, &found)
-        return unsafe (code, found.map { unsafe read($0.pointee) })
+        return unsafe (code, found.flatMap { unsafe read($0.pointee) })
       }
       guard value.code == ERANGE else { return value.value }
       size *= 4

@@ -86,8 +86,8 @@ import Testing
   }
 
   @Test func `the user database knows root and knows no user with an unused number`() {
-    #expect(UserList.homeFolder(of: 0)?.hasPrefix("/") == true)
-    #expect(UserList.homeFolder(of: 3_999_999_999) == nil)
+    #expect(UnixUser.homeFolder(of: 0)?.hasPrefix("/") == true)
+    #expect(UnixUser.homeFolder(of: 3_999_999_999) == nil)
   }
 
   @Test func `the state folder is accessible to its owner alone`() throws {
