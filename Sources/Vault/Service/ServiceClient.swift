@@ -74,7 +74,9 @@ extension SecretStore {
   ///   `vaultd` returned; ``VaultError/locked(_:)`` if its socket cannot be trusted or used.
   public static func askServiceToJoin(at location: StoreLocation? = nil) throws(VaultError) -> [JoinedGroup] {
     let location = if let location { location } else { try StoreLocation.standard() }
-    let groups = try location.asking(patience: 600) { (vaultd) throws(VaultError) in try vaultd.join() }
+    let groups = try location.listening { (path) throws(VaultError) in
+      try ServiceConnection(path, patience: 600).join()
+    }
     guard let groups else { throw .service(.busy, "no vaultd listens on its socket") }
     return groups
   }
@@ -88,37 +90,25 @@ extension StoreLocation {
   func askService(
     _ path: String, _ body: [UInt8], _ value: OpenedSecret? = nil, patience: Int = 30
   ) throws(VaultError) -> ServiceAnswer {
-    let answer = try asking(patience: patience) { (vaultd) throws(VaultError) in
-      try vaultd.answer(to: path, body, value)
+    let answer = try listening { (socket) throws(VaultError) in
+      try ServiceConnection(socket, patience: patience).answer(to: path, body, value)
     }
     guard let answer else { throw ServiceClient.nobodyListens }
     return answer
   }
 
-  /// The result of `ask` for the `vaultd` that `VAULT_SOCKET` names, or for the first one that listens on a standard
-  /// socket; `nil` if nobody listens.
-  fileprivate func asking<Result>(
-    patience: Int, _ ask: (ServiceConnection) throws(VaultError) -> Result
-  ) throws(VaultError) -> Result? {
+  /// The result of `connect` for the socket that `VAULT_SOCKET` names, or for the first of the standard sockets on which
+  /// somebody listens; `nil` if nobody does.
+  func listening<Result>(_ connect: (String) throws(VaultError) -> Result) throws(VaultError) -> Result? {
     let named = variable("VAULT_SOCKET").map { [StoreLocation.absolute($0)] }
     for path in named ?? serviceSockets {
-      do { return try ask(ServiceConnection(path, patience: patience)) } catch ServiceClient.nobodyListens {}
+      do { return try connect(path) } catch ServiceClient.nobodyListens {}
     }
     return nil
   }
 
   /// The sockets to try if `VAULT_SOCKET` is not set.
-  var serviceSockets: [String] {
+  fileprivate var serviceSockets: [String] {
     [variable("XDG_RUNTIME_DIR").map { $0 + "/vault/socket" }, "/run/vault/socket"].compactMap { $0 }
-  }
-
-  /// Connects to the first of the standard sockets on which somebody listens.
-  ///
-  /// - Returns: `nil` if nobody does.
-  func service() throws(VaultError) -> ServiceClient? {
-    for path in serviceSockets {
-      do { return try ServiceClient(path) } catch ServiceClient.nobodyListens {}
-    }
-    return nil
   }
 }

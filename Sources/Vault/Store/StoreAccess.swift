@@ -77,7 +77,7 @@ enum StoreAccess: Sendable {
       case .noStore, .denied, .locked(.nothingNamed), .locked(.nobodyToAsk), .locked(.joinedStore): break
       default: throw error
       }
-      guard let service = try location.service() else { throw error }
+      guard let service = try location.listening(ServiceClient.init) else { throw error }
       return .service(service)
     }
   }
