@@ -81,7 +81,7 @@ extension Item {
   /// - Parameter signer: the signer of the state that contains the item.
   init(_ row: Row, _ attributes: Attributes, signedBy signer: Writer?) throws(VaultError) {
     content = Content(
-      try Item.name(attributes.name), attributes, version: row.version, oldest: row.oldest,
+      try Name(stored: attributes.name), attributes, version: row.version, oldest: row.oldest,
       isWriterClaimed: signer != attributes.writer, isRemoved: row.state != .present)
   }
 
@@ -100,15 +100,8 @@ extension Item {
     let (version, oldest) = (try reader.read(UInt64.self), try reader.read(UInt64.self))
     let flags = try reader.read(UInt8.self)
     content = Content(
-      try Item.name(attributes.name), attributes, version: version, oldest: oldest, isWriterClaimed: flags & 1 != 0,
+      try Name(stored: attributes.name), attributes, version: version, oldest: oldest, isWriterClaimed: flags & 1 != 0,
       isRemoved: flags & 2 != 0)
-  }
-
-  /// Refuses a stored name that is invalid or contains control characters, which could move a terminal's cursor. Only a
-  /// modified program of a writer can have signed such a name, so it counts as damage.
-  private static func name(_ stored: String) throws(VaultError) -> Name {
-    guard let name = Name(stored: stored) else { throw Name.damage }
-    return name
   }
 
   // Foundation's normalization would link all of Foundation: half of the executable's size and startup time.
@@ -155,23 +148,22 @@ extension Item {
 
     /// Checks a stored name, as ``init(stored:)``.
     ///
-    /// - Throws: `damaged`. Only a modified program of a writer can have signed such a name.
+    /// - Throws: as ``init(stored:)``.
     static func check(_ name: UnsafeRawBufferPointer) throws(VaultError) {
-      if unsafe isPlain(name) { return }
-      guard unsafe Name(stored: String(decoding: name, as: UTF8.self)) != nil else { throw Name.damage }
+      if unsafe !isPlain(name) { _ = unsafe try Name(stored: String(decoding: name, as: UTF8.self)) }
     }
 
-    fileprivate static let damage = VaultError.damaged(.row, "a name that no item can have")
-
-    /// Checks a stored name, which must already be in the form that a lookup uses.
+    /// Checks a stored name, which must already be in NFC, the form that a lookup uses.
     ///
-    /// - Returns: `nil` if it is not valid, or not in NFC.
-    init?(stored text: String) {
+    /// - Throws: `damaged` if it is not valid. Only a modified program of a writer can have signed such a name.
+    init(stored text: String) throws(VaultError) {
       if Name.isPlain(text) {
         description = text
       } else {
         // Compare bytes, because `==` treats all equivalent spellings as equal.
-        guard let name = try? Name(text), name.description.utf8.elementsEqual(text.utf8) else { return nil }
+        guard let name = try? Name(text), name.description.utf8.elementsEqual(text.utf8) else {
+          throw .damaged(.row, "a name that no item can have")
+        }
         self = name
       }
     }

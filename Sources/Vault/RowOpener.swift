@@ -59,7 +59,7 @@ struct RowOpener: Sendable {
   private func begins(_ fields: AttributeFields, of bytes: [UInt8]) -> Bool {
     let prefix = query.prefix.utf8
     guard !prefix.isEmpty, !bytes[fields.name].starts(with: prefix) else { return true }
-    return Item.Name(stored: String(decoding: bytes[fields.name], as: UTF8.self)) == nil
+    return (try? Item.Name(stored: String(decoding: bytes[fields.name], as: UTF8.self))) == nil
   }
 
   private func addText(

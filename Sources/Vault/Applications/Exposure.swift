@@ -36,9 +36,9 @@ extension SecretStore {
       progress(name)
       let file = try group.file
       do {
-        let (values, isComplete) = try file.exposure { Item.Name(stored: $0) != nil }
+        let (values, isComplete) = try file.exposure { (try? Item.Name(stored: $0)) != nil }
         for (item, readers) in values {
-          guard let itemName = Item.Name(stored: item.attributes.name) else { continue }
+          guard let itemName = try? Item.Name(stored: item.attributes.name) else { continue }
           found.append(
             Exposure(
               group: name, item: itemName, version: item.row.version,

@@ -72,7 +72,7 @@ extension SecretStore {
     do throws(VaultError) {
       let report = try settled(name) { () throws(VaultError) in
         let file = try group.file
-        return try inGroup(name, file.verify(isName: { Item.Name(stored: $0) != nil }) { progress(name, $0) })
+        return try inGroup(name, file.verify(isName: { (try? Item.Name(stored: $0)) != nil }) { progress(name, $0) })
       }
       guard let report else { return nil }
       notices.post(report.notices)
