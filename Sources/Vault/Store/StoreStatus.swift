@@ -27,17 +27,17 @@ public struct StoreStatus: Sendable {
 public struct GroupStatus: Sendable {
   public let name: String
   /// Whether the numbers come from the verified group, as opposed to this machine's state folder.
-  public let isVerified: Bool
+  public internal(set) var isVerified = false
   /// The number of the group's state; `nil` if neither source has it.
-  public let epoch: UInt64?
+  public internal(set) var epoch: UInt64?
   /// The number of its key.
-  public let generation: UInt64?
+  public internal(set) var generation: UInt64?
   /// The number of items, removed ones included; `nil` if the group was not verified.
-  public let itemCount: UInt64?
+  public internal(set) var itemCount: UInt64?
   /// The error of verifying the group, or about a member that should be out.
-  public let problem: VaultError?
+  public internal(set) var problem: VaultError?
   /// Whether the group was created on another machine and is bound to it, so that it cannot be verified here.
-  public let isOfOtherDevice: Bool
+  public internal(set) var isOfOtherDevice = false
 }
 
 extension SecretStore {
@@ -61,7 +61,7 @@ extension SecretStore {
   public func status() throws(VaultError) -> StoreStatus {
     let applications = registeredApplications()
     var groups = try expectedGroupNames().compactMap { groupStatus($0, applications) }
-    groups += vanishedGroups().map { GroupStatus($0.name, $0.problem) }
+    groups += vanishedGroups().map { GroupStatus(name: $0.name, problem: $0.problem) }
     groups.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     return StoreStatus(
       home: location.home, state: location.stateFolder(of: access.ownerKey), ownerKey: access.ownerKey.hexadecimal,
@@ -80,12 +80,11 @@ extension SecretStore {
         let state = try group(name).verifiedState()
         return GroupStatus(
           name: name, isVerified: true, epoch: state.manifest.epoch, generation: state.manifest.generation,
-          itemCount: state.manifest.itemCount, problem: unwantedMembers(of: state.roster, applications).first,
-          isOfOtherDevice: false)
+          itemCount: state.manifest.itemCount, problem: unwantedMembers(of: state.roster, applications).first)
       }
     } catch {
       if isOthersBusiness(name, error) { return nil }
-      return GroupStatus(name, error, isOfOtherDevice: isOfOtherDevice(error))
+      return GroupStatus(name: name, problem: error, isOfOtherDevice: isOfOtherDevice(error))
     }
   }
 
@@ -120,22 +119,12 @@ extension SecretStore {
       case .unavailable(let reason): if notices.isEmpty { notices = [.witnessUnavailable(reason: reason)] }
       case .absent: break
       }
-      return GroupStatus(
-        name: name, isVerified: false, epoch: record?.epoch, generation: record?.generation, itemCount: nil,
-        problem: nil, isOfOtherDevice: false)
+      return GroupStatus(name: name, epoch: record?.epoch, generation: record?.generation)
     }
     return StoreStatus(
       home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: file.slots,
       lastBackup: location.lastBackup(of: file.ownerKey), groups: groups, lock: lock,
       unlockedUntil: Timestamp(unlocking: file.ownerKey), notices: notices)
-  }
-}
-
-extension GroupStatus {
-  fileprivate init(_ name: String, _ problem: VaultError, isOfOtherDevice: Bool = false) {
-    self.init(
-      name: name, isVerified: false, epoch: nil, generation: nil, itemCount: nil, problem: problem,
-      isOfOtherDevice: isOfOtherDevice)
   }
 }
 
