@@ -76,11 +76,8 @@ package struct SSHKey: ~Copyable, Sendable {
     for field in fields { kept.writeCounted32(field) }
     var bytes = kept.bytes
     defer { unsafe explicit_bzero(&bytes, bytes.count) }
-    let secret = try unsafe bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in
-      try unsafe Secret(copying: bytes)
-    }
+    self.fields = try Secret(bytes)
     (self.algorithm, self.comment, publicBlob) = (algorithm, comment, blob)
-    self.fields = secret
   }
 
   /// Checks the fields of a private key as far as that takes no arithmetic of RSA or curves, and makes the public key.
@@ -172,7 +169,7 @@ package struct SSHKey: ~Copyable, Sendable {
   /// - Throws: ``VaultError/invalid(_:)`` for anything but one key of a known algorithm, without a passphrase.
   package init(parsing file: [UInt8]) throws(VaultError) {
     guard file.count <= Self.byteLimit, let text = String(validating: file, as: UTF8.self),
-      let start = text.utf8.firstRange(of: Self.begin), let stop = text.utf8.firstRange(of: Self.end.dropLast())
+      let start = text.place(of: Self.begin), let stop = text.place(of: Self.end.dropLast())
     else {
       throw .invalid(
         "an SSH key is a file that begins with \(Self.begin.dropLast()); convert a copy: ssh-keygen -p -f FILE")
@@ -299,17 +296,5 @@ extension Key {
       try unsafe GuardedBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[..<32]))
     }
     try self.init(seed)
-  }
-}
-
-extension String.UTF8View {
-  /// Where `text` stands first; `Collection.firstRange` would bring the tables of Unicode into the executable.
-  fileprivate func firstRange(of text: some StringProtocol) -> Range<Index>? {
-    var start = startIndex
-    while start != endIndex {
-      if self[start...].starts(with: text.utf8) { return start..<index(start, offsetBy: text.utf8.count) }
-      formIndex(after: &start)
-    }
-    return nil
   }
 }
