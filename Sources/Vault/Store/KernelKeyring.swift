@@ -7,34 +7,29 @@ internal import Sealing
 ///
 /// Every process of the user can find them, including cron jobs and services.
 enum KernelKeyring {
-  /// Why the kernel does not keep keys, for people.
-  struct Refusal: Error {
-    let reason: String
-
-    fileprivate init(_ number: CInt) {
-      reason =
-        switch number {
-        case ENOSYS, EOPNOTSUPP: "this kernel has no keyring"
-        case EPERM, EACCES: "it is forbidden here, as in most containers"
-        case EDQUOT: "this user's quota is used up"
-        default: "the kernel refused (error \(number))"
-        }
-    }
-  }
-
   /// Keeps `content` under `name` for this user for `seconds` seconds, replacing an earlier key of this name.
   ///
   /// - Parameter seconds: more than 0, because 0 would mean no limit.
-  static func keep(_ content: GuardedBytes, as name: String, for seconds: UInt32) throws(Refusal) {
+  /// - Throws: `noKeyring`.
+  static func keep(_ content: GuardedBytes, as name: String, for seconds: UInt32) throws(VaultError) {
     // Stored in this process's own keyring first, so that other processes never find it without its time limit.
     let key = unsafe content.withUnsafeBytes {
       unsafe csystem_add_key(type, name, $0.baseAddress, $0.count, processKeyring)
     }
-    guard key > 0 else { throw Refusal(errno) }
+    guard key > 0 else { throw refusal(errno) }
     defer { _ = csystem_unlink_key(key, processKeyring) }
     guard csystem_limit_key(key, max(1, seconds)) == 0, csystem_permit_key(key, permissions) == 0,
       csystem_link_key(key, userKeyring) == 0
-    else { throw Refusal(errno) }
+    else { throw refusal(errno) }
+  }
+
+  private static func refusal(_ number: CInt) -> VaultError {
+    switch number {
+    case ENOSYS, EOPNOTSUPP: .noKeyring("this kernel has no keyring")
+    case EPERM, EACCES: .noKeyring("it is forbidden here, as in most containers")
+    case EDQUOT: .noKeyring("this user's quota is used up")
+    default: .noKeyring("the kernel refused (error \(number))")
+    }
   }
 
   /// The content stored under `name`; `nil` if there is no keyring, or nothing of `count` bytes in it.

@@ -81,7 +81,7 @@ struct UnlockedRecord {
     self.deadline = deadline
   }
 
-  func keep(for seconds: UInt32, as ownerKey: PublicKey) throws(KernelKeyring.Refusal) {
+  func keep(for seconds: UInt32, as ownerKey: PublicKey) throws(VaultError) {
     try KernelKeyring.keep(bytes, as: UnlockedRecord.name(ownerKey), for: seconds)
   }
 
@@ -123,7 +123,7 @@ extension SecretStore {
     let seconds = duration.components.seconds
     let deadline = SystemClock.milliseconds() + UInt64(seconds) * 1_000
     let record = try sealing(UnlockedRecord(identity.ownerKey, identity.personalMember(), until: deadline))
-    do { try record.keep(for: UInt32(seconds), as: identity.ownerKey) } catch { throw .noKeyring(error.reason) }
+    try record.keep(for: UInt32(seconds), as: identity.ownerKey)
     return Timestamp(milliseconds: deadline)
   }
 
