@@ -17,7 +17,7 @@ public final class AccessGroup: Sendable {
   let notices: NoticeBoard
   /// The request that all changes are made for; without one, each change is a request of its own.
   let request: ChangeID?
-  /// What the copies of this object share, each made on first use.
+  /// What the copies of this object share.
   private let shared: Shared
   /// What stays while this object does: the store, whose rules hold for every call, and the group that the store knows.
   private let kept: (store: SecretStore?, group: AccessGroup)?
@@ -29,19 +29,12 @@ public final class AccessGroup: Sendable {
   }
 
   private final class Shared: Sendable {
-    let writing = Locked<SharedWriting?>(nil)
+    let writing = SharedWriting()
     let asyncQueues = Locked<(any AnyObject & Sendable)?>(nil)
   }
 
   /// Shares commits among the threads that change the group.
-  var sharing: SharedWriting {
-    shared.writing.withLock { stored in
-      if let writing = stored { return writing }
-      let writing = SharedWriting()
-      stored = writing
-      return writing
-    }
-  }
+  var sharing: SharedWriting { shared.writing }
 
   /// Refuses a state that is too old to be read.
   let requireRecent: @Sendable (VerifiedState) throws(VaultError) -> Void
@@ -174,15 +167,8 @@ public final class AccessGroup: Sendable {
     try set(name, NewValue(secret: OpenedSecret(value), kind: value.secretKind), details, expected)
   }
 
-  /// Sets `name` to the bytes of `secret`; otherwise as ``set(_:to:_:ifVersion:)-(_,SecretValue,_,_)``.
-  ///
-  /// - Parameters:
-  ///   - name: the item's name, of 1 to 1,024 bytes.
-  ///   - secret: at most 1 MiB.
-  ///   - kind: the kind of data in the bytes, which is not checked.
-  ///   - typeName: the name of an archived value's type, at most 65,535 bytes.
-  ///   - details: label, attributes and expiry; by default label and attributes are kept.
-  ///   - expected: the version that must be the current one; 0 if the item must not exist.
+  /// Sets `name` to the bytes of `secret`, as ``set(_:to:_:ifVersion:)-(_,SecretValue,_,_)``. `kind` is not checked
+  /// against the bytes; `typeName`, the name of an archived value's type, has at most 65,535 bytes.
   @discardableResult
   public func set(
     _ name: String, to secret: borrowing Secret, kind: SecretKind = .bytes, typeName: String? = nil,
