@@ -76,7 +76,7 @@ extension AccessGroup {
     version: UInt64? = nil
   ) throws(VaultError) -> Object {
     let data = try archive(name, version, expecting: ArchivedValue.name(of: type))
-    return try found(name) { () throws(ArchiveError) in
+    return try found { () throws(ArchiveError) in
       try SecureUnarchiver(reading: data, allowing: allowed, matching: matching).require(type, forKey: "root")
     }
   }
@@ -87,7 +87,7 @@ extension AccessGroup {
     version: UInt64? = nil
   ) throws(VaultError) -> [Object] {
     let data = try archive(name, version, expecting: "[\(ArchivedValue.name(of: Object.self))]")
-    return try found(name) { () throws(ArchiveError) in
+    return try found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedArrayOfObjects(
         ofClass: Object.self, allowing: allowed, from: data, matching: matching)
     }
@@ -99,7 +99,7 @@ extension AccessGroup {
     version: UInt64? = nil
   ) throws(VaultError) -> [String: Object] {
     let data = try archive(name, version, expecting: "[String: \(ArchivedValue.name(of: Object.self))]")
-    let objects = try found(name) { () throws(ArchiveError) in
+    let objects = try found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedDictionary(
         ofKeyClass: NSString.self, objectClass: Object.self, allowing: allowed, from: data, matching: matching)
     }
@@ -114,7 +114,7 @@ extension AccessGroup {
     _ name: String, ofClasses classes: [AnyClass], matching: ClassMatching = .exact, version: UInt64? = nil
   ) throws(VaultError) -> Any {
     let data = try archive(name, version, expecting: "archive")
-    return try found(name) { () throws(ArchiveError) in
+    return try found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: data, matching: matching)
     }
   }
@@ -123,7 +123,7 @@ extension AccessGroup {
     _ name: String, _ type: Object.Type, _ allowed: [AnyClass], _ matching: ClassMatching, _ version: UInt64?
   ) throws(VaultError) -> Object {
     let data = try archive(name, version, expecting: ArchivedValue.name(of: type))
-    return try found(name) { () throws(ArchiveError) in
+    return try found { () throws(ArchiveError) in
       // An allowed class may also be at the top if it is an `Object`: a subclass, or the elements of a container.
       let found = try SecureUnarchiver.unarchivedObject(ofClasses: [type] + allowed, from: data, matching: matching)
       guard let found else { return nil }
@@ -134,9 +134,7 @@ extension AccessGroup {
     }
   }
 
-  private func found<Value>(
-    _ name: String, _ read: () throws(ArchiveError) -> Value?
-  ) throws(VaultError) -> Value {
+  private func found<Value>(_ read: () throws(ArchiveError) -> Value?) throws(VaultError) -> Value {
     let value: Value?
     do { value = try read() } catch { throw VaultError(refusing: error) }
     guard let value else { throw .archive(.missingValue(at: ArchivePath([.key("root")]))) }

@@ -11,9 +11,9 @@ enum DeviceKeyFile {
   /// Reads the device key; `nil` if there is none yet.
   ///
   /// - Throws: the fault: a link, not a regular file, not owned by us, open to others, or not exactly 32 bytes long.
-  static func read(in stateFolder: String, user: uid_t = geteuid()) throws(FileFault) -> DeviceKey? {
+  static func read(in stateFolder: String) throws(FileFault) -> DeviceKey? {
     do throws(FileFault) {
-      return DeviceKey(try KeyFile.key(at: path(in: stateFolder), FileTrust(owners: [user], forbiddenMode: 0o077)))
+      return DeviceKey(try KeyFile.key(at: path(in: stateFolder), FileTrust(owners: [geteuid()], forbiddenMode: 0o077)))
     } catch {
       if error == .missing { return nil }
       throw error

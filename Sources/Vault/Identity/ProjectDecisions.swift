@@ -45,15 +45,13 @@ extension StoreLocation {
 
   private func changeProjects(_ body: (borrowing Folder) throws(FileFault) -> Void) throws(VaultError) {
     let state = try stateFolderPath()
-    do throws(FileFault) {
+    try atLevel(.state) { () throws(FileFault) in
       try Folder.make(state)
       let folder = try Folder(state, .state(), followingLink: true)
       try folder.makeFolder(StoreLocation.projectsName)
       let projects = try folder.folder(StoreLocation.projectsName, .state())
       try projects.file.lock(waiting: 10_000)
       try body(projects)
-    } catch {
-      throw VaultError(error, at: .state)
     }
   }
 

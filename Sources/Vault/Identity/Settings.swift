@@ -1,4 +1,3 @@
-internal import Glibc
 internal import GroupFile
 internal import Sealing
 
@@ -58,17 +57,15 @@ extension Settings {
   /// Reads the settings; if the state folder or the file does not exist, they are empty.
   ///
   /// - Throws: `damaged`, `newerFormat`, `denied`, `storage`.
-  static func read(
-    in stateFolder: String, of ownerKey: PublicKey, user: uid_t = geteuid()
-  ) throws(VaultError) -> Settings {
+  static func read(in stateFolder: String, of ownerKey: PublicKey) throws(VaultError) -> Settings {
     let folder: Folder
-    do throws(FileFault) { folder = try Folder(stateFolder, .state(user: user), followingLink: true) } catch {
+    do throws(FileFault) { folder = try Folder(stateFolder, .state(), followingLink: true) } catch {
       if error == .missing { return Settings() }
       throw VaultError(error, at: .state)
     }
     for name in [fileName(of: ownerKey), formerName] {
       let bytes: [UInt8]
-      do throws(FileFault) { bytes = try folder.read(name, .state(user: user), limit: byteLimit) } catch {
+      do throws(FileFault) { bytes = try folder.read(name, .state(), limit: byteLimit) } catch {
         if error == .missing { continue }
         throw VaultError(error, at: .settings)
       }
@@ -81,17 +78,15 @@ extension Settings {
   ///
   /// - Throws: `denied`, `busy`, `storage`; the settings are unchanged then.
   static func change(
-    in stateFolder: String, of ownerKey: PublicKey, user: uid_t = geteuid(), _ body: (inout Settings) -> Void
+    in stateFolder: String, of ownerKey: PublicKey, _ body: (inout Settings) -> Void
   ) throws(VaultError) {
-    do throws(FileFault) {
-      let folder = try Folder(stateFolder, .state(user: user), followingLink: true)
+    try atLevel(.settings) { () throws(FileFault) in
+      let folder = try Folder(stateFolder, .state(), followingLink: true)
       try folder.file.lock(waiting: 10_000)
-      let before = try? read(in: stateFolder, of: ownerKey, user: user)
+      let before = try? read(in: stateFolder, of: ownerKey)
       var settings = before ?? Settings()
       body(&settings)
       if settings != before { try folder.replace(fileName(of: ownerKey), with: settings.serialized()) }
-    } catch {
-      throw VaultError(error, at: .settings)
     }
   }
 }

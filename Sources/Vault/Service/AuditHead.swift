@@ -93,11 +93,8 @@ extension AuditHead {
 
 extension WriteTransaction {
   func set(_ bytes: [UInt8], at name: String, ifVersion expected: UInt64? = nil) throws(VaultError) {
-    guard let name = try? Item.Name(name) else { throw .damaged(.row, "a name of the record") }
-    let secret = try unsafe bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in
-      try unsafe OpenedSecret(copying: bytes)
-    }
-    _ = try set(name, to: NewValue(secret: secret, kind: .bytes), Details(), ifVersion: expected)
+    let value = NewValue(secret: try OpenedSecret(bytes), kind: .bytes)
+    _ = try set(try Item.Name(name), to: value, Details(), ifVersion: expected)
   }
 }
 

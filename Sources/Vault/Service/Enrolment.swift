@@ -82,7 +82,13 @@ extension SecretStore {
         wanted[name] = .write
       }
     }
-    for group in try unservedGroups(mayBeUnknown: issuance == .replacing) where !named.contains(group.name) {
+    let unserved: [ServiceInfo.Unserved]
+    do throws(VaultError) { unserved = try unservedGroups() } catch {
+      // Bindings that cannot be read must not keep a replaced credential valid.
+      guard issuance == .replacing else { throw error }
+      unserved = []
+    }
+    for group in unserved.map(\.group) where !named.contains(group.name) {
       wanted[group.name] = max(wanted[group.name] ?? .read, group.rights)
     }
     let issued = try applications.issue(
@@ -133,15 +139,6 @@ extension SecretStore {
   /// Whether the file of one of the store's own groups exists.
   func hasGroup(_ name: AccessGroup.Name) -> Bool {
     AccessGroupFile.exists(in: location.groupFolder(name.description))
-  }
-
-  /// - Parameter mayBeUnknown: whether bindings that cannot be read count as none. They must not keep a replaced
-  ///   credential valid.
-  private func unservedGroups(mayBeUnknown: Bool) throws(VaultError) -> [ApplicationGroup] {
-    do throws(VaultError) { return try unservedGroups().map(\.group) } catch {
-      guard mayBeUnknown else { throw error }
-      return []
-    }
   }
 
   /// Whether one of the store's own groups exists, or should.

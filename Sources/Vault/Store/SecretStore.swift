@@ -224,9 +224,7 @@ final class NoticeBoard: Sendable {
     if left.isUnwitnessed { post(.witnessUnavailable(reason: "the witness cannot be written")) }
   }
 
-  func post(_ notice: Notice) { post(notice, limit: 100) }
-
-  private func post(_ notice: Notice, limit: Int) {
+  func post(_ notice: Notice, limit: Int = 100) {
     notices.withLock { if !$0.contains(notice), $0.count < limit { $0.append(notice) } }
   }
 
