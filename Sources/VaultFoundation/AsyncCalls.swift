@@ -6,7 +6,6 @@ public import Vault
 // no pages in the documentation, because links to a name would be ambiguous.
 
 extension SecretStore {
-  /// Opens a store, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public static func open(
     at location: StoreLocation? = nil, unlocking: consuming Unlocking = .automatic()
@@ -19,7 +18,6 @@ extension SecretStore {
     }
   }
 
-  /// Opens a store as an application, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public static func open(
     at location: StoreLocation? = nil, credential path: String
@@ -53,13 +51,11 @@ extension AccessGroup {
 
   // MARK: Reading
 
-  /// Opens the secret of an item, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func get(_ name: String, version: UInt64? = nil) async throws(VaultError) -> Secret {
     try await reads.run { () throws(VaultError) in try get(name, version: version) }
   }
 
-  /// The text, data, number, boolean, date, URL or UUID in an item, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func get<Value: SecretScalar & Sendable>(
     _ name: String, as type: Value.Type, version: UInt64? = nil
@@ -67,7 +63,6 @@ extension AccessGroup {
     try await reads.run { () throws(VaultError) in try get(name, as: type, version: version) }
   }
 
-  /// The Swift value in an item, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func get<Value: Decodable & Sendable>(
     _ name: String, as type: Value.Type, named typeName: String? = nil, version: UInt64? = nil
@@ -75,19 +70,16 @@ extension AccessGroup {
     try await reads.run { () throws(VaultError) in try get(name, as: type, named: typeName, version: version) }
   }
 
-  /// Opens an item's secret and returns it with the metadata, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func open(_ name: String, version: UInt64? = nil) async throws(VaultError) -> OpenedItem {
     try await reads.run { () throws(VaultError) in try open(name, version: version) }
   }
 
-  /// The metadata of an item, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func item(_ name: String) async throws(VaultError) -> Item {
     try await reads.run { () throws(VaultError) in try item(name) }
   }
 
-  /// All kept versions of an item, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func history(_ name: String) async throws(VaultError) -> [Item] {
     try await reads.run { () throws(VaultError) in try history(name) }
@@ -100,7 +92,6 @@ extension AccessGroup {
 
   // MARK: Writing
 
-  /// Sets an item to a text, data, number, boolean, date, URL or UUID, like the blocking call of the same name.
   @_documentation(visibility: internal) @discardableResult
   public func set<Value: SecretScalar & Sendable>(
     _ name: String, to value: Value, _ details: Details = Details(), ifVersion expected: UInt64? = nil
@@ -108,7 +99,6 @@ extension AccessGroup {
     try await writes.run { () throws(VaultError) in try set(name, to: value, details, ifVersion: expected) }
   }
 
-  /// Sets an item to a Swift value, like the blocking call of the same name.
   @_documentation(visibility: internal) @discardableResult
   public func set<Value: Encodable & Sendable>(
     _ name: String, to value: Value, named typeName: String? = nil, _ details: Details = Details(),
@@ -119,7 +109,6 @@ extension AccessGroup {
     }
   }
 
-  /// Sets an item to the bytes of a secret, like the blocking call of the same name.
   @_documentation(visibility: internal) @discardableResult
   public func set(
     _ name: String, to secret: borrowing Secret, kind: SecretKind = .bytes, typeName: String? = nil,
@@ -130,7 +119,6 @@ extension AccessGroup {
     }
   }
 
-  /// Changes an item's details, like the blocking call of the same name.
   @_documentation(visibility: internal) @discardableResult
   public func change(
     _ name: String, _ details: Details, ifVersion expected: UInt64? = nil
@@ -138,19 +126,16 @@ extension AccessGroup {
     try await writes.run { () throws(VaultError) in try change(name, details, ifVersion: expected) }
   }
 
-  /// Removes an item, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func remove(_ name: String, ifVersion expected: UInt64? = nil) async throws(VaultError) {
     try await writes.run { () throws(VaultError) in try remove(name, ifVersion: expected) }
   }
 
-  /// Removes an item with its history, like the blocking call of the same name.
   @_documentation(visibility: internal)
   public func destroy(_ name: String) async throws(VaultError) {
     try await writes.run { () throws(VaultError) in try destroy(name) }
   }
 
-  /// Writes an older version again, like the blocking call of the same name.
   @_documentation(visibility: internal) @discardableResult
   public func restore(_ name: String, version: UInt64? = nil) async throws(VaultError) -> UInt64 {
     try await writes.run { () throws(VaultError) in try restore(name, version: version) }
