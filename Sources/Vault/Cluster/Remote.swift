@@ -276,12 +276,12 @@ extension Remote.OpenFields {
       switch tag {
       case .name: name = try FieldReader.text(field)
       case .transport:
-        guard field.elementsEqual([1]) || field.elementsEqual([2]) else { throw ByteReader.Failure.malformed }
+        guard field.elementsEqual([1]) || field.elementsEqual([2]) else { throw ByteReader.Failure() }
         usesTLS = field.elementsEqual([2])
       case .endpoints:
         var list = ByteReader(Array(field))
         while list.remaining > 0 {
-          guard endpoints.count < Remote.endpointLimit else { throw ByteReader.Failure.malformed }
+          guard endpoints.count < Remote.endpointLimit else { throw ByteReader.Failure() }
           let port = try list.read(UInt16.self)
           endpoints.append(Remote.Endpoint(host: try FieldReader.text(list.readCounted16()[...]), port: port))
         }
@@ -292,7 +292,7 @@ extension Remote.OpenFields {
       case .heartbeat: heartbeat = try Self.seconds(field)
       }
     }
-    guard seen.isSuperset(of: [.name, .transport, .endpoints]) else { throw ByteReader.Failure.malformed }
+    guard seen.isSuperset(of: [.name, .transport, .endpoints]) else { throw ByteReader.Failure() }
   }
 
   private static func seconds(_ field: ArraySlice<UInt8>) throws -> UInt32 {

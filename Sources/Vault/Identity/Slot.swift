@@ -136,7 +136,7 @@ public struct Slot: Sendable, Equatable {
     check = Array(try reader.read(count: 16))
     nonce = Nonce(try reader.read(count: Nonce.byteCount))!
     sealedSeed = Array(try reader.read(count: Key.byteCount + SealedBox.overhead))
-    guard kind == .passphrase || stretching == .none else { throw ByteReader.Failure.malformed }
+    guard kind == .passphrase || stretching == .none else { throw ByteReader.Failure() }
   }
 }
 

@@ -110,3 +110,126 @@ package struct ServiceAnswer: Sendable {
     (self.number, self.items, self.secret, self.caller, self.failure) = (number, items, secret, caller, failure)
   }
 }
+
+// The bytes of a call and of its answer: fields with rising tags, each present only if it is not the default.
+
+extension ServiceCall {
+  private enum Tag: UInt8 {
+    case operation = 1
+    case group, name, version, expected, kind, typeName, label, attributes, expires, listsRemoved, request
+  }
+
+  package func encoded() throws(VaultError) -> [UInt8] {
+    var fields = FieldWriter()
+    fields.write(Tag.operation.rawValue, [operation.rawValue])
+    if !group.isEmpty { fields.write(Tag.group.rawValue, Array(group.utf8)) }
+    if !name.isEmpty { fields.write(Tag.name.rawValue, Array(name.utf8)) }
+    if let version { fields.write(Tag.version.rawValue, version) }
+    if let expected { fields.write(Tag.expected.rawValue, expected) }
+    if kind != .bytes { fields.write(Tag.kind.rawValue, [kind.rawValue]) }
+    if let typeName { fields.write(Tag.typeName.rawValue, Array(typeName.utf8)) }
+    // A change is one byte that says whether there is a new value, then that value.
+    switch details.label {
+    case .keep: break
+    case .remove: fields.write(Tag.label.rawValue, [0])
+    case .to(let text): fields.write(Tag.label.rawValue, [1] + Array(text.utf8))
+    }
+    if !details.attributes.isEmpty { fields.write(Tag.attributes.rawValue, try encodedAttributes()) }
+    switch details.expires {
+    case .keep: break
+    case .remove: fields.write(Tag.expires.rawValue, [0])
+    case .to(let time):
+      var writer = ByteWriter()
+      writer.write(UInt8(1))
+      writer.write(time.milliseconds)
+      fields.write(Tag.expires.rawValue, writer.bytes)
+    }
+    if listsRemoved { fields.write(Tag.listsRemoved.rawValue, [1]) }
+    if let request { fields.write(Tag.request.rawValue, Array(request.description.utf8)) }
+    guard fields.bytes.count <= 1 << 18 else { throw .overLimit("256 KiB of names and attributes in one call") }
+    return fields.bytes
+  }
+
+  private func encodedAttributes() throws(VaultError) -> [UInt8] {
+    var writer = ByteWriter()
+    for (key, value) in details.attributes {
+      let bytes = [key, value ?? ""].map { Array($0.utf8) }
+      guard bytes.allSatisfy({ $0.count <= 65_535 }) else { throw .overLimit("attributes of 64 KiB in all") }
+      writer.writeCounted16(bytes[0])
+      writer.write(UInt8(value == nil ? 0 : 1))
+      writer.writeCounted16(bytes[1])
+    }
+    return writer.bytes
+  }
+
+  /// - Throws: ``VaultError/invalid(_:)`` for fields that ``encoded()`` does not produce.
+  package init(decoding fields: [UInt8]) throws(VaultError) {
+    do { try self.init(parsing: fields) } catch { throw .invalid("a call that does not follow the protocol") }
+  }
+
+  private init(parsing fields: [UInt8]) throws {
+    self.init(.hello)
+    var reader = FieldReader(fields, in: fields.indices, limit: 1 << 18)
+    var operation: Operation?
+    while let (number, field) = try reader.next() {
+      switch Tag(rawValue: number) {
+      case .operation: operation = field.count == 1 ? field.first.flatMap(Operation.init(rawValue:)) : nil
+      case .group: group = try FieldReader.text(field)
+      case .name: name = try FieldReader.text(field)
+      case .version: version = try FieldReader.number(field)
+      case .expected: expected = try FieldReader.number(field)
+      case .kind:
+        guard field.count == 1, let kind = field.first else { throw ByteReader.Failure() }
+        self.kind = SecretKind(rawValue: kind)
+      case .typeName: typeName = try FieldReader.text(field)
+      case .label: details.label = try FieldReader.change(field) { try FieldReader.text($0) }
+      case .attributes: details.attributes = try ServiceCall.attributes(field)
+      case .expires:
+        details.expires = try FieldReader.change(field) { bytes in
+          var reader = ByteReader(Array(bytes))
+          let time = Timestamp(milliseconds: try reader.read(UInt64.self))
+          try reader.finish()
+          return time
+        }
+      case .listsRemoved: listsRemoved = true
+      case .request:
+        request = ChangeID(try FieldReader.text(field))
+        guard request != nil else { throw ByteReader.Failure() }
+      case nil: throw ByteReader.Failure()
+      }
+    }
+    guard let operation else { throw ByteReader.Failure() }
+    self.operation = operation
+  }
+
+  private static func attributes(_ field: ArraySlice<UInt8>) throws -> [String: String?] {
+    var reader = ByteReader(Array(field))
+    var attributes: [String: String?] = [:]
+    while reader.remaining > 0 {
+      let key = try FieldReader.text(reader.readCounted16()[...])
+      let isSet = try reader.read(UInt8.self) == 1
+      let value = try FieldReader.text(reader.readCounted16()[...])
+      guard attributes.updateValue(isSet ? value : nil, forKey: key) == nil, attributes.count <= 256 else {
+        throw ByteReader.Failure()
+      }
+    }
+    return attributes
+  }
+}
+
+extension FieldReader {
+  static func text(_ field: ArraySlice<UInt8>) throws(ByteReader.Failure) -> String {
+    guard let text = String(validating: field, as: UTF8.self) else { throw ByteReader.Failure() }
+    return text
+  }
+
+  static func change<Value>(
+    _ field: ArraySlice<UInt8>, _ read: (ArraySlice<UInt8>) throws -> Value
+  ) throws -> Change<Value> {
+    switch field.first {
+    case 0 where field.count == 1: .remove
+    case 1: .to(try read(field.dropFirst()))
+    default: throw ByteReader.Failure()
+    }
+  }
+}
