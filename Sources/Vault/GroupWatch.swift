@@ -1,6 +1,5 @@
 internal import Glibc
 public import GroupFile
-internal import Sealing
 
 /// A change of one item.
 public struct ItemChange: Sendable, Equatable {

@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 
 /// A group's current items, one at a time, each proved before it is returned; opens no secret by itself.
 ///

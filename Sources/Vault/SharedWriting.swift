@@ -1,6 +1,5 @@
 internal import Glibc
 internal import GroupFile
-internal import Sealing
 
 /// Changes of one group that several threads make at the same time, sharing one commit.
 ///

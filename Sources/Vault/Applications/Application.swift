@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 
 /// The owner's record of an application that has been issued a credential.
 public struct Application: Sendable, Equatable {

@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 
 /// The applications that the owner issued credentials to. Only the owner can use this.
 ///

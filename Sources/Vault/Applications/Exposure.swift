@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 
 /// A value that a removed member could read, and that has not been changed since.
 public struct Exposure: Sendable, Equatable {

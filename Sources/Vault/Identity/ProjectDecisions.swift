@@ -1,6 +1,4 @@
-internal import Glibc
 internal import GroupFile
-internal import Sealing
 
 /// This user's decisions about project files on this machine: one file per project in the state folder, named after the
 /// project's path.

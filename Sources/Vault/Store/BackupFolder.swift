@@ -1,6 +1,5 @@
 internal import Glibc
 internal import GroupFile
-internal import Sealing
 
 /// The folder of a backup in progress: everything is in its subfolder `.incomplete` until the backup is complete.
 ///

@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 
 extension SecretStore {
   /// Rebuilds a damaged group from every item that its last signed state proves, with a new signed roster and manifest.
