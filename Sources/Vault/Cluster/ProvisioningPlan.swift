@@ -73,8 +73,7 @@ package struct ProvisioningPlan: Sendable {
         writer.write(grant.access.rawValue)
       }
     }
-    let parts = try CountedParts.joined([writer.bytes], [remote.serialized().opened] + users.map(\.password))
-    return try unsafe parts.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }.opened
+    return try CountedParts.joined([writer.bytes], [remote.serialized().opened] + users.map(\.password))
   }
 
   /// - Throws: ``VaultError/invalid(_:)`` for bytes that ``serialized()`` does not produce.
@@ -111,7 +110,7 @@ package struct ProvisioningPlan: Sendable {
 /// Parts that each have their byte count as `u32` before them.
 enum CountedParts {
   /// - Throws: ``VaultError/storage(_:)`` if memory is short.
-  static func joined(_ open: [[UInt8]], _ secrets: [OpenedSecret?]) throws(VaultError) -> GuardedBytes {
+  static func joined(_ open: [[UInt8]], _ secrets: [OpenedSecret?]) throws(VaultError) -> OpenedSecret {
     let count = open.reduce(0) { $0 + 4 + $1.count } + secrets.reduce(0) { $0 + 4 + ($1?.count ?? 0) }
     let bytes = try sealing(GuardedBytes(count: count))
     unsafe bytes.withUnsafeMutableBytes { bytes in
@@ -130,13 +129,13 @@ enum CountedParts {
         }
       }
     }
-    return bytes
+    return try unsafe bytes.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe OpenedSecret(copying: bytes) }
   }
 
   /// The secret in one part; `nil` if the part is empty.
   static func secret(_ bytes: UnsafeRawBufferPointer, _ part: Range<Int>) throws(VaultError) -> OpenedSecret? {
     if part.isEmpty { return nil }
-    return try unsafe Secret(copying: UnsafeRawBufferPointer(rebasing: bytes[part])).opened
+    return try unsafe OpenedSecret(copying: UnsafeRawBufferPointer(rebasing: bytes[part]))
   }
 
   /// The ranges of the parts; `nil` if the bytes are not exactly such parts.

@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 
 /// An etcd cluster that orders and keeps the commits of published groups: its address and login.
 ///
@@ -210,12 +209,7 @@ extension Remote {
   ///
   /// - Throws: ``VaultError/storage(_:)`` if memory is short.
   package func serialized() throws(VaultError) -> Secret {
-    let bytes = try serializedBytes()
-    return try unsafe bytes.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe Secret(copying: bytes) }
-  }
-
-  func serializedBytes() throws(VaultError) -> GuardedBytes {
-    try CountedParts.joined([fields.serialized()], [openedKey, openedPassword])
+    Secret(try CountedParts.joined([fields.serialized()], [openedKey, openedPassword]))
   }
 
   /// Reads a serialized form, every byte of it.

@@ -68,7 +68,7 @@ struct Credential: Sendable {
     writer.writeCounted16(Array(application.utf8))
     writer.write(UInt16(floors.count))
     for floor in floors { floor.write(to: &writer) }
-    let remote = try self.remote?.serializedBytes()
+    let remote = try self.remote?.serialized().opened
     if let remote { writer.write(UInt32(remote.count)) }
     let open = writer.bytes
     let covered = open.count + (remote?.count ?? 0)

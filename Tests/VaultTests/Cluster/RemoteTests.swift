@@ -161,5 +161,5 @@ enum RemoteFixture {
 }
 
 extension Remote {
-  func testBytes() throws -> [UInt8] { try serializedBytes().testBytes }
+  func testBytes() throws -> [UInt8] { try unsafe serialized().withUnsafeBytes { unsafe Array($0) } }
 }
