@@ -162,9 +162,7 @@ extension SecretStore {
     var found: [(name: AccessGroup.Name, state: VerifiedState)] = []
     for name in try ownersGroupNames() {
       do throws(VaultError) {
-        let state = try settled(name.description) { () throws(VaultError) in
-          try group(name).reading { (transaction) throws(VaultError) in transaction.view.state }
-        }
+        let state = try settled(name.description) { () throws(VaultError) in try group(name).verifiedState() }
         if let state { found.append((name, state)) } else if let problem = try missing(name) { throw problem }
       } catch {
         leftOut(name, error)
