@@ -1,5 +1,4 @@
 @_exported public import GroupFile
-internal import Sealing
 
 /// One encrypted file of items that the same members share.
 ///

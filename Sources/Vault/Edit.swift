@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 
 /// The changes of one transaction: all of them are made, or none.
 ///

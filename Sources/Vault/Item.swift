@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 @_spi(_Unicode) internal import Swift
 
 /// The metadata of one item, which can be read without opening its secret.

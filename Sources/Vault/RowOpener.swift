@@ -1,5 +1,4 @@
 internal import GroupFile
-internal import Sealing
 
 struct OpenedRows: Sendable {
   var items: [Item] = []

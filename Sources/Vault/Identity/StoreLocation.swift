@@ -1,4 +1,3 @@
-internal import CVaultSystem
 internal import Glibc
 public import GroupFile
 internal import Sealing

@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 
 extension SecretStore {
   /// All bindings, sorted by application. The owner and the service can read them.

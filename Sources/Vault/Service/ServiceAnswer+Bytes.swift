@@ -1,5 +1,4 @@
 internal import GroupFile
-internal import Sealing
 
 extension ServiceAnswer {
   private enum Tag: UInt8 {

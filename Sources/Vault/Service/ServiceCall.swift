@@ -1,5 +1,4 @@
 internal import GroupFile
-internal import Sealing
 
 /// A call of an access group that a program without a credential sends to `vaultd`.
 ///

@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 
 /// The result of a backup.
 public struct StoreBackup: Sendable {

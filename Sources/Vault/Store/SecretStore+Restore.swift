@@ -1,6 +1,5 @@
 internal import Glibc
 public import GroupFile
-internal import Sealing
 
 extension SecretStore {
   /// Restores the groups of a backup.
