@@ -58,7 +58,7 @@ enum StoreAccess: Sendable {
     }
   }
 
-  private typealias Prompt = @Sendable () throws(VaultError) -> Secret
+  typealias Prompt = @Sendable () throws(VaultError) -> Secret
 
   private static func automatic(
     _ location: StoreLocation, _ prompt: Prompt?, _ usesKeyring: Bool
@@ -118,9 +118,7 @@ enum StoreAccess: Sendable {
   }
 
   /// Reads a credential, which `prompt` gives the passphrase of if it is sealed.
-  static func credential(
-    _ bytes: GuardedBytes, _ prompt: (@Sendable () throws(VaultError) -> Secret)?
-  ) throws(VaultError) -> Credential {
+  static func credential(_ bytes: GuardedBytes, _ prompt: Prompt?) throws(VaultError) -> Credential {
     guard try Credential.version(of: bytes).isSealed else { return try Credential(parsing: bytes) }
     let sealed = try SealedCredential(parsing: bytes)
     guard let prompt else {
