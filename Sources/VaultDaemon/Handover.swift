@@ -1,6 +1,7 @@
 #if Daemon
   import CVaultSystem
   import Glibc
+  import Ground
   import ServiceLifecycle
   import Synchronization
   import UnixSignals
@@ -86,13 +87,8 @@
     /// The path of the executable, where a newer file may have replaced the running one.
     private static func program(_ name: String) -> String? {
       if name.contains("/") { return name }
-      var path = [UInt8](repeating: 0, count: Int(PATH_MAX))
-      let count = unsafe path.withUnsafeMutableBytes { buffer in
-        guard let start = buffer.baseAddress else { return -1 }
-        return unsafe readlink("/proc/self/exe", start.assumingMemoryBound(to: CChar.self), buffer.count)
-      }
-      guard count > 0 else { return nil }
-      let link = String(decoding: path[..<count], as: UTF8.self)
+      guard let target = try? CanonicalPath.target(of: "/proc/self/exe") else { return nil }
+      let link = String(decoding: target, as: UTF8.self)
       return link.hasSuffix(" (deleted)") ? String(link.dropLast(" (deleted)".count)) : link
     }
   }

@@ -187,6 +187,14 @@ package enum CanonicalPath {
     return name.isEmpty || name == "." ? above : above == "/" ? above + name : above + "/" + name
   }
 
+  /// The bytes that the link at `path` contains.
+  package static func target(of path: String) throws(FileFault) -> [UInt8] {
+    var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = unsafe readlink(path, &target, target.count)
+    guard count > 0 else { throw FileFault(errno: errno) }
+    return target.prefix(count).map { UInt8(bitPattern: $0) }
+  }
+
   /// The target of the link at `path`, or `path` itself if it is not a link.
   ///
   /// - Throws: `link` for a link that anyone but root and `user` made or could replace, and for links in a circle.
@@ -203,10 +211,7 @@ package enum CanonicalPath {
       // In a folder with the sticky bit others can make links, but cannot replace ours.
       let isOpen = parent.st_mode & 0o022 != 0 && parent.st_mode & S_ISVTX == 0
       guard [user, 0].contains(status.st_uid), [user, 0].contains(parent.st_uid), !isOpen else { throw .link }
-      var target = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
-      let count = unsafe readlink(path, &target, Int(PATH_MAX))
-      guard count > 0 else { throw FileFault(errno: errno) }
-      let text = String(decoding: target.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      let text = String(decoding: try target(of: path), as: UTF8.self)
       path = text.hasPrefix("/") ? text : folder + "/" + text
     }
     throw .link

@@ -195,9 +195,7 @@ extension SecretStore {
 extension AuditRecord.Caller {
   /// This process, on the owner's behalf.
   package static var ownersProcess: AuditRecord.Caller {
-    var buffer = [CChar](repeating: 0, count: 4_096)
-    let count = unsafe readlink("/proc/self/exe", &buffer, buffer.count)
-    let exe = count > 0 ? String(validating: buffer.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self) : nil
+    let exe = (try? CanonicalPath.target(of: "/proc/self/exe")).flatMap { String(validating: $0, as: UTF8.self) }
     return AuditRecord.Caller(.owner, uid: getuid(), pid: getpid(), exe: exe)
   }
 }

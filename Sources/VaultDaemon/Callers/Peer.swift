@@ -1,6 +1,7 @@
 #if Daemon
   import CVaultSystem
   import Glibc
+  import Ground
 
   /// What the kernel says about the process that opened a connection.
   ///
@@ -125,13 +126,8 @@
 
     init(of process: Int32, _ manager: ServiceManager) {
       unit = Self.content(of: "/proc/\(process)/cgroup").flatMap { manager.unit(inControlGroup: $0) }
-      var path = [UInt8](repeating: 0, count: Int(PATH_MAX))
-      let count = unsafe path.withUnsafeMutableBytes { buffer in
-        guard let start = buffer.baseAddress else { return -1 }
-        return unsafe readlink("/proc/\(process)/exe", start.assumingMemoryBound(to: CChar.self), buffer.count)
-      }
       // The path of a replaced file ends with " (deleted)", so no binding matches it.
-      executable = count > 0 ? String(decoding: path[..<count], as: UTF8.self) : nil
+      executable = (try? CanonicalPath.target(of: "/proc/\(process)/exe")).map { String(decoding: $0, as: UTF8.self) }
     }
 
     private static func content(of path: String) -> String? {
