@@ -142,7 +142,7 @@ package final class AccessGroupFile: Sendable {
   /// Resolves the folder again when it is next used, because another one may have taken its place.
   func forgetPlace() { place.withLock { $0 = nil } }
 
-  private func meaning(of error: VaultError, toWrite: Bool) -> VaultError {
+  func meaning(of error: VaultError, toWrite: Bool) -> VaultError {
     switch error {
     case .notFound(.group): missingMeans()
     case .permissionDenied: .denied(.permissions(DeniedPath.words(folder: folder, toWrite: toWrite)))

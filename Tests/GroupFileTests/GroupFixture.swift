@@ -50,8 +50,12 @@ final class GroupFixture: Sendable {
 
   /// Removes the group, as the owner's command does.
   func remove() throws {
-    defer { try? FileManager.default.removeItem(atPath: folder + ".removed") }
-    try open().remove(to: folder + ".removed")
+    let kept = folder + ".kept"
+    defer {
+      removeDrafts()
+      for path in [folder + ".removed", kept + "+locked"] { try? FileManager.default.removeItem(atPath: path) }
+    }
+    try open().remove(to: folder + ".removed", at: DraftPlaces(draft: folder + ".draft", kept: kept))
   }
 
   /// Sets items in one transaction.

@@ -76,6 +76,7 @@ public enum StorageFailure: String, Sendable {
   case stateFolder = "the state folder cannot be written"
   case forked = "the process that opened the file has forked"
   case replaced = "the group's file was replaced meanwhile"
-  case fixedFolder = "the group's folder cannot be exchanged: it is a mount point, or in a lower layer of an overlay"
+  case fixedFolder =
+    "the group's folder cannot be exchanged: it is a link or a mount point, or in a lower layer of an overlay"
   case noBackupFolder = "the folder above the backup's does not exist"
 }

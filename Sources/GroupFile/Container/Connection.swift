@@ -204,7 +204,7 @@ internal import Ground
       if isChanging { try statement("COMMIT").run() }
       hasBegunChange = false
       // An owner who moved the lock aside may have exchanged the files since, and looks at the replaced ones only once.
-      if isWriting, try hasMoved() { throw .storage(.unconfirmed) }
+      if isWriting, (try? hasMoved()) != false { throw .storage(.unconfirmed) }
     } catch {
       rollback()
       throw error

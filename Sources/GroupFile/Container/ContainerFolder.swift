@@ -15,6 +15,14 @@ public struct UnixGroup: Sendable, Equatable {
     self.number = number
     self.isReadOnly = isReadOnly
   }
+
+  /// Whether this process may give its files to the group `number`.
+  fileprivate static func isOurs(_ number: gid_t) -> Bool {
+    if geteuid() == 0 || getegid() == number { return true }
+    var groups = [gid_t](repeating: 0, count: 65_536)
+    let count = unsafe getgroups(CInt(groups.count), &groups)
+    return groups.prefix(Int(max(count, 0))).contains(number)
+  }
 }
 
 extension ContainerShape {
@@ -81,19 +89,6 @@ extension AccessGroupFile {
   /// - Throws: `notFound`; `denied` for a mode that Vault never sets.
   package func containerShape() throws(VaultError) -> ContainerShape { try resolvedPlace().containerShape() }
 
-  /// Whether others may write the files, or keep the lock for ten seconds, so that a removal should begin with a change of
-  /// sharing. Files behind a link are not moved.
-  package func isObstructed() -> Bool {
-    guard (try? ContainerPlace.status(folder))?.isFolder == true else { return false }
-    if (try? resolvedPlace().isWritableByOthers()) == true { return true }
-    do throws(VaultError) {
-      _ = try WriterLock(at: resolvedPlace(), toChangeModes: true)
-      return false
-    } catch {
-      return error.isAvoidable
-    }
-  }
-
   /// Changes the shape of the group while nobody writes: a new folder with copies of the files replaces the old one. So
   /// processes that have the old files open or locked have no hold on the new ones. The contents are not checked, and
   /// users who may only read the files cannot prevent the change.
@@ -103,6 +98,8 @@ extension AccessGroupFile {
   /// - Throws: `denied`, `busy`, `notFound`, `damaged`, `storage`; the group has its former state and shape then.
   package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) -> Bool {
     let place = try resolvedPlace()
+    // An exchange would leave the files where the link leads.
+    guard try ContainerPlace.status(folder)?.isFolder == true else { throw .storage(.fixedFolder) }
     do throws(VaultError) {
       // Checked before locking, which would report a link's own mode as too wide.
       _ = try place.file()
@@ -112,7 +109,7 @@ extension AccessGroupFile {
         if isCopy, shape == .closed { return false }
         let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
         let copied = try SalvageCopy.duplicate(
-          place, to: ContainerPlace(folder: draft.folder), shape, toShare: shape != .closed)
+          place, to: ContainerPlace(folder: draft.folder), shape, shape == .closed ? .trusted : .toShare)
         return try draft.take(keeping: places.kept, dropping: copied != nil && !lock.isShared, holding: lock)
       }
     } catch {
@@ -143,24 +140,32 @@ extension AccessGroupFile {
     _ body: (ContainerPlace, borrowing WriterLock, _ isCopy: Bool) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     let isOpen = try place.isWritableByOthers()
-    guard lock.isShared || isOpen else { return try body(place, lock, false) }
-    let mode = try ContainerPlace.status(place.folder)?.mode ?? 0o700
+    guard lock.isShared || isOpen, let folderStatus = try ContainerPlace.status(folder), folderStatus.isFolder else {
+      return try body(place, lock, false)
+    }
+    let source: CopySource = isShared ? .toShare : isOpen ? .untrusted : .trusted
+    // Whoever is not in the Unix group would lose the folder's set-group-ID bit, and could not set it again.
+    let modes: (open: mode_t, closed: mode_t)? =
+      UnixGroup.isOurs(folderStatus.unixGroup) ? (folderStatus.mode, folderStatus.mode & 0o2000 | 0o700) : nil
     let kept = places.kept + DraftPlaces.lockedMark
-    var copy = try FolderCopy(of: place, in: places.draft + ".copy", for: folder, isShared)
+    var copy = try FolderCopy(of: place, in: places.draft + ".copy", for: folder, source)
     var isNeeded = true
     do throws(VaultError) {
       _ = try copy.draft.takeWhileLocked(keeping: kept, dropping: false)
       // From now on, others reach nothing there but what they have open.
-      unsafe chmod(kept, 0o700)
-      // More than once, because somebody may have written to them meanwhile, or go on.
+      if let modes { unsafe chmod(kept, modes.closed) }
+      // More than once, because somebody may have written to them meanwhile, or go on for a moment.
       for number in 1...3 where isNeeded {
+        if number > 1 { usleep(300_000) }
         let again = try FolderCopy(
-          of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, isShared)
+          of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, source)
         if copy.digest != nil, again.digest == copy.digest {
           isNeeded = false
           break
         }
-        let (first, second) = (proof(in: folder), proof(in: again.draft.folder))
+        let salvage = places.draft + ".proof"
+        let first = proof(in: folder, salvagingIn: salvage)
+        let second = proof(in: again.draft.folder, salvagingIn: salvage)
         let isNewer = second.map { second in first.map { $0 < second } ?? true } ?? false
         isNeeded = again.digest == nil || second == nil || (isNewer ? second : first)?.isComplete != true
         if isNewer {
@@ -173,7 +178,9 @@ extension AccessGroupFile {
       return result
     } catch {
       if copy.isInPlace {
-        if (try? copy.draft.putBack(kept, movingTo: places.draft + ".copy")) != nil { unsafe chmod(folder, mode) }
+        if (try? copy.draft.putBack(kept, movingTo: places.draft + ".copy")) != nil, let modes {
+          unsafe chmod(folder, modes.open)
+        }
       } else if !isNeeded {
         try? NewName.give(places.draft + ".copy", to: kept)
       }
@@ -181,12 +188,12 @@ extension AccessGroupFile {
     }
   }
 
-  /// What is proved in a folder with files of this group.
-  private func proof(in folder: String) -> Proof? {
+  /// What is proved in a folder with files of this group; `salvage` is an unused path.
+  private func proof(in folder: String, salvagingIn salvage: String) -> Proof? {
     if let state = try? unwitnessed(in: folder).provedState().state {
       return Proof(epoch: state.manifest.epoch, isComplete: true)
     }
-    let epoch = try? newestEpoch(at: ContainerPlace(folder: folder), salvagingIn: folder + ".salvage")
+    let epoch = try? newestEpoch(at: ContainerPlace(folder: folder), salvagingIn: salvage)
     return epoch.map { Proof(epoch: $0, isComplete: false) }
   }
 }
@@ -211,11 +218,10 @@ private struct FolderCopy: ~Copyable {
   private let identity: FileIdentity?
   private let target: String
 
-  /// - Parameter isShared: as for `withClosedFiles`.
-  init(of source: ContainerPlace, in folder: String, for target: String, _ isShared: Bool) throws(VaultError) {
+  init(of files: ContainerPlace, in folder: String, for target: String, _ source: CopySource) throws(VaultError) {
     let draft = try GroupDraft(in: folder, for: target, shape: .closed)
     let place = try ContainerPlace(folder: folder)
-    let digest = try SalvageCopy.duplicate(source, to: place, .closed, toShare: isShared)
+    let digest = try SalvageCopy.duplicate(files, to: place, .closed, source)
     let identity = try ContainerPlace.identity(of: folder)
     lock = try WriterLock(at: place)
     (self.draft, self.digest, self.identity, self.target) = (draft, digest, identity, target)

@@ -21,6 +21,8 @@ public enum Notice: Sendable, Hashable {
   case unprovedDropped(group: String, items: UInt64, versions: UInt64, names: [String])
   /// A group's file was too damaged to be changed in place, or another process kept it locked, so it was replaced.
   case groupRemade(group: String, keptAside: String)
+  /// Files of a group that an earlier command, or this one, has replaced may have a state that the group lacks.
+  case filesLeft(group: String, path: String)
   /// The owner's act is done, but could not be added to the record of decisions.
   case unrecorded(reason: String)
   /// The place of the key file could not be remembered, so it must be named each time.
@@ -49,6 +51,8 @@ extension Notice {
       "'\(group)' lost \(items) items and \(versions) older versions that could not be proved" + Notice.list(names)
     case .groupRemade(let group, let keptAside):
       "the file of '\(group)' was damaged or kept locked, and was replaced; the old one is in \(Printable.name(keptAside))"
+    case .filesLeft(let group, let path):
+      "replaced files of '\(group)' may have a state that it lacks; compare, then remove them: \(Printable.name(path))"
     case .unrecorded(let reason):
       "this is done, but is not in the record of decisions: \(reason)"
     case .keyFileForgotten(let reason):

@@ -5,20 +5,38 @@ internal import Sealing
 extension AccessGroupFile {
   /// Removes the group: flags its witness, so that the file cannot come back unnoticed, and moves its folder away.
   ///
-  /// If the folder cannot move, because it is a link, a mount point or on another file system, the group's files in it
-  /// are removed.
+  /// If others may write the files, or somebody keeps their lock for ten seconds, the group is closed before. If the folder
+  /// cannot move, because it is a link, a mount point or on another file system, the group's files in it are removed.
   ///
   /// - Parameters:
   ///   - path: an unused path on the store's file system, from where the caller removes the folder.
+  ///   - places: as for `withClosedFiles`.
   ///   - isWanted: asked while nobody else writes.
   /// - Throws: the errors of a writer's checks, and `contradiction(.superseded)` if the group is not to be removed; it is
-  ///   there then. `storage` or `denied` if its files cannot be removed; repeating the removal finishes it then.
-  package func remove(to path: String, if isWanted: (Roster) -> Bool = { _ in true }) throws(VaultError) {
-    let transaction = try beginWriting()
-    defer { transaction.rollback() }
-    guard isWanted(transaction.view.state.roster) else { throw .contradiction(.superseded) }
-    try markRemoved(transaction.view.state.witnessRecord())
-    try transaction.session.removeFolder(folder, to: path)
+  ///   there then, as before. `storage` or `denied` if its files cannot be removed; repeating the removal finishes it then.
+  package func remove(
+    to path: String, at places: DraftPlaces, if isWanted: (Roster) -> Bool = { _ in true }
+  ) throws(VaultError) {
+    do throws(VaultError) {
+      let place = try resolvedPlace()
+      _ = try place.file()
+      let lock = try WriterLock(at: place, toChangeModes: true, replacing: true)
+      try withClosedFiles(of: place, under: lock, at: places) { (place, _, _) throws(VaultError) in
+        let connection = try Connection(at: place, access: .reading)
+        defer { connection.close() }
+        try connection.begin(.reading)
+        let state = try snapshot(connection, witness.readToWrite(), strict: true).state
+        try state.confirmRoster(connection)
+        try state.requireWriter()
+        guard !state.isPublished || publisher() != nil else { throw .unordered(.notHere) }
+        guard isWanted(state.roster) else { throw .contradiction(.superseded) }
+        connection.close()
+        try markRemoved(state.witnessRecord())
+        try place.removeFolder(folder, to: path)
+      }
+    } catch {
+      throw meaning(of: error, toWrite: true)
+    }
     forgetPlace()
   }
 

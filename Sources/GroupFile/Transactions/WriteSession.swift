@@ -103,13 +103,4 @@ final class WriteSession {
       try? connection.checkpointIfLarge()
     }
   }
-
-  /// Moves the group's folder, which the store knows as `entry`, with all its files to `path`, from where the caller
-  /// removes it.
-  func removeFolder(_ entry: String, to path: String) throws(VaultError) {
-    guard try !connection.hasMoved() else { throw .storage(.replaced) }
-    isReplaced = true
-    try connection.location.removeFolder(entry, to: path)
-    end()
-  }
 }

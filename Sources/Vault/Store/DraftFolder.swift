@@ -164,7 +164,8 @@ struct DraftFolder: ~Copyable {
     let base = "\(group)-\(UTCDate.text(Int64(SystemClock.milliseconds())))"
     var name = base
     var number = 1
-    while parent.contains(name) {
+    let endings = ["", DraftPlaces.lockedMark, DraftPlaces.lockedMark + "+copy"]
+    while endings.contains(where: { parent.contains(name + $0) }) {
       number += 1
       name = "\(base)-\(number)"
     }
@@ -185,13 +186,14 @@ extension SecretStore {
   ) throws(VaultError) -> Result {
     let drafts = try draftFolder()
     return try drafts.locking(group) { () throws(VaultError) in
-      // Another command may have found no shared group while this one's was closed.
-      defer { try? lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups) } }
-      let result = try body(drafts)
-      for path in drafts.unreadFiles(of: group) {
-        notices.post(.groupRemade(group: group.description, keptAside: path))
+      defer {
+        // Another command may have found no shared group while this one's was closed.
+        try? lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups) }
+        for path in drafts.unreadFiles(of: group) {
+          notices.post(.filesLeft(group: group.description, path: path))
+        }
       }
-      return result
+      return try body(drafts)
     }
   }
 }

@@ -139,18 +139,8 @@ extension SecretStore {
   func removeGroup(_ name: String, if isWanted: (Roster) -> Bool) throws(VaultError) {
     let group = try group(name)
     try replacing(group.name) { (drafts) throws(VaultError) in
-      let file = try group.file
-      let shape = (try? file.containerShape()) ?? .closed
-      // Whoever keeps the lock would keep that of the folder of groups, too. If the group cannot be closed, such as on another
-      // file system, the removal says what is wrong, or waits.
-      if file.isObstructed() { try? take(.closed, group, drafts) }
-      do throws(VaultError) {
-        let path = drafts.path(of: group.name) + ".removed"
-        try lockingGroups { (groups) throws(VaultError) in try remove(group, in: groups, to: path, if: isWanted) }
-      } catch {
-        if shape != .closed, (try? file.containerShape()) == .closed { try? take(shape, group, drafts) }
-        throw error
-      }
+      let (path, places) = (drafts.path(of: group.name) + ".removed", drafts.places(of: group.name))
+      try lockingGroups { (groups) throws(VaultError) in try remove(group, in: groups, to: path, at: places, isWanted) }
     }
     // Otherwise vaultd would go on asking for its log.
     if (try? publishedGroups())?[name] != nil { try clearPublished(name) }
@@ -158,7 +148,8 @@ extension SecretStore {
   }
 
   private func remove(
-    _ group: AccessGroup, in groups: borrowing Folder, to path: String, if isWanted: (Roster) -> Bool
+    _ group: AccessGroup, in groups: borrowing Folder, to path: String, at places: DraftPlaces,
+    _ isWanted: (Roster) -> Bool
   ) throws(VaultError) {
     let name = group.name.description
     let registry = try registry()
@@ -171,7 +162,9 @@ extension SecretStore {
     var entry = Registry.Entry(
       groupID: try groupID(of: group), presence: .changing, created: known?.created ?? SystemClock.milliseconds())
     try registry.record(entry, of: group.name)
-    do throws(VaultError) { try inGroup(name, file.remove(to: path, if: isWanted)) } catch .contradiction(.superseded) {
+    do throws(VaultError) {
+      try inGroup(name, file.remove(to: path, at: places, if: isWanted))
+    } catch .contradiction(.superseded) {
       entry.presence = .present
       try registry.record(entry, of: group.name)
       throw .contradiction(.superseded)

@@ -38,17 +38,14 @@ extension SecretStore {
 
   private func take(_ shape: ContainerShape, _ name: String) throws(VaultError) {
     let group = try group(name)
-    try replacing(group.name) { (drafts) throws(VaultError) in try take(shape, group, drafts) }
-  }
-
-  /// - Parameter drafts: those of `replacing`, which the caller is in.
-  func take(_ shape: ContainerShape, _ group: AccessGroup, _ drafts: borrowing DraftFolder) throws(VaultError) {
-    let (name, places) = (group.name.description, drafts.places(of: group.name))
-    let file = try group.file
-    if try inGroup(name, file.take(shape, at: places)) {
-      notices.post([.groupRemade(group: name, keptAside: places.kept)])
+    try replacing(group.name) { (drafts) throws(VaultError) in
+      let places = drafts.places(of: group.name)
+      let file = try group.file
+      if try inGroup(name, file.take(shape, at: places)) {
+        notices.post([.groupRemade(group: name, keptAside: places.kept)])
+      }
+      try lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups) }
     }
-    try lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups) }
   }
 }
 

@@ -164,10 +164,18 @@ import Testing
     let place = try #require(Data(files.main).range(of: Data(row.encoded[row.attributesRange])))
     torn.main[place.lowerBound] ^= 1
     try group.replace(with: torn)
-    try group.onceCopied({ try group.replace(with: files) }) { try group.share(.closed) }
+    // The folder of another group.
+    let other = TemporaryFolder(at: group.folder + ".salvage")
+    other.write([1], to: "group.vault")
+    try group.onceCopied {
+      try group.replace(with: files)
+    } during: {
+      try group.share(.closed)
+    }
     #expect(try group.value("item") == "value")
     _ = try group.open().verify()
     expect(group, .closed)
+    #expect(other.bytes(of: "group.vault") == [1])
   }
 
   @Test func `if the replaced files cannot be copied again, the group is as before`() throws {
@@ -204,7 +212,34 @@ import Testing
     #expect(status(secret.file("secret")).mode == 0o600)
     try group.share(.closed)
     #expect(try group.value("item") == "b")
-    expect(group, .closed)
+    try group.share(Self.shapes[1])
+    for name in ["group.vault", "group.vault-wal"] {
+      let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(group.folder)/\(name)"))
+      #expect(bytes.range(of: Data(repeating: 7, count: 32)) == nil, "\(name)")
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func `something else in the place of the log of a shared group prevents no change of sharing and no removal`(
+    isFolder: Bool
+  ) throws {
+    let group = try GroupFixture()
+    try group.set(["item": "value"])
+    try group.share(Self.shapes[0])
+    try group.checkpoint()
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
+    func obstruct() {
+      let log = group.folder + "/group.vault-wal"
+      #expect(unsafe unlink(log) == 0 && (isFolder ? mkdir(log, 0o700) : mkfifo(log, 0o660)) == 0)
+    }
+    obstruct()
+    try group.share(.closed)
+    #expect(try group.value("item") == "value")
+    try group.share(Self.shapes[0])
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
+    obstruct()
+    try group.remove()
+    #expect(!FileManager.default.fileExists(atPath: group.folder))
   }
 
   @Test func `a change that fails leaves a damaged group shared`() throws {
@@ -282,13 +317,13 @@ extension GroupFixture {
   /// - Returns: the state's epoch.
   func writeOnceCopied(_ body: () throws -> Void) throws -> UInt64 {
     let forge = try forge()
-    try onceCopied({ try forge.storeManifest { _ in } }, body)
+    try onceCopied({ try forge.storeManifest { _ in } }, during: body)
     return forge.state.manifest.epoch + 1
   }
 
   /// Runs `change` after `body`, in another thread, has copied the group's files to the draft `.draft`, and before the copy
   /// takes their place.
-  func onceCopied(_ change: () throws -> Void, _ body: () throws -> Void) throws {
+  func onceCopied(_ change: () throws -> Void, during body: () throws -> Void) throws {
     // The copy is complete before its lock is taken.
     let copy = try ContainerPlace(folder: folder).folder + ".draft.copy"
     defer { removeDrafts() }

@@ -4,8 +4,8 @@ import Foundation
 final class TemporaryFolder {
   let path: String
 
-  init() {
-    path = NSTemporaryDirectory() + "vault-test-" + UUID().uuidString
+  init(at path: String = NSTemporaryDirectory() + "vault-test-" + UUID().uuidString) {
+    self.path = path
     try! FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
   }

@@ -261,7 +261,7 @@ struct LeftoverTests {
     for _ in 1...2 {
       let open = try store.open()
       try open.rotateGroup("team")
-      #expect(open.takeNotices() == [.groupRemade(group: "team", keptAside: left)])
+      #expect(open.takeNotices() == [.filesLeft(group: "team", path: left)])
     }
   }
 

@@ -17,18 +17,18 @@ struct LogFrames: ~Copyable {
   ///
   /// SQLite takes no locks on the log itself, so a second descriptor is safe. No writer is active.
   ///
-  /// - Parameter isShared: whether others will be able to read the copy, or copies of it.
-  /// - Returns: `nil` without a log.
-  /// - Throws: `damaged` if it is not a regular file, or, for a copy that will be shared with others, if it has further
-  ///   hard links; `denied`, `storage`.
+  /// - Returns: `nil` without a log, or if `source` says that what is there is not to be copied.
+  /// - Throws: `damaged` for a log that the copy may not have; `denied`, `storage`.
   init?(
-    of place: ContainerPlace, copiedTo path: String, _ shape: ContainerShape = .closed, toShare isShared: Bool = false
+    of place: ContainerPlace, copiedTo path: String, _ shape: ContainerShape = .closed, _ source: CopySource = .trusted
   ) throws(VaultError) {
     guard try ContainerPlace.status(place.logPath) != nil else { return nil }
     let index = LogIndex(place)
     var digest = CopyDigest()
-    try self.init(
-      LogFrames.copy(place.logPath, to: path, shape, isShared, atLeast: index?.frameCount ?? 0, &digest), index)
+    guard let file = try LogFrames.copy(place.logPath, to: path, shape, source, index?.frameCount ?? 0, &digest) else {
+      return nil
+    }
+    try self.init(file, index)
     self.digest = digest
   }
 
@@ -36,15 +36,11 @@ struct LogFrames: ~Copyable {
   /// copied to its end, however long the file claims to be. But readers with an index from before see the first
   /// `indexedCount` frames, whatever they are.
   private static func copy(
-    _ source: String, to path: String, _ shape: ContainerShape, _ isShared: Bool, atLeast indexedCount: Int,
+    _ path: String, to target: String, _ shape: ContainerShape, _ source: CopySource, _ indexedCount: Int,
     _ digest: inout CopyDigest
-  ) throws(VaultError) -> OpenFile {
-    let log = try onDisk(OpenFile(leased: source))
-    let status = try onDisk(log.status())
-    guard status.st_mode & S_IFMT == S_IFREG, !isShared || status.st_nlink == 1 else {
-      throw .damaged(.container, "a file of the group is not a regular file with a single name")
-    }
-    let file = try SalvageCopy.output(path, shape)
+  ) throws(VaultError) -> OpenFile? {
+    guard let log = try open(path, source) else { return nil }
+    let file = try SalvageCopy.output(target, shape)
     var offset = 0
     var bytes = [UInt8](repeating: 0, count: headerByteCount)
     var salts: [UInt8] = []
@@ -68,6 +64,21 @@ struct LogFrames: ~Copyable {
     }
     try onDisk(file.synchronize())
     return file
+  }
+
+  /// - Returns: `nil` if what is there is not to be copied.
+  private static func open(_ path: String, _ source: CopySource) throws(VaultError) -> OpenFile? {
+    do throws(FileFault) {
+      let log = try OpenFile(leased: path)
+      let status = try log.status()
+      if status.st_mode & S_IFMT == S_IFREG, source == .trusted || status.st_nlink == 1 { return log }
+    } catch {
+      guard error == .wrongKind || error == .missing else { throw VaultError(error) }
+    }
+    guard source != .toShare else {
+      throw .damaged(.container, "a file of the group is not a regular file with a single name")
+    }
+    return nil
   }
 
   private init(_ file: consuming OpenFile, _ index: LogIndex?) throws(VaultError) {
@@ -185,4 +196,14 @@ private struct LogIndex {
       block += 1
     }
   }
+}
+
+/// Whose files are copied, and for whom.
+enum CopySource {
+  /// Nobody else can write in their folder.
+  case trusted
+  /// Others can. What is no regular file with a single name is no log.
+  case untrusted
+  /// Others will be able to read the copy, or copies of it, so such a log is refused.
+  case toShare
 }

@@ -246,9 +246,8 @@ extension AccessGroupFile {
   ///
   /// - Parameter salvage: an unused path.
   func newestEpoch(at place: ContainerPlace, salvagingIn salvage: String) throws(VaultError) -> UInt64 {
-    SalvageCopy.remove(salvage)
-    defer { SalvageCopy.remove(salvage) }
     let (copy, stored) = try SalvageCopy.make(of: place, in: salvage, header: nil)
+    defer { SalvageCopy.remove(salvage) }
     let index = try SalvageIndex(of: copy.path, stored) { _, _ in }
     return try StateSearch.run(index, as: context, .absent, members: []).state.manifest.epoch
   }

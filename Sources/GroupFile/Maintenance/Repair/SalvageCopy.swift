@@ -40,41 +40,44 @@ enum SalvageCopy {
     }
   }
 
-  /// Copies the file at `source` and its log, up to its last frame, into a folder of this process, while nobody writes to them.
+  /// Copies the file at `place` and its log, up to its last frame, into a folder of this process, while nobody writes to them.
   /// Their content is not checked, and SQLite's lock to write is not requested, because any reader of the file could hold it
-  /// indefinitely. But a reader's lock keeps pages of an honest writer's log from being moved to the file meanwhile.
+  /// indefinitely. But unless others can write there, a reader's lock keeps pages of an honest writer's log from being moved
+  /// to the file meanwhile.
   ///
-  /// - Parameter isShared: whether others will be able to read this copy, or copies of it.
   /// - Returns: the digest of what was copied; `nil` if the copy may lack a state that the files have, because readers see
-  ///   another one than the log's checksums prove.
-  /// - Throws: `storage`, `denied`; `damaged` if they are not regular files, or, for a copy that will be shared with
-  ///   others, if they have further hard links. When the call returns, the copy is on the disk.
+  ///   another one than the log's checksums prove, or because what is at the log's path was not copied.
+  /// - Throws: `storage`, `denied`; `damaged` if there is no regular file, or, for a copy that will be shared with others, if
+  ///   the log is none or has further hard links. When the call returns, the copy is on the disk.
   static func duplicate(
-    _ source: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape, toShare isShared: Bool = false
+    _ place: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape, _ source: CopySource = .trusted
   ) throws(VaultError) -> Digest? {
-    let reader = reader(of: source)
+    let reader = source == .trusted ? try? Connection(at: place, access: .reading) : nil
     defer { reader?.close() }
-    let original = try Handle(at: source, writable: false, isFrozen: true, isRaw: true)
+    try? reader?.begin(.reading)
+    let original = try Handle(at: place, writable: false, isFrozen: true, isRaw: true)
     defer { original.close() }
-    if isShared {
+    if source == .toShare {
       var header = [UInt8](repeating: 0, count: ContainerHeader.byteCount)
       _ = unsafe csqlite_read(original.database, &header, Int32(header.count), 0)
       try ContainerHeader.check(header)
     }
     let file = try output(target.path, shape)
     var (count, digest) = try copyPages(original, to: file)
-    var isIndexed = false
-    if let log = try LogFrames(of: source, copiedTo: target.logPath, shape, toShare: isShared) {
-      isIndexed = log.isIndexed
+    var isWhole = true
+    if let log = try LogFrames(of: place, copiedTo: target.logPath, shape, source) {
       digest.add(log.digest.value.bytes, at: 0)
-      if isIndexed {
+      if log.isIndexed {
+        isWhole = false
         // The copy gets a new index, which is made with the checksums.
         unsafe unlink(target.logPath)
         try merge(log, into: file, &count, keepingOthers: false)
         try mend(file, nil)
       }
+    } else {
+      isWhole = try ContainerPlace.status(place.logPath) == nil
     }
-    if !isIndexed {
+    if isWhole {
       var size: Int64 = 0
       try original.check(unsafe csqlite_size(original.database, &size))
       guard ftruncate(file.descriptor, off_t(size)) == 0 else { throw ResultCode.error(errno: errno) }
@@ -85,20 +88,7 @@ enum SalvageCopy {
     // fail, but it could not be opened anyway.
     try? Connection(at: target, access: .writing).close()
     try Connection.synchronise(target.folder)
-    return isIndexed ? nil : digest.value
-  }
-
-  /// A reader of the file at `place`; `nil` if it cannot be read, or if SQLite could write to an index that is another file.
-  private static func reader(of place: ContainerPlace) -> Connection? {
-    for path in [place.logPath, place.indexPath] {
-      var found = stat()
-      guard unsafe lstat(path, &found) != 0 || found.st_mode & S_IFMT == S_IFREG && found.st_nlink == 1 else {
-        return nil
-      }
-    }
-    let reader = try? Connection(at: place, access: .reading)
-    try? reader?.begin(.reading)
-    return reader
+    return isWhole ? digest.value : nil
   }
 
   /// Removes a copy.
