@@ -162,11 +162,14 @@ extension Registry {
   /// The issues of unnamed applications cannot be known. A registry that was lost before may itself have begun above a
   /// number like this one, so the number rises with time: by one each second, faster than anybody replaces credentials.
   ///
-  /// - Parameter found: the highest issue of each application that groups name. All numbers are at least 1,024 above
-  ///   what is known.
+  /// - Parameters:
+  ///   - found: the highest issue of each application that groups name. All numbers are at least 1,024 above what is known.
+  ///   - isRevoked: whether the groups show that a credential which the registry calls issued was revoked.
   /// - Returns: the highest issue of unnamed applications.
   @discardableResult
-  func raiseIssues(above found: [String: UInt32]) throws(VaultError) -> UInt32 {
+  func raiseIssues(
+    above found: [String: UInt32], revoking isRevoked: (Application) -> Bool = { _ in false }
+  ) throws(VaultError) -> UInt32 {
     let year2020: UInt64 = 1_577_836_800
     let seconds = UInt32(clamping: max(SystemClock.milliseconds() / 1_000, year2020) - year2020)
     let ids = try applications().keys
@@ -180,6 +183,7 @@ extension Registry {
           let known = max(application.highestIssue, found[id] ?? 0)
           unnamed = max(unnamed, known)
           application.highestIssue = try Applications.issue(Applications.lead, above: known)
+          if isRevoked(application) { application.standing = .revoked }
           edit.set(name, to: application.serialized())
         }
         unnamed = max(seconds, try Applications.issue(Applications.lead, above: unnamed))

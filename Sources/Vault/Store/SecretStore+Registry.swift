@@ -55,7 +55,14 @@ extension SecretStore {
   func raiseIssues(isNew: Bool) throws(VaultError) {
     let registry = try registry()
     if !isNew { guard try registry.awaitsRaise() else { return } }
-    try registry.raiseIssues(above: issuesFound())
+    let rosters = try rostersFound()
+    try registry.raiseIssues(above: SecretStore.issues(in: rosters)) { known in
+      guard known.standing == .issued, let own = rosters.first(where: { $0.name.description == known.id })?.roster
+      else {
+        return false
+      }
+      return own.issues[known.id] ?? 0 >= known.issue && own.hasRemoved(known.id, own.issues[known.id])
+    }
   }
 
   /// The entries of the groups that open or that this machine has seen. What it has seen decides about the id, and

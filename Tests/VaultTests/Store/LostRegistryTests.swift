@@ -142,6 +142,11 @@ struct LostRegistryTests {
     #expect(try store.open().registry().unnamedIssues() > 1_024)
   }
 
+  @Test func `an accepted older registry lists an application as revoked that its group has removed`() throws {
+    try goBack { try store.open().applications.uninstall("web", revoking: true) }
+    #expect(try store.open().applications.application("web").standing == .revoked)
+  }
+
   @Test func `accepting a registry again finishes raising its numbers`() throws {
     try store.open().repairedWithoutRaise()
     for _ in 1...2 { #expect(try store.open().acceptGroup("vault.owner") == .nothingToAccept) }
