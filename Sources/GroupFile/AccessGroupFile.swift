@@ -9,7 +9,8 @@ package final class AccessGroupFile: Sendable {
   private let folderOwner: UInt32?
   let witness: any Witnessing
   let confirm: (@Sendable (VerifiedState) throws(VaultError) -> Void)?
-  let known = KnownState()
+  /// The newest state that this process has verified.
+  private let known = Locked<VerifiedState?>(nil)
   let cache = ProvedCache()
   // Resolving a folder takes several system calls, which every transaction would otherwise repeat.
   private let place = Locked<ContainerPlace?>(nil)
@@ -174,12 +175,21 @@ package final class AccessGroupFile: Sendable {
     context.floor?.record(of: context.ownerKey, beside: reading)
   }
 
+  /// Keeps `new`, unless a newer state is known.
+  func know(_ new: VerifiedState) {
+    known.withLock { state in
+      if let state, state.manifest.groupID == new.manifest.groupID, state.manifest.epoch > new.manifest.epoch { return }
+      state = new
+    }
+  }
+
   func snapshot(
     _ connection: Connection, _ reading: WitnessReading, strict: Bool, mending: Bool = false
   ) throws(VaultError) -> Snapshot {
+    let newest = known.withLock { $0 }
     // A writer verifies the signatures, whatever was seen.
     let state = try VerifiedState.open(
-      connection, as: context, known: known.newest, witnessed: strict ? nil : reading.record, mending: mending)
+      connection, as: context, known: newest, witnessed: strict ? nil : reading.record, mending: mending)
     var outcome = try WitnessRule.check(state, against: reading, strict: strict, connection)
     if let floor = floor(beside: reading) {
       let above = try WitnessRule.check(state, against: .valid(floor), strict: strict, connection)
@@ -188,34 +198,17 @@ package final class AccessGroupFile: Sendable {
     } else if let confirm {
       // The registry is not asked again for a group that this process has confirmed already.
       if case .valid = reading {
-      } else if known.newest?.manifest.groupID != state.manifest.groupID {
+      } else if newest?.manifest.groupID != state.manifest.groupID {
         try confirm(state)
       }
     }
     // If the file claims a later format, so far only the tables of the state were compared.
     if mending, connection.version != state.roster.flags.version { try connection.compareTables() }
-    if state.hasOwnersVersion { known.update(state) }
+    if state.hasOwnersVersion { know(state) }
     let view = Snapshot(connection, state, cache, witnessed: reading)
     view.notices = outcome.notice.map { [$0] } ?? []
     if outcome.isAhead, state.hasOwnersVersion { view.raise(witness, to: state, gapSeen: outcome.gapSeen) }
     return view
-  }
-}
-
-/// The newest state of one group that this process has verified.
-final class KnownState: Sendable {
-  private let state = Locked<VerifiedState?>(nil)
-
-  var newest: VerifiedState? { state.withLock { $0 } }
-
-  /// Keeps `new`, unless a newer state is known.
-  func update(_ new: VerifiedState) {
-    state.withLock { state in
-      if let known = state, known.manifest.groupID == new.manifest.groupID, known.manifest.epoch > new.manifest.epoch {
-        return
-      }
-      state = new
-    }
   }
 }
 
@@ -254,7 +247,7 @@ package struct GroupCreation: Sendable {
       try writer.complete()
       return record
     } catch {
-      writer.discard()
+      writer.connection.discard()
       throw error
     }
   }

@@ -143,7 +143,7 @@ extension AccessGroupFile {
     guard lock.isShared || isOpen, let folderStatus = try ContainerPlace.status(folder), folderStatus.isFolder else {
       return try body(place, lock, false)
     }
-    let source: CopySource = isShared ? .toShare : isOpen ? .untrusted : .trusted
+    let source: CopySource = isShared ? .toShare : isOpen ? .untrusted : .inUse
     // Whoever is not in the Unix group would lose the folder's set-group-ID bit, and could not set it again.
     let modes: (open: mode_t, closed: mode_t)? =
       UnixGroup.isOurs(folderStatus.unixGroup) ? (folderStatus.mode, folderStatus.mode & 0o2000 | 0o700) : nil
@@ -178,9 +178,8 @@ extension AccessGroupFile {
       return result
     } catch {
       if copy.isInPlace {
-        if (try? copy.draft.putBack(kept, movingTo: places.draft + ".copy")) != nil, let modes {
-          unsafe chmod(folder, modes.open)
-        }
+        if let modes { unsafe chmod(kept, modes.open) }
+        try? copy.draft.putBack(kept, movingTo: places.draft + ".copy")
       } else if !isNeeded {
         try? NewName.give(places.draft + ".copy", to: kept)
       }

@@ -52,6 +52,6 @@ extension AccessGroupFile {
     let state = try session.sign(manifest, after: view.state, by: context.seed)
     try session.commit()
     view.raise(witness, to: state)
-    known.update(state)
+    know(state)
   }
 }

@@ -126,8 +126,6 @@ struct GroupWriter {
     guard try ContainerPlace.status(place.lockPath) == nil else { return }
     do throws(VaultError) { try Connection.makeEmptyFile(place.lockPath, mode: lockMode) } catch .exists(.group) {}
   }
-
-  func discard() { connection.discard() }
 }
 
 /// Rows that are written together. They stay in the arrays in which they were added, because each copy of a row counts a

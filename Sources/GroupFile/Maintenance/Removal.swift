@@ -21,12 +21,15 @@ extension AccessGroupFile {
       let place = try resolvedPlace()
       _ = try place.file()
       let lock = try WriterLock(at: place, toChangeModes: true, replacing: true)
-      try withClosedFiles(of: place, under: lock, at: places) { (place, _, _) throws(VaultError) in
+      var hasBegun = false
+      func remove(from place: ContainerPlace) throws(VaultError) {
+        hasBegun = true
         let connection = try Connection(at: place, access: .reading)
         defer { connection.close() }
         try connection.begin(.reading)
         let state = try snapshot(connection, witness.readToWrite(), strict: true).state
         try state.confirmRoster(connection)
+        try state.roster.flags.version.check(.writing)
         try state.requireWriter()
         guard !state.isPublished || publisher() != nil else { throw .unordered(.notHere) }
         guard isWanted(state.roster) else { throw .contradiction(.superseded) }
@@ -34,6 +37,16 @@ extension AccessGroupFile {
         try markRemoved(state.witnessRecord())
         try place.removeFolder(folder, to: path)
       }
+      do throws(VaultError) {
+        try withClosedFiles(of: place, under: lock, at: places) { (place, _, _) throws(VaultError) in
+          try remove(from: place)
+        }
+      } catch {
+        // The copies do not fit, or the folder cannot be exchanged.
+        guard case .storage = error, !hasBegun else { throw error }
+        try remove(from: place)
+      }
+      _ = lock.isShared
     } catch {
       throw meaning(of: error, toWrite: true)
     }
@@ -85,7 +98,7 @@ extension AccessGroupFile {
   ) throws(VaultError) {
     do throws(VaultError) {
       let place = try ContainerPlace(folder: folder)
-      let lock = try WriterLock(at: place, toChangeModes: true)
+      let lock = try WriterLock(at: place, toChangeModes: true, replacing: true)
       // Another process may have put a group there before this one had the lock.
       if try isWanted() { try place.removeFolder(folder, to: path) }
       _ = consume lock

@@ -155,12 +155,6 @@ extension Roster {
   }
 }
 
-package struct ChangedRoster: Sendable {
-  /// The new state; the current one if there was nothing to change.
-  package let state: VerifiedState
-  package let left: LeftBehind
-}
-
 /// The data that the last signed root does not prove, and that a new key therefore dropped.
 package struct LeftBehind: Sendable, Equatable {
   /// The number of rows in all tables that no signed data names; anyone who can write the file can add them.

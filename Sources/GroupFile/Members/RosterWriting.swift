@@ -30,13 +30,14 @@ extension AccessGroupFile {
   ///   - acceptance: may accept a state that contradicts what was seen. If accepting were a separate step, a member
   ///     that this change removes could act in between.
   ///   - progress: called now and then while a new key is given.
+  /// - Returns: the new state, or the current one if there was nothing to change.
   /// - Throws: `denied` for anyone but the owner, `contradiction(.superseded)`, `declined`, `overLimit`, `rolledBack`; for a
   ///   file that is too damaged to be changed in place, an error that `isRepairable`. Nothing is changed then.
   @discardableResult
   package func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, at places: DraftPlaces,
     by authority: any RosterAuthority, progress: (MaintenanceProgress) -> Void = { _ in }
-  ) throws(VaultError) -> ChangedRoster {
+  ) throws(VaultError) -> (state: VerifiedState, left: LeftBehind) {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let session = try beginSession()
     // SQLite would take memory for a key of any length up to the size that the file claims, again for each search.
@@ -65,11 +66,11 @@ extension AccessGroupFile {
     var left = LeftBehind()
     guard let state = try writing.write(change, at: now(), to: places, for: session, &left, progress) else {
       session.end()
-      return ChangedRoster(state: view.state, left: left)
+      return (state: view.state, left: left)
     }
     if isTaken { left.isUnwitnessed = !noteAccepted(state) } else { view.raise(witness, to: state) }
     session.end(state)
-    return ChangedRoster(state: state, left: left)
+    return (state: state, left: left)
   }
 }
 
@@ -156,7 +157,7 @@ struct RosterWriting {
         roster.members = try wrapped(plan.members, keys, in: writer.connection)
         return (try store(roster, manifest, under: keys, in: writer.connection), writer)
       } catch {
-        writer.discard()
+        writer.connection.discard()
         throw error
       }
     }

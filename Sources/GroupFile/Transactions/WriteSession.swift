@@ -92,7 +92,7 @@ final class WriteSession {
     isOpen = false
     defer { lease = nil }
     if !isCommitted { connection.rollback() }
-    if let state { file.known.update(state) }
+    if let state { file.know(state) }
     if isReplaced { return connection.close() }
     // Committed changes are durable, and a later writer repeats housekeeping that fails now.
     if vacuums { try? connection.vacuum() }

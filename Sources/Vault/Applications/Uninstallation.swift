@@ -61,23 +61,31 @@ extension Applications {
         report.kept.append(name.description)
       }
     }
-    for name in purged {
-      do throws(VaultError) {
-        try store.removeGroup(name) { $0.isPurged(with: id, in: name) }
-        report.purged.append(name)
-      } catch .contradiction(.superseded) {
-        // Another application is a member by now.
-        if !revoking { report.kept.append(name) }
-      } catch {
-        report.unchanged.append(UnchangedGroup(name: name, problem: error))
+    func purge() {
+      report.unchanged.removeAll { purged.contains($0.name) }
+      for name in purged where !report.purged.contains(name) {
+        do throws(VaultError) {
+          try store.removeGroup(name) { $0.isPurged(without: id) }
+          report.purged.append(name)
+        } catch .contradiction(.superseded) {
+          // Another application is a member by now.
+          if revoking { report.revoked.append(name) } else { report.kept.append(name) }
+          purged.removeAll { $0 == name }
+        } catch {
+          report.unchanged.append(UnchangedGroup(name: name, problem: error))
+        }
       }
     }
+    purge()
     if revoking {
       var bound = removeBinding(of: id)
       let change = RosterChange(dropsUnproved: isDroppingUnproved) { $0.application == id }
       let unrevoked = try changeEverywhere(change, accepting: confirm, progress)
       // Changing a group may still succeed after reading it failed, and mend the groups that hold the binding.
       report.unchanged.removeAll { group in !states.contains { $0.name.description == group.name } }
+      // Changing a group may have mended what kept it from being removed. But the application may have got a new credential
+      // meanwhile.
+      if try registry.application(id)?.standing == .revoked { purge() }
       if !bound.isEmpty { bound = removeBinding(of: id) }
       var left = unrevoked + bound.filter { group in !unrevoked.contains { $0.name == group.name } }
       left.removeAll { report.purged.contains($0.name) }
@@ -89,6 +97,8 @@ extension Applications {
       entry.standing = .uninstalled
       try registry.record(entry, since: known)
     }
+    report.kept.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    report.revoked.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
     store.record(.uninstall, subject: id, detail: revoking ? "revoke" : nil)
     return report
   }
@@ -104,9 +114,13 @@ extension Roster {
   /// Whether the group goes with the application `id`. Where it was removed from another group than its private one, the
   /// owner may have kept that group on purpose.
   fileprivate func isPurged(with id: String, in name: String) -> Bool {
-    let others = members.filter { $0.kind == .application && $0.application != id }
-    guard GroupLifetime(flags) == .purged, others.isEmpty else { return false }
+    guard isPurged(without: id) else { return false }
     if members.contains(where: { $0.application == id }) { return true }
     return name == id && removed.contains { $0.application == id }
+  }
+
+  /// Whether the group is purged, and no other application is a member.
+  fileprivate func isPurged(without id: String) -> Bool {
+    GroupLifetime(flags) == .purged && members.allSatisfy { $0.kind != .application || $0.application == id }
   }
 }

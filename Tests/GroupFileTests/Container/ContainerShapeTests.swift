@@ -219,6 +219,36 @@ import Testing
     }
   }
 
+  @Test func `a shared group is removed even if its folder cannot be exchanged`() throws {
+    let folder = "/dev/shm/vault-\(UUID().uuidString)"
+    try FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let group = try GroupFixture(in: folder)
+    try group.set(["item": "value"])
+    try group.share(Self.shapes[0])
+    // On another file system.
+    let drafts = TemporaryFolder()
+    try group.open().remove(
+      to: drafts.file("removed"), at: DraftPlaces(draft: drafts.file("draft"), kept: drafts.file("kept")))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
+  }
+
+  @Test func `a log that is partly in the file already leaves no old files behind`() throws {
+    let group = try GroupFixture()
+    try group.share(Self.shapes[0])
+    // As a service keeps it open.
+    let other = try Connection(at: ContainerPlace(folder: group.folder), access: .writing)
+    defer { other.close() }
+    for value in ["a", "b"] { try group.set(["item": value]) }
+    _ = try other.statement("PRAGMA wal_checkpoint(PASSIVE)").step()
+    let places = DraftPlaces(draft: group.folder + ".draft", kept: group.folder + ".kept")
+    defer { group.removeDrafts() }
+    #expect(try !group.open().take(.closed, at: places))
+    for suffix in ["", "+locked"] { #expect(!FileManager.default.fileExists(atPath: places.kept + suffix)) }
+    #expect(try group.value("item") == "b")
+  }
+
   @Test(arguments: [true, false])
   func `something else in the place of the log of a shared group prevents no change of sharing and no removal`(
     isFolder: Bool

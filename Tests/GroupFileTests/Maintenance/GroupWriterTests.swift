@@ -33,7 +33,7 @@ import Testing
   ) throws {
     let items = try items()
     var writer = try GroupWriter(in: folder.path, fileMode: 0o600, runByteCounts: runByteCounts)
-    defer { writer.discard() }
+    defer { writer.connection.discard() }
     var steps: [String] = []
     // Single items and several at once.
     for item in items.prefix(500) { try writer.add(item) }
@@ -61,7 +61,7 @@ import Testing
 
   @Test func `a file without items has the empty tree`() throws {
     var writer = try GroupWriter(in: folder.path, fileMode: 0o600)
-    defer { writer.discard() }
+    defer { writer.connection.discard() }
     #expect(try writer.finish() == TreeNode.emptyRoot)
   }
 

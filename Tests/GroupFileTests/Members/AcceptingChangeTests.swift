@@ -37,7 +37,7 @@ import Testing
   /// Revokes the thief although this machine refuses the group's state.
   private func expectPutOut(
     _ group: GroupFixture, _ reason: AcceptanceReason, droppingUnproved: Bool = false
-  ) throws -> ChangedRoster {
+  ) throws -> (state: VerifiedState, left: LeftBehind) {
     let seen = group.witness.record
     #expect(
       failure { try group.forceRevocation(of: AcceptingChangeTests.thief, droppingUnproved: droppingUnproved) } != nil)
@@ -86,7 +86,7 @@ import Testing
 
   private func expectPutOutOfDamage(
     _ group: GroupFixture, _ reason: AcceptanceReason
-  ) throws -> ChangedRoster {
+  ) throws -> (state: VerifiedState, left: LeftBehind) {
     // Lost items are dropped only on request, whether or not the state is accepted.
     #expect(
       failure { try group.forceRevocation(of: AcceptingChangeTests.thief, accepting: acceptance(group)) }

@@ -30,7 +30,7 @@ import Testing
   /// Revokes the thief and checks that they are out and that everything else is unchanged.
   private func expectRevoked(
     _ group: GroupFixture, droppingUnproved: Bool = false, sourceLocation: SourceLocation = #_sourceLocation
-  ) throws -> ChangedRoster {
+  ) throws -> (state: VerifiedState, left: LeftBehind) {
     let outcome = try group.forceRevocation(of: RevocationTests.thief, droppingUnproved: droppingUnproved)
     #expect(
       failure { try group.open(RevocationTests.thief).value("item/1") } == .denied(.notAMember),

@@ -54,7 +54,7 @@ extension GroupFixture {
   @discardableResult
   func forceRevocation(
     of application: String, droppingUnproved: Bool = false, accepting acceptance: OwnersAcceptance? = nil
-  ) throws -> ChangedRoster {
+  ) throws -> (state: VerifiedState, left: LeftBehind) {
     var change = RosterChange { $0.application == application }
     change.dropsUnproved = droppingUnproved
     let draft = folder + ".draft"
@@ -112,7 +112,7 @@ extension AccessGroupFile {
   func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, by authority: any RosterAuthority,
     progress: (MaintenanceProgress) -> Void = { _ in }
-  ) throws(VaultError) -> ChangedRoster {
+  ) throws(VaultError) -> (state: VerifiedState, left: LeftBehind) {
     let places = draftPlaces
     defer { for path in [places.draft, places.kept] { try? FileManager.default.removeItem(atPath: path) } }
     return try changeRoster(change, accepting: acceptance, at: places, by: authority, progress: progress)

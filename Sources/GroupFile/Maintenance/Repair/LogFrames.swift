@@ -10,6 +10,8 @@ struct LogFrames: ~Copyable {
   private(set) var visible = 0..<0
   /// Whether readers have an index from before, and so look neither at the log's header nor at checksums.
   private(set) var isIndexed = false
+  /// Whether the index differs only because some frames are in the file, as it says.
+  private var isMoved = false
   /// Of the bytes that were copied.
   private(set) var digest = CopyDigest()
 
@@ -71,7 +73,8 @@ struct LogFrames: ~Copyable {
     do throws(FileFault) {
       let log = try OpenFile(leased: path)
       let status = try log.status()
-      if status.st_mode & S_IFMT == S_IFREG, source == .trusted || status.st_nlink == 1 { return log }
+      let mayHaveNames = source == .trusted || source == .inUse
+      if status.st_mode & S_IFMT == S_IFREG, mayHaveNames || status.st_nlink == 1 { return log }
     } catch {
       guard error == .wrongKind || error == .missing else { throw VaultError(error) }
     }
@@ -101,10 +104,29 @@ struct LogFrames: ~Copyable {
       if isProved, frame.word(at: 4) != 0 { visible = 0..<pages.count }
     }
     guard let index, index.frameCount <= pages.count, index.pages.count == index.frameCount else { return }
-    isIndexed = index.backfilledCount..<index.frameCount != visible || index.pages[...] != pages[..<index.frameCount]
+    let isSame = index.pages[...] == pages[..<index.frameCount]
+    isIndexed = index.backfilledCount..<index.frameCount != visible || !isSame
     guard isIndexed else { return }
+    isMoved = isSame && index.frameCount == visible.upperBound
     visible = index.backfilledCount..<index.frameCount
     pages.replaceSubrange(..<index.frameCount, with: index.pages)
+  }
+
+  /// Whether the frames that the index does not show are all in `file`, so that index and checksums show the same.
+  func isShown(with file: borrowing OpenFile) throws(VaultError) -> Bool {
+    guard isIndexed else { return true }
+    guard isMoved else { return false }
+    var newest: [UInt32: Int] = [:]
+    for index in 0..<visible.lowerBound { newest[pages[index]] = index }
+    var stored = [UInt8](repeating: 0, count: DatabasePages.size)
+    for (number, index) in newest {
+      let offset = (Int(number) - 1) * stored.count
+      guard unsafe pread(file.descriptor, &stored, stored.count, offset) == stored.count, try stored == page(index)
+      else {
+        return false
+      }
+    }
+    return true
   }
 
   func page(_ index: Int) throws(VaultError) -> [UInt8] {
@@ -202,6 +224,8 @@ private struct LogIndex {
 enum CopySource {
   /// Nobody else can write in their folder.
   case trusted
+  /// The same, but another program of the owner may be writing.
+  case inUse
   /// Others can. What is no regular file with a single name is no log.
   case untrusted
   /// Others will be able to read the copy, or copies of it, so such a log is refused.

@@ -120,7 +120,7 @@ extension AccessGroupFile {
   package func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, salvagingAt places: DraftPlaces,
     by authority: any RosterAuthority, members: [MemberSeed] = [], progress: (MaintenanceProgress) -> Void = { _ in }
-  ) throws(VaultError) -> ChangedRoster {
+  ) throws(VaultError) -> (state: VerifiedState, left: LeftBehind) {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let place = try ContainerPlace(folder: folder)
     place.clearCompanions()
@@ -151,7 +151,7 @@ extension AccessGroupFile {
     left.losesChain = made.group.losesChain
     left.isReplaced = made.group.isKeptAside
     left.isUnwitnessed = made.group.isUnwitnessed
-    return ChangedRoster(state: made.state, left: left)
+    return (state: made.state, left: left)
   }
 
   /// - Throws: an error that a repair cannot fix.
@@ -220,12 +220,12 @@ extension AccessGroupFile {
         view: rows.view, group: group, itemCount: writer.itemCount, versionRowCount: writer.versionRowCount,
         root: root, offered: offered, wraps: wraps)
       if let renewed = try sign(salvaged, makeWriter) {
-        writer.discard()
+        writer.connection.discard()
         writer = renewed
       }
       try writer.complete()
     } catch {
-      writer.discard()
+      writer.connection.discard()
       throw error
     }
     // The new file is proved like any other group before it replaces the old one.

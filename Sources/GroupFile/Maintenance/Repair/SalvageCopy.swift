@@ -42,8 +42,7 @@ enum SalvageCopy {
 
   /// Copies the file at `place` and its log, up to its last frame, into a folder of this process, while nobody writes to them.
   /// Their content is not checked, and SQLite's lock to write is not requested, because any reader of the file could hold it
-  /// indefinitely. But unless others can write there, a reader's lock keeps pages of an honest writer's log from being moved
-  /// to the file meanwhile.
+  /// indefinitely. But a reader's lock keeps pages from being moved from the log of the owner's other program to its file.
   ///
   /// - Returns: the digest of what was copied; `nil` if the copy may lack a state that the files have, because readers see
   ///   another one than the log's checksums prove, or because what is at the log's path was not copied.
@@ -52,7 +51,7 @@ enum SalvageCopy {
   static func duplicate(
     _ place: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape, _ source: CopySource = .trusted
   ) throws(VaultError) -> Digest? {
-    let reader = source == .trusted ? try? Connection(at: place, access: .reading) : nil
+    let reader = source == .inUse ? try? Connection(at: place, access: .reading) : nil
     defer { reader?.close() }
     try? reader?.begin(.reading)
     let original = try Handle(at: place, writable: false, isFrozen: true, isRaw: true)
@@ -67,7 +66,7 @@ enum SalvageCopy {
     var isWhole = true
     if let log = try LogFrames(of: place, copiedTo: target.logPath, shape, source) {
       digest.add(log.digest.value.bytes, at: 0)
-      if log.isIndexed {
+      if try !log.isShown(with: file) {
         isWhole = false
         // The copy gets a new index, which is made with the checksums.
         unsafe unlink(target.logPath)
