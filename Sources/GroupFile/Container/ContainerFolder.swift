@@ -16,12 +16,11 @@ public struct UnixGroup: Sendable, Equatable {
     self.isReadOnly = isReadOnly
   }
 
-  /// Whether this process may give its files to the group `number`.
-  fileprivate static func isOurs(_ number: gid_t) -> Bool {
+  /// Whether the system lets this process give files to the group: root may use any group, others only their own.
+  package var isOurs: Bool {
     if geteuid() == 0 || getegid() == number { return true }
-    var groups = [gid_t](repeating: 0, count: 65_536)
-    let count = unsafe getgroups(CInt(groups.count), &groups)
-    return groups.prefix(Int(max(count, 0))).contains(number)
+    var groups = [gid_t](repeating: 0, count: Int(max(0, getgroups(0, nil))))
+    return unsafe getgroups(CInt(groups.count), &groups) > 0 && groups.contains(number)
   }
 }
 
@@ -99,7 +98,7 @@ extension AccessGroupFile {
   package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) -> Bool {
     let place = try resolvedPlace()
     // An exchange would leave the files where the link leads.
-    guard try ContainerPlace.status(folder)?.isFolder == true else { throw .storage(.fixedFolder) }
+    guard try ContainerPlace.status(folder)?.isFolder != false else { throw .storage(.fixedFolder) }
     do throws(VaultError) {
       // Checked before locking, which would report a link's own mode as too wide.
       _ = try place.file()
@@ -143,12 +142,12 @@ extension AccessGroupFile {
     guard lock.isShared || isOpen, let folderStatus = try ContainerPlace.status(folder), folderStatus.isFolder else {
       return try body(place, lock, false)
     }
-    let source: CopySource = isShared ? .toShare : isOpen ? .untrusted : .inUse
+    let source: CopySource = isShared ? .toShare : isOpen ? .untrusted : .trusted
     // Whoever is not in the Unix group would lose the folder's set-group-ID bit, and could not set it again.
     let modes: (open: mode_t, closed: mode_t)? =
-      UnixGroup.isOurs(folderStatus.unixGroup) ? (folderStatus.mode, folderStatus.mode & 0o2000 | 0o700) : nil
+      UnixGroup(number: folderStatus.unixGroup).isOurs ? (folderStatus.mode, folderStatus.mode & 0o2000 | 0o700) : nil
     let kept = places.kept + DraftPlaces.lockedMark
-    var copy = try FolderCopy(of: place, in: places.draft + ".copy", for: folder, source)
+    var copy = try FolderCopy(of: place, in: places.draft + ".copy", for: folder, source, locking: !isOpen)
     var isNeeded = true
     do throws(VaultError) {
       _ = try copy.draft.takeWhileLocked(keeping: kept, dropping: false)
@@ -158,7 +157,7 @@ extension AccessGroupFile {
       for number in 1...3 where isNeeded {
         if number > 1 { usleep(300_000) }
         let again = try FolderCopy(
-          of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, source)
+          of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, source, locking: !isOpen)
         if copy.digest != nil, again.digest == copy.digest {
           isNeeded = false
           break
@@ -217,9 +216,16 @@ private struct FolderCopy: ~Copyable {
   private let identity: FileIdentity?
   private let target: String
 
-  init(of files: ContainerPlace, in folder: String, for target: String, _ source: CopySource) throws(VaultError) {
+  /// - Parameter isLocking: whether SQLite's lock of a reader is held meanwhile, so that an honest writer moves no pages from
+  ///   the log to the file. The index of others, which they could cut short, is not used for that.
+  init(
+    of files: ContainerPlace, in folder: String, for target: String, _ source: CopySource, locking isLocking: Bool
+  ) throws(VaultError) {
     let draft = try GroupDraft(in: folder, for: target, shape: .closed)
     let place = try ContainerPlace(folder: folder)
+    let reader = isLocking ? try? Connection(at: files, access: .reading) : nil
+    defer { reader?.close() }
+    try? reader?.begin(.reading)
     let digest = try SalvageCopy.duplicate(files, to: place, .closed, source)
     let identity = try ContainerPlace.identity(of: folder)
     lock = try WriterLock(at: place)

@@ -52,7 +52,7 @@ extension Notice {
     case .groupRemade(let group, let keptAside):
       "the file of '\(group)' was damaged or kept locked, and was replaced; the old one is in \(Printable.name(keptAside))"
     case .filesLeft(let group, let path):
-      "replaced files of '\(group)' may have a state that it lacks; compare, then remove them: \(Printable.name(path))"
+      "replaced files of '\(group)' may be newer than the group; compare them, then remove them: \(Printable.name(path))"
     case .unrecorded(let reason):
       "this is done, but is not in the record of decisions: \(reason)"
     case .keyFileForgotten(let reason):

@@ -25,7 +25,6 @@ extension AccessGroupFile {
       func remove(from place: ContainerPlace) throws(VaultError) {
         hasBegun = true
         let connection = try Connection(at: place, access: .reading)
-        defer { connection.close() }
         try connection.begin(.reading)
         let state = try snapshot(connection, witness.readToWrite(), strict: true).state
         try state.confirmRoster(connection)

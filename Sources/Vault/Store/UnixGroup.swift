@@ -19,12 +19,9 @@ extension UnixGroup {
     self.init(number: number, isReadOnly: isReadOnly)
   }
 
-  /// - Throws: ``VaultError/denied(_:)`` if the system would not let this process give files to the group: root may use
-  ///   any group, others only their own.
+  /// - Throws: ``VaultError/denied(_:)`` unless ``isOurs``.
   func requireOurs() throws(VaultError) {
-    if geteuid() == 0 || getegid() == number { return }
-    var groups = [gid_t](repeating: 0, count: Int(max(0, getgroups(0, nil))))
-    guard unsafe getgroups(CInt(groups.count), &groups) > 0, groups.contains(number) else {
+    guard isOurs else {
       throw .denied(.permissions("giving files to the Unix group '\(name)', which this user is not in"))
     }
   }

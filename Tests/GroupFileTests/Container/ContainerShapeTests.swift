@@ -191,14 +191,20 @@ import Testing
     #expect(try group.value("item") == "value")
   }
 
-  /// If the system does not protect hard links, whoever can enter a shared group's folder can put any file of its owner there.
-  @Test func `a failed or refused change shows no file that somebody put in the place of the log to others`() throws {
+  /// A shared group that lacks an older version of its item.
+  private func damagedGroup() throws -> GroupFixture {
     let group = try GroupFixture()
     try group.grant("com.example.api", .read)
     for value in ["a", "b"] { try group.set(["item": value]) }
     try group.share(Self.shapes[0])
     let token = try group.forge().keys.token(of: "item")
     try group.tamper { try $0.statement("DELETE FROM version WHERE token = ?").bind(1, token.bytes).run() }
+    return group
+  }
+
+  /// If the system does not protect hard links, whoever can enter a shared group's folder can put any file of its owner there.
+  @Test func `a failed or refused change shows no file that somebody put in the place of the log to others`() throws {
+    let group = try damagedGroup()
     try group.checkpoint()
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
     let secret = TemporaryFolder()
@@ -217,6 +223,16 @@ import Testing
       let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(group.folder)/\(name)"))
       #expect(bytes.range(of: Data(repeating: 7, count: 32)) == nil, "\(name)")
     }
+  }
+
+  @Test func `a group whose folder is a link is not shared, because its files would stay where the link leads`() throws
+  {
+    let group = try GroupFixture()
+    let moved = group.folder + ".moved"
+    defer { try? FileManager.default.removeItem(atPath: moved) }
+    #expect(unsafe rename(group.folder, moved) == 0 && symlink(moved, group.folder) == 0)
+    #expect(failure { try group.share(Self.shapes[0]) } == .storage(.fixedFolder))
+    #expect(try ContainerPlace.status(group.folder)?.isFolder == false)
   }
 
   @Test func `a shared group is removed even if its folder cannot be exchanged`() throws {
@@ -273,12 +289,7 @@ import Testing
   }
 
   @Test func `a change that fails leaves a damaged group shared`() throws {
-    let group = try GroupFixture()
-    try group.grant("com.example.api", .read)
-    for value in ["a", "b"] { try group.set(["item": value]) }
-    try group.share(Self.shapes[0])
-    let token = try group.forge().keys.token(of: "item")
-    try group.tamper { try $0.statement("DELETE FROM version WHERE token = ?").bind(1, token.bytes).run() }
+    let group = try damagedGroup()
     let error = failure { try group.forceRevocation(of: "com.example.api") }
     #expect(error == .unproved(items: 0, versions: 1))
     expect(group, Self.shapes[0])

@@ -73,8 +73,7 @@ struct LogFrames: ~Copyable {
     do throws(FileFault) {
       let log = try OpenFile(leased: path)
       let status = try log.status()
-      let mayHaveNames = source == .trusted || source == .inUse
-      if status.st_mode & S_IFMT == S_IFREG, mayHaveNames || status.st_nlink == 1 { return log }
+      if status.st_mode & S_IFMT == S_IFREG, source == .trusted || status.st_nlink == 1 { return log }
     } catch {
       guard error == .wrongKind || error == .missing else { throw VaultError(error) }
     }
@@ -224,8 +223,6 @@ private struct LogIndex {
 enum CopySource {
   /// Nobody else can write in their folder.
   case trusted
-  /// The same, but another program of the owner may be writing.
-  case inUse
   /// Others can. What is no regular file with a single name is no log.
   case untrusted
   /// Others will be able to read the copy, or copies of it, so such a log is refused.

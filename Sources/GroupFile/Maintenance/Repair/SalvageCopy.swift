@@ -42,7 +42,7 @@ enum SalvageCopy {
 
   /// Copies the file at `place` and its log, up to its last frame, into a folder of this process, while nobody writes to them.
   /// Their content is not checked, and SQLite's lock to write is not requested, because any reader of the file could hold it
-  /// indefinitely. But a reader's lock keeps pages from being moved from the log of the owner's other program to its file.
+  /// indefinitely.
   ///
   /// - Returns: the digest of what was copied; `nil` if the copy may lack a state that the files have, because readers see
   ///   another one than the log's checksums prove, or because what is at the log's path was not copied.
@@ -51,9 +51,6 @@ enum SalvageCopy {
   static func duplicate(
     _ place: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape, _ source: CopySource = .trusted
   ) throws(VaultError) -> Digest? {
-    let reader = source == .inUse ? try? Connection(at: place, access: .reading) : nil
-    defer { reader?.close() }
-    try? reader?.begin(.reading)
     let original = try Handle(at: place, writable: false, isFrozen: true, isRaw: true)
     defer { original.close() }
     if source == .toShare {
