@@ -238,7 +238,7 @@ package struct GroupCreation: Sendable {
   /// - Returns: the record for the witness.
   /// - Throws: `exists` if there is a group file, which is unchanged then; `overLimit` for `keep`; `storage`.
   package func write(
-    to folder: String, groupID: GroupID, owner: borrowing SigningKey, seed: MemberSeed
+    to folder: String, groupID: GroupID, owner: SigningKey, seed: MemberSeed
   ) throws(VaultError) -> WitnessRecord {
     guard GroupLimits.keptVersions.contains(keep) else { throw .overLimit("1 to 1,000 versions") }
     let writer = try GroupWriter(in: folder, fileMode: shape.fileMode)
@@ -253,7 +253,7 @@ package struct GroupCreation: Sendable {
   }
 
   private func fill(
-    _ connection: Connection, _ groupID: GroupID, owner: borrowing SigningKey, _ seed: MemberSeed
+    _ connection: Connection, _ groupID: GroupID, owner: SigningKey, _ seed: MemberSeed
   ) throws(VaultError) -> WitnessRecord {
     var flags = flags
     if device != nil { flags.insert(.thisDeviceOnly) }
@@ -262,7 +262,7 @@ package struct GroupCreation: Sendable {
     let slotID = seed.slotID(group: groupID, generation: 1)
     let wrap = try sealing(Wrap.seal(keys.groupKey, for: seed, groupID: groupID, generation: 1))
     let member = Member(
-      kind: .owner, rights: .write, issue: 0, application: "", signingKey: seed.signingPublicKey,
+      kind: .owner, rights: .write, issue: 0, application: "", signingKey: try sealing(seed.signingPublicKey),
       slotID: slotID, wrapDigest: Wrap.digest(wrap, slotID: slotID))
     let roster = Roster(
       groupID: groupID, ownerKey: owner.publicKey, revision: 1, generation: 1, keyCommitment: keys.commitment,

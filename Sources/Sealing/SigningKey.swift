@@ -4,7 +4,7 @@ internal import Ground
 /// An Ed25519 signing key (RFC 8032) in guarded memory.
 ///
 /// Signed messages begin with a ``Label``, so a signature for one use is invalid in any other.
-package struct SigningKey: ~Copyable, Sendable {
+package final class SigningKey: Sendable {
   package static let signatureByteCount = 64
 
   /// The key that verifies this key's signatures.
@@ -30,16 +30,8 @@ package struct SigningKey: ~Copyable, Sendable {
     self.expanded = expanded
   }
 
-  private init(sharing expanded: GuardedBytes, publicKey: PublicKey) {
-    self.expanded = expanded
-    self.publicKey = publicKey
-  }
-
-  /// Another holder of the same key. The bytes are shared, not copied.
-  package borrowing func copy() -> SigningKey { SigningKey(sharing: expanded, publicKey: publicKey) }
-
   /// The signature of `message`: 64 bytes.
-  package borrowing func sign(_ message: [UInt8]) -> [UInt8] {
+  package func sign(_ message: [UInt8]) -> [UInt8] {
     unsafe [UInt8](unsafeUninitializedCapacity: SigningKey.signatureByteCount) { signature, initialized in
       unsafe expanded.withUnsafeBytes { expanded in
         unsafe message.withUnsafeBytes { message in

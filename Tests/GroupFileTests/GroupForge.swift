@@ -27,7 +27,7 @@ struct GroupForge {
     var manifest = state.successor(
       root: state.manifest.root, itemCount: state.manifest.itemCount,
       versionRowCount: state.manifest.versionRowCount, time: 5)
-    manifest.writerKey = writer.signingPublicKey
+    manifest.writerKey = try writer.signingPublicKey
     if let roster {
       manifest.rosterDigest = roster.digest
       manifest.rosterRevision = roster.roster.revision
@@ -35,7 +35,7 @@ struct GroupForge {
       manifest.version = roster.roster.flags.version
     }
     change(&manifest)
-    let sealed = SignedManifest.seal(manifest, by: writer.signingKey(), with: keys)
+    let sealed = try SignedManifest.seal(manifest, by: writer.signingKey(), with: keys)
     try group.tamper { connection in
       try connection.storePart(.manifest, sealed)
       if !keepingChain { try connection.appendChain(manifest.epoch, manifest.rest()) }
@@ -74,10 +74,11 @@ struct GroupForge {
     let slotID = seed.slotID(group: group.groupID, generation: 1)
     let wrap = try Wrap.seal(keys.groupKey, for: seed, groupID: group.groupID, generation: 1)
     try group.tamper { try $0.storeWrap(slotID, wrap) }
+    let key = try seed.signingPublicKey
     try changeRoster { roster in
       roster.members.append(
         Member(
-          kind: .application, rights: rights, issue: 1, application: application, signingKey: seed.signingPublicKey,
+          kind: .application, rights: rights, issue: 1, application: application, signingKey: key,
           slotID: slotID, wrapDigest: Wrap.digest(wrap, slotID: slotID)))
       roster.members.sort { $0.signingKey < $1.signingKey }
     }

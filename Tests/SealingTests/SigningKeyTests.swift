@@ -27,12 +27,6 @@ import Testing
     #expect(signingKey.publicKey.verifies([UInt8](hex: signature), of: [UInt8](hex: message)))
   }
 
-  @Test func `a copy signs like the original`() throws {
-    let signingKey = try SigningKey(seed: try Key.random())
-    #expect(signingKey.copy().publicKey == signingKey.publicKey)
-    #expect(signingKey.copy().sign([1]) == signingKey.sign([1]))
-  }
-
   @Test func `a flipped bit in the key, signature or message is refused`() throws {
     let signingKey = try SigningKey(seed: try Key.random())
     let message: [UInt8] = [1, 2, 3, 4]

@@ -220,7 +220,7 @@ extension VaultError {
   /// The error of a file of the group `name`, with the name.
   package func named(_ name: String) -> VaultError {
     switch self {
-    case .damaged(nil, let level, let detail): .damaged(group: name, level: level, detail: detail)
+    case .damaged(nil, let level, let detail) where level != .slot: .damaged(group: name, level: level, detail: detail)
     case .anotherGroup(""): .anotherGroup(name)
     case .witnessUnavailable("", let reason): .witnessUnavailable(group: name, reason: reason)
     case .rolledBack("", let found, let known, let reason):

@@ -114,7 +114,7 @@ struct RosterPlan {
     let seed = try sealing(authority.seed(application: grant.application, issue: grant.issue))
     return Member(
       kind: .application, rights: grant.rights, issue: grant.issue, application: grant.application,
-      signingKey: seed.signingPublicKey, slotID: [UInt8](repeating: 0, count: 16), wrapDigest: .zero)
+      signingKey: try sealing(seed.signingPublicKey), slotID: [UInt8](repeating: 0, count: 16), wrapDigest: .zero)
   }
 }
 
@@ -180,7 +180,8 @@ package struct LeftBehind: Sendable, Equatable {
 /// The owner's powers, which no member has: signing rosters, and deriving every application's seed in order to wrap a
 /// group's key for it.
 package protocol RosterAuthority: Sendable {
-  func rosterSigningKey() -> SigningKey
+  /// - Throws: `damaged` at the level of the slot if the root seed is another owner's; `storage`.
+  func rosterSigningKey() throws(VaultError) -> SigningKey
 
   /// An application as a member.
   ///

@@ -220,7 +220,7 @@ struct RosterWriting {
         let seed =
           member.kind == .owner
           ? context.seed : try sealing(authority.seed(application: member.application, issue: member.issue))
-        guard seed.signingPublicKey == member.signingKey else { throw .damaged(.roster, "member's key") }
+        guard try sealing(seed.signingPublicKey) == member.signingKey else { throw .damaged(.roster, "member's key") }
         let wrap = try sealing(Wrap.seal(keys.groupKey, for: seed, groupID: keys.groupID, generation: keys.generation))
         member.slotID = seed.slotID(group: keys.groupID, generation: keys.generation)
         member.wrapDigest = Wrap.digest(wrap, slotID: member.slotID)
@@ -238,7 +238,7 @@ extension Connection {
   ///
   /// - Parameter manifest: without the fields that follow from the roster.
   func store(
-    _ roster: Roster, _ manifest: Manifest, under keys: GroupKeys, owner: borrowing SigningKey, writer: MemberSeed
+    _ roster: Roster, _ manifest: Manifest, under keys: GroupKeys, owner: SigningKey, writer: MemberSeed
   ) throws(VaultError) -> VerifiedState {
     let signed = SignedRoster(roster, by: owner)
     var manifest = manifest
@@ -247,9 +247,10 @@ extension Connection {
     manifest.generation = roster.generation
     let sealedRoster = signed.sealed(with: keys)
     guard sealedRoster.count <= GroupLimits.rosterByteCount else { throw .overLimit("a roster of 1 MiB") }
-    guard let member = roster.member(signing: writer.signingPublicKey) else { throw .denied(.ownerOnly) }
+    let key = try sealing(writer.signingKey())
+    guard let member = roster.member(signing: key.publicKey) else { throw .denied(.ownerOnly) }
     let header = StateHeader(of: roster).serialized()
-    let sealedManifest = SignedManifest.seal(manifest, by: writer.signingKey(), with: keys)
+    let sealedManifest = SignedManifest.seal(manifest, by: key, with: keys)
     try storePart(.header, header)
     try storePart(.roster, sealedRoster)
     try storePart(.manifest, sealedManifest)

@@ -98,7 +98,8 @@ extension GroupCommit {
         StateHeader(of: new).serialized() == roster.header, new.members.count == roster.wraps.count,
         zip(new.members, roster.wraps).allSatisfy({ Wrap.digest($1, slotID: $0.slotID) == $0.wrapDigest })
       else { throw .damaged(.commit, "its roster does not follow the one before") }
-      let own = new.members.firstIndex { $0.signingKey == context.seed.signingPublicKey }
+      let key = try sealing(context.seed.signingPublicKey)
+      let own = new.members.firstIndex { $0.signingKey == key }
       guard let own else { throw .denied(.notAMember) }
       member = try new.member(context, under: old.keys, roster.wraps[own])
       (header, sealedRoster) = (roster.header, roster.roster)

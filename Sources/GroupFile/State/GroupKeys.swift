@@ -147,21 +147,26 @@ package final class DeviceKey: Sendable {
 /// from its credential.
 package final class MemberSeed: Sendable {
   private let seed: Key
-  private let signing: SigningKey
+  private let signing = Locked<SigningKey?>(nil)
 
-  /// Derives the member of `seed`; the same seed gives the same member.
+  /// The member of `seed`; the same seed gives the same member.
+  package init(_ seed: consuming Key) { self.seed = seed }
+
+  /// The key that signs manifests, and identifies this member in the roster; it signs nothing else.
   ///
   /// - Throws: `outOfMemory`.
-  package init(_ seed: consuming Key) throws(SealingError) {
-    signing = try SigningKey(seed: try seed.derive(.memberSigning))
-    self.seed = seed
+  // Derived at its first use: a member who reads and finds its mark does not need it.
+  package func signingKey() throws(SealingError) -> SigningKey {
+    try signing.withLock { (derived) throws(SealingError) in
+      if let derived { return derived }
+      let key = try SigningKey(seed: try seed.derive(.memberSigning))
+      derived = key
+      return key
+    }
   }
 
-  /// The key that identifies this member in the roster.
-  package var signingPublicKey: PublicKey { signing.publicKey }
-
-  /// The key that signs manifests; it signs nothing else.
-  package func signingKey() -> SigningKey { signing.copy() }
+  /// The public key of ``signingKey()``.
+  package var signingPublicKey: PublicKey { get throws(SealingError) { try signingKey().publicKey } }
 
   /// The key that wraps the group's key of one generation for this member.
   ///

@@ -93,7 +93,7 @@ enum SignedManifest {
   static let byteCount = Nonce.byteCount + Manifest.bodyByteCount + SigningKey.signatureByteCount + SealedBox.overhead
 
   static func seal(
-    _ manifest: Manifest, by writer: borrowing SigningKey, with keys: GroupKeys, nonce: Nonce = Nonce()
+    _ manifest: Manifest, by writer: SigningKey, with keys: GroupKeys, nonce: Nonce = Nonce()
   ) -> [UInt8] {
     let body = manifest.body()
     return keys.sealMeta(body + writer.sign(body), .manifestBinding, nonce: nonce)

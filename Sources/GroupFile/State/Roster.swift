@@ -205,7 +205,7 @@ package struct SignedRoster: Sendable, Equatable {
   /// `H("vault1.ros.hash", body ‖ signature)`: identifies the roster in manifests.
   package let digest: Digest
 
-  package init(_ roster: Roster, by owner: borrowing SigningKey) {
+  package init(_ roster: Roster, by owner: SigningKey) {
     let body = roster.body()
     self.roster = roster
     signed = body + owner.sign(body)

@@ -69,11 +69,12 @@ extension VerifiedState {
     let header = try connection.part(.header)
     let sealedRoster = try connection.part(.roster)
     let sealedManifest = try connection.part(.manifest)
+    // What a mark shows was confirmed before it was made.
     let isMarked =
-      witnessed.map { witnessed in
-        witnessed.mark.isCode(
-          context.seed.mark(owner: context.ownerKey, header: header, roster: sealedRoster, manifest: sealedManifest))
-      } ?? false
+      witnessed?.mark.isCode(
+        context.seed.mark(owner: context.ownerKey, header: header, roster: sealedRoster, manifest: sealedManifest))
+      ?? false
+    if !isMarked { try context.confirmOwner() }
     let isKnown = known.map { header == $0.header && sealedRoster == $0.sealedRoster } ?? false
     let keys: GroupKeys
     let roster: SignedRoster
@@ -144,7 +145,7 @@ extension VerifiedState {
     let groupKey = try Wrap.open(wrap, for: context.seed, groupID: header.groupID, generation: header.generation)
     let (keys, roster) = try openRoster(sealedRoster, groupKey, header: header, isProved, as: context)
     guard StateHeader(of: roster.roster) == header else { throw .damaged(.roster, "header") }
-    return (keys, roster, try roster.roster.member(context, under: keys, wrap))
+    return (keys, roster, try roster.roster.member(context, under: keys, wrap, isProved: isProved))
   }
 
   /// Opens the roster with the keys derived from the group key, and from the device key if the header requires one.
@@ -157,14 +158,14 @@ extension VerifiedState {
         deviceKey = try context.deviceKey(header.deviceKeyID)
       } catch {
         // The header is not authenticated: if the roster opens without a device key, somebody else set the flag.
-        let keys = try GroupKeys(groupKey, header, deviceKey: nil)
+        let keys = try sealing(GroupKeys(groupKey, header, deviceKey: nil))
         if (try? SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey)) != nil {
           throw .damaged(.roster, "header")
         }
         throw error
       }
     }
-    let keys = try GroupKeys(groupKey, header, deviceKey: deviceKey)
+    let keys = try sealing(GroupKeys(groupKey, header, deviceKey: deviceKey?.copy()))
     return (keys, try SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey, isProved: isProved))
   }
 }
@@ -173,26 +174,29 @@ extension Roster {
   /// The entry of the member that opens the group, after checking that the roster is for the requested group, and for
   /// the key and the wrap that led to it.
   ///
-  /// - Parameter wrap: the member's own wrap; `nil` if it is lost and another one led to the key.
-  func member(_ context: GroupContext, under keys: GroupKeys, _ wrap: [UInt8]?) throws(VaultError) -> Member {
+  /// - Parameters:
+  ///   - wrap: the member's own wrap; `nil` if it is lost and another one led to the key.
+  ///   - isProved: whether the member found this roster to have an entry with their signing key before.
+  func member(
+    _ context: GroupContext, under keys: GroupKeys, _ wrap: [UInt8]?, isProved: Bool = false
+  ) throws(VaultError) -> Member {
     guard groupName == context.groupName else { throw .damaged(.roster, "another group's file") }
     guard keyCommitment == keys.commitment else { throw .damaged(.roster, "key commitment") }
     let slotID = context.seed.slotID(group: keys.groupID, generation: keys.generation)
-    guard let member = member(signing: context.seed.signingPublicKey), member.kind == context.kind,
-      member.slotID == slotID, wrap.map({ member.wrapDigest == Wrap.digest($0, slotID: slotID) }) ?? true
+    let entry =
+      isProved
+      ? members.first { $0.slotID == slotID } : member(signing: try sealing(context.seed.signingPublicKey))
+    guard let member = entry, member.kind == context.kind, member.slotID == slotID,
+      wrap.map({ member.wrapDigest == Wrap.digest($0, slotID: slotID) }) ?? true
     else { throw .damaged(.roster, "own entry") }
     return member
   }
 }
 
 extension GroupKeys {
-  convenience init(_ groupKey: borrowing Key, _ header: StateHeader, deviceKey: consuming Key?) throws(VaultError) {
-    do {
-      try self.init(
-        groupKey: groupKey.copy(), groupID: header.groupID, generation: header.generation, deviceKey: deviceKey)
-    } catch {
-      throw VaultError(error)
-    }
+  convenience init(_ groupKey: borrowing Key, _ header: StateHeader, deviceKey: consuming Key?) throws(SealingError) {
+    try self.init(
+      groupKey: groupKey.copy(), groupID: header.groupID, generation: header.generation, deviceKey: deviceKey)
   }
 }
 
@@ -202,6 +206,8 @@ package struct GroupContext: Sendable {
   package let groupName: String
   /// The owner, from the identity or the credential.
   package let ownerKey: PublicKey
+  /// Confirms that ``ownerKey`` is the key of whoever opens the group as its owner.
+  let confirmOwner: @Sendable () throws(VaultError) -> Void
   /// The member that opens the group.
   package let seed: MemberSeed
   /// The kind that the roster must give to that member: the owner opens as the owner, an application as an application.
@@ -212,13 +218,16 @@ package struct GroupContext: Sendable {
   package let deviceKey: @Sendable ([UInt8]) throws(VaultError) -> Key
 
   package init(
-    groupName: String, ownerKey: PublicKey, seed: MemberSeed, kind: Member.Kind = .owner, floor: Floor? = nil,
+    groupName: String, ownerKey: PublicKey,
+    confirmOwner: @escaping @Sendable () throws(VaultError) -> Void = { () throws(VaultError) in },
+    seed: MemberSeed, kind: Member.Kind = .owner, floor: Floor? = nil,
     deviceKey: @escaping @Sendable ([UInt8]) throws(VaultError) -> Key = { (_) throws(VaultError) in
       throw .otherDevice("this machine has no device key")
     }
   ) {
     self.groupName = groupName
     self.ownerKey = ownerKey
+    self.confirmOwner = confirmOwner
     self.seed = seed
     self.kind = kind
     self.floor = floor

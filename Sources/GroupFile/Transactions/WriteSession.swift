@@ -48,7 +48,7 @@ final class WriteSession {
   func sign(
     _ manifest: Manifest, after state: VerifiedState, by seed: MemberSeed
   ) throws(VaultError) -> VerifiedState {
-    let sealed = SignedManifest.seal(manifest, by: seed.signingKey(), with: state.keys)
+    let sealed = SignedManifest.seal(manifest, by: try sealing(seed.signingKey()), with: state.keys)
     try connection.storePart(.manifest, sealed)
     try connection.appendChain(manifest.epoch, manifest.rest())
     return VerifiedState(

@@ -119,7 +119,8 @@ extension Registry {
     let witnesses = WitnessFolder(stateFolder: location.stateFolder(of: identity.ownerKey), ownerKey: identity.ownerKey)
     let file = AccessGroupFile(
       folder: location.groupFolder(name.description),
-      context: GroupContext(groupName: name.description, ownerKey: identity.ownerKey, seed: seed),
+      context: GroupContext(
+        groupName: name.description, ownerKey: identity.ownerKey, confirmOwner: identity.confirmOwner, seed: seed),
       witness: Witness(of: name.description, in: witnesses), now: { SystemClock.milliseconds() })
     self.init(group: AccessGroup(name, file, notices))
   }

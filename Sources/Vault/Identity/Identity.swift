@@ -7,24 +7,48 @@ final class Identity: Sendable {
   let ownerKey: PublicKey
 
   private let rootSeed: Key
-  private let signing: SigningKey
+  private let signing: Locked<SigningKey?>
 
   init(rootSeed: consuming Key) throws(SealingError) {
-    signing = try SigningKey(seed: try rootSeed.derive(.ownerSigning))
-    ownerKey = signing.publicKey
+    let key = try SigningKey(seed: try rootSeed.derive(.ownerSigning))
+    ownerKey = key.publicKey
+    signing = Locked(key)
+    self.rootSeed = rootSeed
+  }
+
+  /// The identity that a slot holds. Whether `ownerKey` is the seed's own key is found out when it matters: a get whose
+  /// group was read before does without.
+  init(rootSeed: consuming Key, claiming ownerKey: PublicKey) {
+    self.ownerKey = ownerKey
+    signing = Locked(nil)
     self.rootSeed = rootSeed
   }
 
   static func random() throws(SealingError) -> Identity { try Identity(rootSeed: try Key.random()) }
 
   /// The key that signs rosters; it signs nothing else.
-  func rosterSigningKey() -> SigningKey { signing.copy() }
+  ///
+  /// - Throws: `damaged(.slot, …)` if the owner's key is not the root seed's; `storage`.
+  func rosterSigningKey() throws(VaultError) -> SigningKey {
+    try signing.withLock { (known) throws(VaultError) in
+      if let known { return known }
+      let key = try sealing(SigningKey(seed: try rootSeed.derive(.ownerSigning)))
+      guard key.publicKey == ownerKey else { throw .damaged(.slot, "the seed in it is another owner's") }
+      known = key
+      return key
+    }
+  }
+
+  /// Confirms that the owner's key is the root seed's.
+  ///
+  /// - Throws: as ``rosterSigningKey()``.
+  func confirmOwner() throws(VaultError) { _ = try rosterSigningKey() }
 
   /// The sole member of the owner's registry.
-  func registryMember() throws(SealingError) -> MemberSeed { try MemberSeed(try rootSeed.derive(.registry)) }
+  func registryMember() throws(SealingError) -> MemberSeed { MemberSeed(try rootSeed.derive(.registry)) }
 
   /// The owner as a member of their groups.
-  func personalMember() throws(SealingError) -> MemberSeed { try MemberSeed(try rootSeed.derive(.personal)) }
+  func personalMember() throws(SealingError) -> MemberSeed { MemberSeed(try rootSeed.derive(.personal)) }
 
   /// The key that opens the record of decisions.
   func auditKey() throws(SealingError) -> RecipientKey { try RecipientKey(seed: try rootSeed.derive(.audit)) }
@@ -34,7 +58,7 @@ final class Identity: Sendable {
     var place = ByteWriter()
     place.write(issue)
     place.write(Array(id.utf8))
-    return try MemberSeed(try rootSeed.derive(.applicationRoot).derive(.applicationSeed, place.bytes))
+    return MemberSeed(try rootSeed.derive(.applicationRoot).derive(.applicationSeed, place.bytes))
   }
 
   /// Lends the root seed's 32 bytes to `body`, for sealing them in a slot.

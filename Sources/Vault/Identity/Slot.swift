@@ -40,7 +40,7 @@ public struct Slot: Sendable, Equatable {
     salt: [UInt8] = Randomness.bytes(Passphrase.saltByteCount), nonce: Nonce = Nonce()
   ) throws(VaultError) {
     let key = try Vault.sealing(Passphrase.stretch(passphrase, salt: salt, cost: cost))
-    self.init(.passphrase, number: number, cost: cost, salt: salt, slotKey: key, sealing: identity, nonce: nonce)
+    try self.init(.passphrase, number: number, cost: cost, salt: salt, slotKey: key, sealing: identity, nonce: nonce)
   }
 
   /// A slot that `key` opens; `use` must not be a passphrase.
@@ -52,13 +52,14 @@ public struct Slot: Sendable, Equatable {
   ) throws(VaultError) {
     precondition(use != .passphrase)
     let slotKey = try Vault.sealing(key.derive(.slotKey, salt))
-    self.init(use, number: number, cost: .none, salt: salt, slotKey: slotKey, sealing: identity, nonce: nonce)
+    try self.init(use, number: number, cost: .none, salt: salt, slotKey: slotKey, sealing: identity, nonce: nonce)
   }
 
   private init(
     _ kind: Kind, number: Int, cost: Passphrase.Cost, salt: [UInt8], slotKey: borrowing Key,
     sealing identity: Identity, nonce: Nonce
-  ) {
+  ) throws(VaultError) {
+    try identity.confirmOwner()
     (self.kind, self.number, stretching, self.salt, self.nonce) = (kind, number, cost, salt, nonce)
     let header = Slot.header(kind, number, cost, salt, identity.ownerKey)
     check = slotKey.check(.slotCheck, header)
@@ -84,9 +85,7 @@ public struct Slot: Sendable, Equatable {
     guard slotKey.makes(check, .slotCheck, header) else { throw .wrongKey(kind) }
     do throws(SealingError) {
       let seed = try SealedBox.open(sealedSeed, key: slotKey, nonce: nonce, binding: header)
-      let identity = try Identity(rootSeed: try Key(seed))
-      guard identity.ownerKey == ownerKey else { throw SealingError.doesNotOpen }
-      return identity
+      return Identity(rootSeed: try Key(seed), claiming: ownerKey)
     } catch {
       if error == .outOfMemory { throw VaultError(error) }
       throw .damaged(.slot, "the key is right, but the slot does not open the owner's seed")

@@ -139,7 +139,8 @@ public final class SecretStore: Sendable {
     return AccessGroupFile(
       folder: location.groupFolder(name.description),
       context: GroupContext(
-        groupName: name.description, ownerKey: access.ownerKey, seed: member, kind: access.memberKind,
+        groupName: name.description, ownerKey: access.ownerKey, confirmOwner: access.confirmOwner, seed: member,
+        kind: access.memberKind,
         floor: access.floor(of: name),
         deviceKey: { (id) throws(VaultError) in try DeviceKeyFile.key(id, in: state) }),
       folderOwner: folderOwner, witness: witness(name), confirm: confirmation(of: name),

@@ -26,6 +26,11 @@ enum StoreAccess: Sendable {
     }
   }
 
+  /// Confirms that ``ownerKey`` is the root seed's, if this process has that seed.
+  func confirmOwner() throws(VaultError) {
+    if case .owner(let identity) = self { try identity.confirmOwner() }
+  }
+
   /// Whether the store's owner has opened it, with or without the root seed.
   var isOwners: Bool { memberKind == .owner }
 

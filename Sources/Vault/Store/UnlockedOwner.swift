@@ -91,7 +91,7 @@ struct UnlockedRecord {
     let seed = try unsafe bytes.withUnsafeBytes { (record) throws(SealingError) in
       unsafe try Key(copying: UnsafeRawBufferPointer(rebasing: record[PublicKey.byteCount...].prefix(Key.byteCount)))
     }
-    return try MemberSeed(seed)
+    return MemberSeed(seed)
   }
 
   private static func name(_ ownerKey: PublicKey) -> String { "vault1:" + ownerKey.hexadecimal }

@@ -123,7 +123,7 @@ import Testing
 
   @Test func `a read-only member who accepts a state replaces only their own witness`() throws {
     let group = try GroupFixture()
-    let reader = try MemberSeed(Key.random())
+    let reader = MemberSeed(try Key.random())
     try group.forge().addMember(reader, .read)
     try group.set(["name": "old"])
     let copy = try group.files()

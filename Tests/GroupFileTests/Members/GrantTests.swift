@@ -65,7 +65,7 @@ import Testing
     let group = try GroupFixture()
     let state = try group.grant("com.example.web", .write)
     #expect(state.manifest.epoch == state.roster.firstEpoch)
-    #expect(state.manifest.writerKey == group.seed.signingPublicKey)
+    #expect(try state.manifest.writerKey == group.seed.signingPublicKey)
     try group.open("com.example.web").set(["name": "value"])
     #expect(try group.open().verify().epoch == state.roster.firstEpoch + 1)
   }

@@ -261,8 +261,8 @@ import Testing
     let seed = try group.seed(RevocationTests.thief)
     let forge = try group.forge()
     var manifest = forge.state.successor(root: Digest(Randomness.bytes(32))!, itemCount: 1, versionRowCount: 0, time: 5)
-    manifest.writerKey = seed.signingPublicKey
-    let sealed = SignedManifest.seal(manifest, by: seed.signingKey(), with: forge.keys)
+    manifest.writerKey = try seed.signingPublicKey
+    let sealed = try SignedManifest.seal(manifest, by: seed.signingKey(), with: forge.keys)
     try group.appendJunkPage(claimed: true, records: [sealed, sealed])
     let outcome = try expectRevoked(group)
     #expect(outcome.left.lost == 0)

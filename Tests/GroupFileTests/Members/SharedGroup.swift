@@ -6,20 +6,19 @@ import Sealing
 /// The owner of a fixture's group, with applications whose seeds the owner derives.
 struct TestAuthority: RosterAuthority {
   let owner: MemberSeed
-  let signing: @Sendable () -> SigningKey
+  let signing: SigningKey
 
   init(_ group: GroupFixture) throws {
     owner = group.seed
-    let key = try SigningKey(seed: group.owner)
-    signing = { key.copy() }
+    signing = try SigningKey(seed: group.owner)
   }
 
-  func rosterSigningKey() -> SigningKey { signing() }
+  func rosterSigningKey() -> SigningKey { signing }
 
   func seed(application: String, issue: UInt32) throws(SealingError) -> MemberSeed {
     try unsafe owner.withUnsafeBytes { (bytes) throws(SealingError) in
       let root = try unsafe Key(copying: bytes)
-      return try MemberSeed(root.derive(Label("test.app"), [UInt8(issue)] + Array(application.utf8)))
+      return MemberSeed(try root.derive(Label("test.app"), [UInt8(issue)] + Array(application.utf8)))
     }
   }
 }

@@ -8,14 +8,14 @@ import Testing
   private let keys = try! GroupKeys(
     groupKey: Key(testing: [UInt8](countingFrom: 0, count: 32)),
     groupID: GroupID([UInt8](countingFrom: 1, count: 32))!, generation: 2, deviceKey: nil)
-  // Signs as the owner. Made for each test because a signing key cannot be copied.
-  private let seed = try! MemberSeed(Key(testing: [UInt8](countingFrom: 9, count: 32)))
+  // Signs as the owner.
+  private let signing = try! MemberSeed(Key(testing: [UInt8](countingFrom: 9, count: 32))).signingKey()
   private static let binding = Label("vault1.meta.ros")
 
   private func signed() -> SignedRoster {
     var roster = RosterTests.roster()
-    roster.ownerKey = seed.signingPublicKey
-    return SignedRoster(roster, by: seed.signingKey())
+    roster.ownerKey = signing.publicKey
+    return SignedRoster(roster, by: signing)
   }
 
   /// Seals any content as an honest writer would.
@@ -23,7 +23,7 @@ import Testing
     failure {
       try SignedRoster(
         opening: keys.sealMeta(content, SignedRosterTests.binding, nonce: Nonce()), with: keys,
-        ownerKey: seed.signingPublicKey)
+        ownerKey: signing.publicKey)
     }
   }
 
@@ -33,7 +33,7 @@ import Testing
 
   @Test func `a signed roster opens again and is padded to a multiple of 256`() throws {
     let signed = signed()
-    #expect(try SignedRoster(opening: signed.sealed(with: keys), with: keys, ownerKey: seed.signingPublicKey) == signed)
+    #expect(try SignedRoster(opening: signed.sealed(with: keys), with: keys, ownerKey: signing.publicKey) == signed)
     let content = try content()
     #expect(content.count % 256 == 0)
     let count = signed.roster.body().count + 64
@@ -50,12 +50,12 @@ import Testing
       var changed = stored
       changed[bit / 8] ^= 1 << UInt8(bit % 8)
       #expect(throws: VaultError.damaged(.roster, "seal")) {
-        try SignedRoster(opening: changed, with: keys, ownerKey: seed.signingPublicKey)
+        try SignedRoster(opening: changed, with: keys, ownerKey: signing.publicKey)
       }
     }
     for count in [0, 1, 23, 24, 25, 39, 40, stored.count - 1] {
       #expect(throws: VaultError.damaged(.roster, "seal")) {
-        try SignedRoster(opening: Array(stored.prefix(count)), with: keys, ownerKey: seed.signingPublicKey)
+        try SignedRoster(opening: Array(stored.prefix(count)), with: keys, ownerKey: signing.publicKey)
       }
     }
   }
@@ -94,7 +94,7 @@ import Testing
     }
     let elsewhere = keys.sealMeta(try content(), Label("vault1.meta.man"), nonce: Nonce())
     #expect(throws: VaultError.damaged(.roster, "seal")) {
-      try SignedRoster(opening: elsewhere, with: keys, ownerKey: seed.signingPublicKey)
+      try SignedRoster(opening: elsewhere, with: keys, ownerKey: signing.publicKey)
     }
   }
 }

@@ -115,7 +115,7 @@ import Testing
   @Test func `an application's seed does not open a group as its owner, nor the owner's seed as an application`() throws
   {
     let group = try group()
-    let seed = try MemberSeed(Key.random())
+    let seed = MemberSeed(try Key.random())
     try group.forge().addMember(seed, .write)
     #expect(try group.open(as: seed).value("name") == "value")
     let asOwner = AccessGroupFile(
@@ -147,7 +147,7 @@ import Testing
   @Test func `another member's wrap is refused`() throws {
     let group = try group()
     let forge = try group.forge()
-    let seed = try MemberSeed(Key.random())
+    let seed = MemberSeed(try Key.random())
     let wrap = try Wrap.seal(forge.keys.groupKey, for: seed, groupID: group.groupID, generation: 1)
     try group.tamper { try $0.run("UPDATE wrap SET sealed=?", wrap) }
     expectRefused(group, .wrap)
@@ -176,7 +176,7 @@ import Testing
 
   @Test func `a manifest of a member without write access is refused`() throws {
     let group = try group()
-    let reader = try MemberSeed(Key.random())
+    let reader = MemberSeed(try Key.random())
     try group.forge().addMember(reader, .read)
     #expect(try group.open(as: reader).value("name") == "value")
     #expect(throws: VaultError.denied(.readOnly)) { try group.open(as: reader).beginWriting() }
@@ -194,8 +194,8 @@ import Testing
 
   @Test func `a manifest that one member signed in another's name is refused`() throws {
     let group = try group()
-    let owner = group.seed.signingPublicKey
-    let writer = try MemberSeed(Key.random())
+    let owner = try group.seed.signingPublicKey
+    let writer = MemberSeed(try Key.random())
     try group.forge().addMember(writer, .write)
     group.witness.reading = .absent
     try group.forge().storeManifest(by: writer) { $0.writerKey = owner }
@@ -204,7 +204,7 @@ import Testing
 
   @Test func `a writer's manifest is accepted, except as the first under a new roster`() throws {
     let group = try group()
-    let writer = try MemberSeed(Key.random())
+    let writer = MemberSeed(try Key.random())
     try group.forge().addMember(writer, .write)
     let transaction = try group.open(as: writer).beginWriting()
     try transaction.put("name", "by the writer")
@@ -248,7 +248,7 @@ import Testing
     let group = try group()
     let keys = try GroupKeys(groupKey: Key.random(), groupID: group.groupID, generation: 1, deviceKey: nil)
     let manifest = try group.forge().state.manifest
-    let sealed = SignedManifest.seal(manifest, by: group.seed.signingKey(), with: keys)
+    let sealed = try SignedManifest.seal(manifest, by: group.seed.signingKey(), with: keys)
     try group.tamper { try $0.storePart(.manifest, sealed) }
     expectRefused(group, .manifest)
   }

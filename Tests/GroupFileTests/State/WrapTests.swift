@@ -5,7 +5,7 @@ import Testing
 @testable import GroupFile
 
 @Suite struct WrapTests {
-  private let seed = try! MemberSeed(Key(testing: [UInt8](countingFrom: 3, count: 32)))
+  private let seed = MemberSeed(try! Key(testing: [UInt8](countingFrom: 3, count: 32)))
   private let groupID = GroupID([UInt8](countingFrom: 1, count: 32))!
 
   private func wrap() throws -> [UInt8] {
@@ -29,7 +29,7 @@ import Testing
     let opened = try Wrap.open(wrap, for: seed, groupID: groupID, generation: 2)
     #expect(opened.testBytes == [UInt8](countingFrom: 5, count: 32))
     let refused = VaultError.damaged(.wrap, "seal")
-    #expect(refusal(wrap, for: try MemberSeed(Key.random())) == refused)
+    #expect(refusal(wrap, for: MemberSeed(try Key.random())) == refused)
     #expect(refusal(wrap, groupID: .zero) == refused)
     #expect(refusal(wrap, generation: 3) == refused)
   }

@@ -38,7 +38,7 @@ extension GroupDraft {
       wraps[slotID] = wrap
       entries.append(
         Member(
-          kind: kind, rights: rights, issue: issue, application: application, signingKey: seed.signingPublicKey,
+          kind: kind, rights: rights, issue: issue, application: application, signingKey: try seed.signingPublicKey,
           slotID: slotID, wrapDigest: Wrap.digest(wrap, slotID: slotID)))
     }
     let roster = Roster(

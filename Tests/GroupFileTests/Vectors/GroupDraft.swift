@@ -83,10 +83,10 @@ struct GroupDraft {
       version: roster.flags.version, groupID: VectorSeeds.groupID, rosterDigest: rosterDigest,
       rosterRevision: roster.revision, generation: roster.generation, epoch: epoch, itemCount: UInt64(rows.count),
       versionRowCount: UInt64(older.count), root: root, previousLink: previousLink,
-      writerKey: member.signingPublicKey, time: VectorSeeds.time + epoch)
+      writerKey: try member.signingPublicKey, time: VectorSeeds.time + epoch)
     changeManifest(&manifest)
     let body = changeManifestBody(manifest.body())
-    let signature = member.signingKey().sign(body)
+    let signature = try member.signingKey().sign(body)
     var header = StateHeader(of: roster)
     changeHeader(&header)
     return Signed(

@@ -70,10 +70,10 @@ struct KeyVectors: Codable, Equatable {
   ) throws -> Member {
     let bytes = seed.testBytes
     let signing = try seed.derivedHex("vault1.mem.sign")
-    let member = try MemberSeed(seed)
+    let member = MemberSeed(seed)
     return Member(
       name: name, applicationID: id, issue: issue, memberSeed: bytes.hex, signingSeed: signing,
-      signingKey: member.signingPublicKey.bytes.hex, groupID: VectorSeeds.groupID.bytes.hex, generation: 7,
+      signingKey: try member.signingPublicKey.bytes.hex, groupID: VectorSeeds.groupID.bytes.hex, generation: 7,
       wrapKey: try member.wrapKey(group: VectorSeeds.groupID, generation: 7).testBytes.hex,
       slotID: member.slotID(group: VectorSeeds.groupID, generation: 7).hex)
   }

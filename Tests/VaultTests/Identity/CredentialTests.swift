@@ -95,7 +95,7 @@ import Testing
         group: $0, state: Floor(groupID: .zero, rosterRevision: 1, generation: 1, epoch: 1, link: .zero))
     }
     let credential = Credential(
-      issue: 1, ownerKey: .zero, application: "app", member: try MemberSeed(Key.random()), floors: floors)
+      issue: 1, ownerKey: .zero, application: "app", member: MemberSeed(try Key.random()), floors: floors)
     #expect(try Credential(parsing: credential.serialized()).floors.map(\.group) == ["a", "a-b", "a.b", "b"])
   }
 
@@ -103,7 +103,7 @@ import Testing
 
   private func credential(_ remote: Remote?, floors: Int = 2) throws -> Credential {
     Credential(
-      issue: 3, ownerKey: .zero, application: "com.example.web", member: try MemberSeed(Key.random()),
+      issue: 3, ownerKey: .zero, application: "com.example.web", member: MemberSeed(try Key.random()),
       floors: (0..<floors).map {
         Credential.Floor(
           group: "group-\(1_000 + $0)" + String(repeating: "x", count: floors > 2 ? 118 : 0),

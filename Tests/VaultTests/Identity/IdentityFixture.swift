@@ -19,6 +19,21 @@ extension Identity {
   var testSeed: [UInt8] { unsafe withRootSeed { unsafe Array($0) } }
 }
 
+extension Slot {
+  /// The first slot of a store whose owner's key is `ownerKey`: a key file opens it, and it holds the seed of `identity`.
+  static func holding(_ identity: Identity, opening key: borrowing Key, ownerKey: PublicKey) throws -> Slot {
+    let salt = [UInt8](repeating: 4, count: 16)
+    let fields = [2, 2, 0, 1] + [UInt8](repeating: 0, count: 8) + salt
+    let header = Label("vault1.slot").padded + ownerKey.bytes + fields
+    let slotKey = try key.derive(Label("vault1.slot.key"), salt)
+    let check = slotKey.mac(Label("vault1.slot.chk"), header).bytes.prefix(16)
+    let nonce = Nonce()
+    let box = SealedBox.seal(identity.testSeed, key: slotKey, nonce: nonce, binding: header)
+    var reader = ByteReader(fields + check + nonce.bytes + box)
+    return try Slot(from: &reader)
+  }
+}
+
 extension RecoveryCode {
   /// A recovery code made of known bytes. Only tests have one.
   init(testing bytes: [UInt8]) throws {

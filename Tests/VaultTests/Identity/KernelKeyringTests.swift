@@ -26,7 +26,7 @@ private enum Keyring {
 
   deinit { _ = UnlockedRecord.forget(ownerKey) }
 
-  private func seed() throws -> MemberSeed { try MemberSeed(Key.random()) }
+  private func seed() throws -> MemberSeed { MemberSeed(try Key.random()) }
 
   private var soon: UInt64 { SystemClock.milliseconds() + 60_000 }
 

@@ -78,21 +78,13 @@ import Testing
     #expect(throws: expected) { try slot.open(key: key(1), ownerKey: identity.ownerKey) }
   }
 
-  @Test func `a slot that holds another owner's seed is damaged`() throws {
-    let salt = [UInt8](repeating: 4, count: 16)
-    let fields = [2, 2, 0, 1] + [UInt8](repeating: 0, count: 8) + salt
-    let header = Label("vault1.slot").padded + PublicKey.zero.bytes + fields
-    let slotKey = try key(1).derive(Label("vault1.slot.key"), salt)
-    let check = slotKey.mac(Label("vault1.slot.chk"), header).bytes.prefix(16)
-    let nonce = Nonce()
-    let box = SealedBox.seal(try Identity.testing().testSeed, key: slotKey, nonce: nonce, binding: header)
-    let slot = try parsed(fields + check + nonce.bytes + box)
-    #expect(
-      throws: VaultError.damaged(
-        group: nil, level: .slot, detail: "the key is right, but the slot does not open the owner's seed")
-    ) {
-      try slot.open(key: key(1), ownerKey: .zero)
-    }
+  @Test func `another owner's seed in a slot signs nothing and is sealed in no other slot`() throws {
+    let slot = try Slot.holding(Identity.testing(), opening: key(1), ownerKey: .zero)
+    let identity = try slot.open(key: key(1), ownerKey: .zero)
+    let refused = VaultError.damaged(.slot, "the seed in it is another owner's")
+    #expect(throws: refused) { try identity.confirmOwner() }
+    #expect(throws: refused) { try identity.rosterSigningKey() }
+    #expect(throws: refused) { try Slot(number: 2, key: key(2), use: .keyFile, sealing: identity) }
   }
 
   @Test(arguments: [(0, 2), (0, 3), (1, 1), (1, 0), (1, 5)] as [(Int, UInt8)])

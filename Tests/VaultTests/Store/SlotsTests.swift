@@ -233,6 +233,18 @@ import Testing
     #expect(try opened(by: .keyFile(store.keyFile)))
   }
 
+  @Test func `a store whose slot holds another owner's seed gives nothing and is not written`() throws {
+    let path = store.folder + "/other"
+    _ = try store.open().group("default").set("name", to: Secret("value"))
+    let other = try KeyFile.make(path, outside: store.location.home)
+    let ownerKey = try store.open().owner().ownerKey
+    try write(IdentityFile(ownerKey: ownerKey, first: .holding(.random(), opening: other, ownerKey: ownerKey)))
+    let group = try SecretStore.open(at: store.location, unlocking: .keyFile(path)).group("default")
+    let refused = VaultError.damaged(group: nil, level: .slot, detail: "the seed in it is another owner's")
+    #expect(throws: refused) { _ = try group.get("name") }
+    #expect(throws: refused) { try group.set("name", to: Secret("new")) }
+  }
+
   @Test func `costs beyond the limits block only their slot, and a new passphrase repairs them`() throws {
     try store.open().addPassphrase(Secret("one"))
     var covered = Array(try bytes.dropLast(32))

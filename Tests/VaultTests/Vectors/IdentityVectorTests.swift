@@ -20,6 +20,7 @@ import Testing
         let file = try IdentityFile(parsing: [UInt8](hex: vector.bytes))
         if let code = vector.code {
           let identity = try file.unlock(recoveryCode: GuardedBytes(testing: Array(code.utf8))).identity
+          try identity.confirmOwner()
           #expect(identity.testSeed.hex == vectors.rootSeed, "\(vector.name)")
           return
         }
@@ -29,6 +30,7 @@ import Testing
         let bytes = try GuardedBytes(testing: [UInt8](hex: secret))
         let identity = try
           (use == .passphrase ? file.unlock(passphrase: bytes) : file.unlock(key: Key(bytes), use: use)).identity
+        try identity.confirmOwner()
         #expect(identity.testSeed.hex == vectors.rootSeed, "\(vector.name)")
       }
     }

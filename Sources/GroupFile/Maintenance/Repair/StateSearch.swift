@@ -159,8 +159,8 @@ struct StateSearch {
     for wrap in wraps where !isFound {
       do throws(VaultError) {
         let groupKey = try Wrap.open(wrap, for: seed, groupID: groupID, generation: generation)
-        keep(try GroupKeys(groupKey, headers[0], deviceKey: nil), wrap)
-        if deviceKey != nil { keep(try GroupKeys(groupKey, headers[0], deviceKey: deviceKey?.copy()), wrap) }
+        keep(try sealing(GroupKeys(groupKey, headers[0], deviceKey: nil)), wrap)
+        if deviceKey != nil { keep(try sealing(GroupKeys(groupKey, headers[0], deviceKey: deviceKey?.copy())), wrap) }
       } catch {
         if case .storage = error { throw error }
         failure = error

@@ -111,7 +111,7 @@ import Testing
     let draft = group.folder + ".draft"
     defer { try? FileManager.default.removeItem(atPath: draft) }
     var largest = 0
-    let owner = RepairFixture.Owner(key: { () throws(SealingError) in try SigningKey(seed: group.owner) }, seeds: [:])
+    let owner = RepairFixture.Owner(key: try SigningKey(seed: group.owner), seeds: [:])
     func measure(_: MaintenanceProgress) {
       var status = stat()
       guard unsafe stat(draft + ".salvage/group.vault", &status) == 0 else { return }
@@ -140,10 +140,10 @@ import Testing
       let fixture = try RepairFixture()
       defer { fixture.end() }
       let forge = try fixture.group.forge()
-      let sealed = (1...3).map { index in
+      let sealed = try (1...3).map { index in
         var manifest = forge.state.manifest
         manifest.epoch += UInt64(index)
-        return SignedManifest.seal(manifest, by: fixture.group.seed.signingKey(), with: forge.keys)
+        return try SignedManifest.seal(manifest, by: fixture.group.seed.signingKey(), with: forge.keys)
       }
       fixture.group.witness.reading = .absent
       try fixture.group.appendJunkPage(claimed: true, records: [sealed[1], sealed[2], sealed[0]])
@@ -179,7 +179,7 @@ import Testing
     #expect(failure { try fixture.group.open().backUp(to: folder.path) }?.isDamage == true)
     #expect(folder.names().isEmpty)
     let group = fixture.group
-    let owner = RepairFixture.Owner(key: { () throws(SealingError) in try SigningKey(seed: group.owner) }, seeds: [:])
+    let owner = RepairFixture.Owner(key: try SigningKey(seed: group.owner), seeds: [:])
     #expect(failure { try group.open().changeRoster(RosterChange(rotates: true), by: owner) }?.isDamage == true)
   }
 }

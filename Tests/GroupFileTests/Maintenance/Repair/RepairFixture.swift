@@ -29,12 +29,10 @@ struct RepairFixture {
   }
 
   struct Owner: RosterAuthority {
-    let key: @Sendable () throws(SealingError) -> SigningKey
+    let key: SigningKey
     let seeds: [String: MemberSeed]
 
-    func rosterSigningKey() -> SigningKey {
-      do { return try key() } catch { preconditionFailure("a key of 32 bytes signs") }
-    }
+    func rosterSigningKey() -> SigningKey { key }
 
     func seed(application: String, issue: UInt32) throws(SealingError) -> MemberSeed {
       guard let seed = seeds[application] else { throw .doesNotOpen }
@@ -51,7 +49,7 @@ struct RepairFixture {
   ) throws -> GroupRepair? {
     try? FileManager.default.removeItem(atPath: aside)
     let group = group
-    let owner = Owner(key: { () throws(SealingError) in try SigningKey(seed: group.owner) }, seeds: members)
+    let owner = Owner(key: try SigningKey(seed: group.owner), seeds: members)
     let draft = group.folder + ".draft"
     defer { try? FileManager.default.removeItem(atPath: draft) }
     return try group.open(witness).repair(

@@ -163,7 +163,7 @@ import Testing
   @Test func `a member's damaged wrap is rebuilt and opens the group again`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
-    let member = try MemberSeed(Key.random())
+    let member = MemberSeed(try Key.random())
     try fixture.group.forge().addMember(member, .write)
     let slot = member.slotID(group: fixture.group.groupID, generation: 1)
     try fixture.group.tamper { try $0.run("UPDATE wrap SET sealed=zeroblob(73) WHERE slot=?", slot) }
