@@ -90,10 +90,17 @@ struct pending {
   sqlite3_int64 offset, end;
 };
 
+// The memory in which a connection alone keeps the index of a log.
+struct private_index {
+  char **pages;
+  int count;
+};
+
 // This follows the data that SQLite's VFS keeps for a file.
 struct own {
   int descriptor;
   struct pending pending;
+  struct private_index index;
 };
 
 static struct own *own(sqlite3_file *file) { return (struct own *)((char *)file + base_file_size); }
@@ -175,22 +182,93 @@ static void watch_log(sqlite3_file *file) {
     log_methods.xClose = close_log;
   }
   if (file->pMethods == base_log_methods) {
-    memset(pending_of(file), 0, sizeof(struct pending));
     pending_of(file)->end = -1;
     file->pMethods = &log_methods;
   }
   pthread_mutex_unlock(&log_mutex);
 }
 
+// The system VFS's methods for a main file, and a copy for a connection that shares neither locks nor index with others.
+static const sqlite3_io_methods *base_main_methods;
+static sqlite3_io_methods alone_methods;
+
+static int map_private_index(sqlite3_file *file, int number, int size, int extends, void volatile **page) {
+  struct private_index *index = &own(file)->index;
+  *page = NULL;
+  while (extends && index->count <= number) {
+    char **pages = sqlite3_realloc(index->pages, (index->count + 1) * (int)sizeof *pages);
+    if (!pages) return SQLITE_NOMEM;
+    index->pages = pages;
+    char *memory = sqlite3_malloc(size);
+    if (!memory) return SQLITE_NOMEM;
+    memset(memory, 0, size);
+    pages[index->count++] = memory;
+  }
+  if (number < index->count) *page = index->pages[number];
+  return SQLITE_OK;
+}
+
+static int free_private_index(sqlite3_file *file, int deletes) {
+  (void)deletes;
+  struct private_index *index = &own(file)->index;
+  while (index->count > 0) sqlite3_free(index->pages[--index->count]);
+  sqlite3_free(index->pages);
+  index->pages = NULL;
+  return SQLITE_OK;
+}
+
+static int lock_nothing(sqlite3_file *file, int level) {
+  (void)file, (void)level;
+  return SQLITE_OK;
+}
+
+static int find_no_lock(sqlite3_file *file, int *is_locked) {
+  (void)file;
+  *is_locked = 0;
+  return SQLITE_OK;
+}
+
+static int lock_no_index(sqlite3_file *file, int offset, int count, int flags) {
+  (void)file, (void)offset, (void)count, (void)flags;
+  return SQLITE_OK;
+}
+
+static void order_nothing(sqlite3_file *file) { (void)file; }
+
+// Others who may write the index could cut it short while it is mapped, which ends the process, or keep its locks. This
+// connection makes an index of its own from the log. Whoever writes meanwhile may mix states, so what it reads must be
+// proved.
+static int read_alone(sqlite3_file *file) {
+  pthread_mutex_lock(&log_mutex);
+  if (!base_main_methods) {
+    base_main_methods = file->pMethods;
+    alone_methods = *base_main_methods;
+    alone_methods.xLock = lock_nothing;
+    alone_methods.xUnlock = lock_nothing;
+    alone_methods.xCheckReservedLock = find_no_lock;
+    alone_methods.xShmMap = map_private_index;
+    alone_methods.xShmLock = lock_no_index;
+    alone_methods.xShmBarrier = order_nothing;
+    alone_methods.xShmUnmap = free_private_index;
+  }
+  int is_known = file->pMethods == base_main_methods;
+  if (is_known) file->pMethods = &alone_methods;
+  pthread_mutex_unlock(&log_mutex);
+  return is_known;
+}
+
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *outcome) {
   file->pMethods = NULL;
+  memset(own(file), 0, sizeof(struct own));
   own(file)->descriptor = -1;
   int is_raw = flags & SQLITE_OPEN_MAIN_DB && sqlite3_uri_boolean(name, "raw", 0);
+  int is_alone = flags & SQLITE_OPEN_MAIN_DB && sqlite3_uri_boolean(name, "alone", 0);
   if (name == NULL) return SQLITE_CANTOPEN;
   if (flags & SQLITE_OPEN_MAIN_DB) {
     // The main file always exists. SQLite never creates it, but initialises an empty file that was created before.
     if (flags & SQLITE_OPEN_CREATE) return SQLITE_CANTOPEN;
-    if (is_foreign(name) || (!is_raw && is_foreign_index(name))) return SQLITE_NOTADB;
+    if (is_foreign(name) || (!is_raw && !is_alone && is_foreign_index(name))) return SQLITE_NOTADB;
+    if (is_alone && !(flags & SQLITE_OPEN_READONLY)) return SQLITE_CANTOPEN;
   } else if (flags & SQLITE_OPEN_WAL) {
     if (!ends_with(name, "-wal")) return SQLITE_CANTOPEN;
     if (is_foreign(name)) return SQLITE_NOTADB;
@@ -205,6 +283,11 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
   // It stays -1 where SQLite had an unused descriptor of the file.
   if (code == SQLITE_OK) own(file)->descriptor = last_opened;
   if (code == SQLITE_OK && flags & SQLITE_OPEN_WAL) watch_log(file);
+  if (code == SQLITE_OK && is_alone && !read_alone(file)) {
+    file->pMethods->xClose(file);
+    file->pMethods = NULL;
+    code = SQLITE_CANTOPEN;
+  }
   return code;
 }
 

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Ground
 package import Sealing
 
@@ -95,6 +96,31 @@ package final class AccessGroupFile: Sendable {
     return view
   }
 
+  /// As `beginReading`, but of files that others may write, neither the index nor the locks are used: they can neither end
+  /// this process nor keep it from reading. If somebody writes meanwhile, it is tried again.
+  package func beginReadingAlone() throws(VaultError) -> Snapshot {
+    guard (try? resolvedPlace().isWritableByOthers()) == true else { return try beginReading() }
+    for _ in 1...4 {
+      do throws(VaultError) { return try settled(lookAlone) } catch {
+        guard error.isAvoidable else { throw error }
+        usleep(20_000)
+      }
+    }
+    return try settled(lookAlone)
+  }
+
+  /// One look of `beginReadingAlone`.
+  func lookAlone() throws(VaultError) -> Snapshot {
+    let reading = witness.read()
+    do {
+      let connection = try Connection(at: resolvedPlace(), access: .reading, isAlone: true)
+      try connection.begin(.reading)
+      return try snapshot(connection, reading, strict: false)
+    } catch {
+      throw meaning(of: error, toWrite: false)
+    }
+  }
+
   /// Begins a change: waits for the lock, then repeats all checks of a read while holding it.
   ///
   /// - Throws: as `beginReading`; `busy` after ten seconds; `denied(.readOnly)`.
@@ -121,8 +147,9 @@ package final class AccessGroupFile: Sendable {
     session.publish(through: publisher)
   }
 
-  func beginSession() throws(VaultError) -> WriteSession {
-    do { return try WriteSession(of: self) } catch { throw meaning(of: error, toWrite: true) }
+  /// - Parameter isAlone: as for `WriteSession.init`.
+  func beginSession(alone isAlone: Bool = false) throws(VaultError) -> WriteSession {
+    do { return try WriteSession(of: self, alone: isAlone) } catch { throw meaning(of: error, toWrite: true) }
   }
 
   func resolvedPlace() throws(VaultError) -> ContainerPlace {

@@ -295,8 +295,12 @@ package struct OneState {
 }
 
 extension AccessGroup {
+  /// The newest state. Others who may write the group's files can neither end this process nor prevent the call.
   func verifiedState() throws(VaultError) -> VerifiedState {
-    try reading { (view) throws(VaultError) in view.state }
+    let file = try file
+    let view = try inGroup(name.description, file.beginReadingAlone())
+    notices.post(view.notices)
+    return view.state
   }
 
   /// A view of the newest state, for several reads.

@@ -22,7 +22,7 @@ internal import Ground
   /// Identifies the file that was opened.
   let identity: FileIdentity
   /// Whether the file is read without log and index, because they are missing and cannot be created here.
-  let isFrozen: Bool
+  private var isFrozen: Bool { handle.use == .frozen }
   private var isReused = false
   private var awaitsSnapshot = false
   /// Whether a change was begun, and neither committed nor rolled back here.
@@ -41,15 +41,19 @@ internal import Ground
 
   /// Opens the group's file at `place` and checks that it is a container of this format.
   ///
-  /// - Parameter isResting: whether nobody writes to the file, as in a backup: if its log is empty, the file is read as
-  ///   it is, and no log or index is created.
+  /// - Parameters:
+  ///   - isResting: whether nobody writes to the file, as in a backup: if its log is empty, the file is read as it is, and
+  ///     no log or index is created.
+  ///   - isAlone: whether to read without the index and the locks that others share.
   /// - Throws: `damaged`; `newerFormat`, for `writing` also if only the write version is newer; `notFound`; `denied`;
   ///   `busy`; `storage`, with `replaced` if the file was replaced meanwhile; `networkFileSystem`. Nothing is changed.
-  package init(at place: ContainerPlace, access: Access, isResting: Bool = false) throws(VaultError) {
-    let shape = try place.shape()
+  package init(
+    at place: ContainerPlace, access: Access, isResting: Bool = false, isAlone: Bool = false
+  ) throws(VaultError) {
+    let shape = try place.shape(withIndex: !isAlone)
     if access == .writing { try ContainerPlace.checkWritable(place.path) }
-    isFrozen = access == .reading ? try place.isFrozen(shape, isResting: isResting) : false
-    handle = try Connection.handle(at: place, shape.identity, access, isFrozen: isFrozen)
+    let isFrozen = access == .reading && !isAlone ? try place.isFrozen(shape, isResting: isResting) : false
+    handle = try Connection.handle(at: place, shape.identity, access, isFrozen ? .frozen : isAlone ? .alone : .shared)
     location = place
     self.access = access
     identity = shape.identity
@@ -65,7 +69,7 @@ internal import Ground
   private func prove(_ shape: ContainerPlace.Shape, isResting: Bool) throws(VaultError) {
     try checkHeader()
     // If the log has grown meanwhile, another process has committed; if it is new, for the first time.
-    let now = try location.shape()
+    let now = try location.shape(withIndex: handle.use != .alone)
     guard now.identity == identity, isFrozen ? try location.isFrozen(now, isResting: isResting) : true, try opensPath()
     else {
       throw .storage(.replaced)
@@ -86,8 +90,7 @@ internal import Ground
   init(making place: ContainerPlace) throws(VaultError) {
     guard let status = try ContainerPlace.status(place.path), status.byteCount == 0 else { throw .exists(.group) }
     identity = status.identity
-    isFrozen = false
-    handle = try Connection.handle(at: place, identity, .writing, isFrozen: false)
+    handle = try Connection.handle(at: place, identity, .writing, .shared)
     location = place
     access = .writing
     try settle()
@@ -107,7 +110,7 @@ internal import Ground
   }
 
   /// Whether the pool may lend it again: open, in this process, in no transaction, and in step with other writers.
-  var isReusable: Bool { !handle.isForked && !handle.isClosed && !isInTransaction && !isFrozen }
+  var isReusable: Bool { !handle.isForked && !handle.isClosed && !isInTransaction && handle.use == .shared }
 
   /// Makes the connection ready for one more use. The caller has found the same file at the path.
   ///
@@ -130,15 +133,15 @@ internal import Ground
     let path = handle.isLasting ? location.name : location.path
     return Companions(
       log: try ContainerPlace.identity(of: path + "-wal", in: handle.folder),
-      index: try ContainerPlace.identity(of: path + "-shm", in: handle.folder))
+      index: handle.use == .alone ? nil : try ContainerPlace.identity(of: path + "-shm", in: handle.folder))
   }
 
   private static func handle(
-    at place: ContainerPlace, _ identity: FileIdentity, _ access: Access, isFrozen: Bool
+    at place: ContainerPlace, _ identity: FileIdentity, _ access: Access, _ use: Handle.Use
   ) throws(VaultError) -> Handle {
     try ConnectionTable.shared.willOpen(identity)
     do throws(VaultError) {
-      return try Handle(at: place, writable: access == .writing, isFrozen: isFrozen)
+      return try Handle(at: place, writable: access == .writing, use)
     } catch {
       ConnectionTable.shared.didClose(identity)
       // The file existed just now.

@@ -24,6 +24,12 @@ package enum ConnectionPool {
     return ConnectionLease(try connection(at: place, for: .writing), lock: lock)
   }
 
+  /// As `writer`, with a connection that only reads, without the index and the locks that others share.
+  static func writerAlone(at place: ContainerPlace) throws(VaultError) -> ConnectionLease {
+    let lock = try WriterLock(at: place)
+    return ConnectionLease(try Connection(at: place, access: .reading, isAlone: true), lock: lock)
+  }
+
   /// Closes the idle connections to the file at `place`, before its folder is moved away or removed.
   package static func closeIdle(at place: ContainerPlace) {
     ConnectionTable.shared.close { $0.location.path == place.path }

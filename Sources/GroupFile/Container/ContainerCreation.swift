@@ -137,7 +137,7 @@ extension Connection {
     try place.checkVacant()
     try Connection.makeEmptyFile(place.path, mode: mode)
     do throws(VaultError) {
-      let copy = try Handle(at: place, writable: true, isFrozen: false)
+      let copy = try Handle(at: place, writable: true)
       defer { copy.close() }
       try copyPages(to: copy, progress)
       try Connection.synchronise(place.folder)

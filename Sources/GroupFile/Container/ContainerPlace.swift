@@ -72,26 +72,26 @@ package final class ContainerPlace: Equatable, Sendable {
     let index: Status?
   }
 
-  /// Checks the group's files: the first checks of a reader.
+  /// Checks the group's files, or all but the index: the first checks of a reader.
   ///
   /// - Throws: `notFound` if there is no file; `damaged` if the file, its log or its index is not a regular file, or if
   ///   there is a rollback journal, which Vault never makes; `denied` if others may read or write them.
-  func shape() throws(VaultError) -> Shape {
+  func shape(withIndex: Bool = true) throws(VaultError) -> Shape {
     while true {
       let around = try ContainerPlace.status(folder)
-      do throws(VaultError) { return try shape(in: around) } catch {
+      do throws(VaultError) { return try shape(in: around, withIndex: withIndex) } catch {
         // The folder was exchanged, so this may be a mixture of two.
         guard try ContainerPlace.status(folder)?.identity != around?.identity else { throw error }
       }
     }
   }
 
-  private func shape(in folder: Status?) throws(VaultError) -> Shape {
+  private func shape(in folder: Status?, withIndex: Bool) throws(VaultError) -> Shape {
     guard let folder else { throw .notFound(.group) }
     let file = try file()
     guard try ContainerPlace.status(journalPath) == nil else { throw ContainerPlace.journalFound }
     let log = try ContainerPlace.status(logPath)
-    let index = try ContainerPlace.status(indexPath)
+    let index = withIndex ? try ContainerPlace.status(indexPath) : nil
     guard log?.isRegular != false, index?.isRegular != false else {
       throw .damaged(.container, "the log or index of the group file is not a regular file")
     }

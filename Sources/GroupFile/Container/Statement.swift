@@ -189,11 +189,25 @@ package import Sealing
 
 /// One open SQLite handle, closed when its last user releases it; a forked child leaves it alone.
 @safe final class Handle {
+  /// What of that which lies beside a file counts; the raw value is for SQLite.
+  enum Use: String {
+    /// The log, and its index and the locks, which all processes share.
+    case shared = ""
+    /// Nothing, because nobody can write the file and it has no log. SQLite takes no locks.
+    case frozen = "immutable=1"
+    /// Nothing, because only the bytes of the file are wanted. Opening it waits for the end of leases that others have on it.
+    case raw = "immutable=1&raw=1"
+    /// The log, but neither the index nor the locks, which others could cut short or keep. Only for reading, and only what
+    /// is proved: whoever writes meanwhile may mix states.
+    case alone = "alone=1"
+  }
+
   let database: OpaquePointer
   /// The folder of the file, open to look up names in it.
   let folder: CInt
   /// Whether SQLite opens everything through ``folder``.
   let isLasting: Bool
+  let use: Use
   private let watch: UnsafeMutablePointer<csqlite_watch>
   private let forkGeneration = csqlite_fork_generation()
   /// How many instructions of SQLite's virtual machine one statement may run.
@@ -209,11 +223,7 @@ package import Sealing
   /// of another group: it would assume that nobody has locked them, and truncate that index. So it opens all three
   /// through one descriptor of the folder, where the system shows descriptors as files.
   ///
-  /// - Parameters:
-  ///   - isFrozen: whether nobody can write the file and it has no log, so that SQLite takes no locks.
-  ///   - isRaw: whether only the bytes of the file are wanted, whatever lies beside it. Then the call waits for the end of
-  ///     leases that others have on it.
-  init(at place: ContainerPlace, writable: Bool, isFrozen: Bool, isRaw: Bool = false) throws(VaultError) {
+  init(at place: ContainerPlace, writable: Bool, _ use: Use = .shared) throws(VaultError) {
     let folder = unsafe csystem_name(place.folder)
     guard folder >= 0 else { throw ResultCode.error(errno: errno) }
     let lasting = "/proc/self/fd/\(folder)"
@@ -225,23 +235,24 @@ package import Sealing
     var opened: OpaquePointer?
     var systemError: Int32 = 0
     let code =
-      isFrozen
-      ? unsafe csqlite_open(Handle.frozenURI(path, isRaw), flags | SQLITE_OPEN_URI, &opened, &systemError)
-      : unsafe csqlite_open(path, flags, &opened, &systemError)
+      use == .shared
+      ? unsafe csqlite_open(path, flags, &opened, &systemError)
+      : unsafe csqlite_open(Handle.uri(path, use), flags | SQLITE_OPEN_URI, &opened, &systemError)
     guard code == SQLITE_OK, let opened = unsafe opened else {
       Glibc.close(folder)
       throw ResultCode.error(code, systemError: systemError)
     }
     self.folder = folder
+    self.use = use
     unsafe database = opened
     unsafe watch = UnsafeMutablePointer.allocate(capacity: 1)
     unsafe watch.initialize(to: csqlite_watch(budget: Int64(stepLimit), commits: 0, log_pages: 0))
     unsafe csqlite_watch(database, watch)
   }
 
-  private static func frozenURI(_ path: String, _ isRaw: Bool) -> String {
+  private static func uri(_ path: String, _ use: Use) -> String {
     let encoded = path.utf8.map { $0 == UInt8(ascii: "/") ? "/" : "%" + [$0].hexadecimal }
-    return "file://" + encoded.joined() + (isRaw ? "?immutable=1&raw=1" : "?immutable=1")
+    return "file://" + encoded.joined() + "?" + use.rawValue
   }
 
   deinit { close() }

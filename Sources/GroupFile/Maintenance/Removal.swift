@@ -11,11 +11,10 @@ extension AccessGroupFile {
   /// - Parameters:
   ///   - path: an unused path on the store's file system, from where the caller removes the folder.
   ///   - places: as for `withClosedFiles`.
-  ///   - isWanted: asked while nobody else writes.
-  /// - Throws: the errors of a writer's checks, and `contradiction(.superseded)` if the group is not to be removed; it is
-  ///   there then, as before. `storage` or `denied` if its files cannot be removed; repeating the removal finishes it then.
+  ///   - begin: called while nobody else writes, before anything is changed for good; it throws if the group is to stay.
+  /// - Throws: the errors of a writer's checks, and of `begin`; the group is there then, as before. `storage` or `denied` if its files cannot be removed; repeating the removal finishes it then.
   package func remove(
-    to path: String, at places: DraftPlaces, if isWanted: (Roster) -> Bool = { _ in true }
+    to path: String, at places: DraftPlaces, beginning begin: (Roster) throws(VaultError) -> Void = { _ in }
   ) throws(VaultError) {
     do throws(VaultError) {
       let place = try resolvedPlace()
@@ -31,7 +30,7 @@ extension AccessGroupFile {
         try state.roster.flags.version.check(.writing)
         try state.requireWriter()
         guard !state.isPublished || publisher() != nil else { throw .unordered(.notHere) }
-        guard isWanted(state.roster) else { throw .contradiction(.superseded) }
+        try begin(state.roster)
         connection.close()
         try markRemoved(state.witnessRecord())
         try place.removeFolder(folder, to: path)
@@ -43,6 +42,7 @@ extension AccessGroupFile {
       } catch {
         // The copies do not fit, or the folder cannot be exchanged.
         guard case .storage = error, !hasBegun else { throw error }
+        for ending in ["", "+1", "+2", "+3"] { SalvageCopy.remove(places.draft + ".copy" + ending) }
         try remove(from: place)
       }
       _ = lock.isShared

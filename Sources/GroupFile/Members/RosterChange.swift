@@ -48,6 +48,9 @@ package struct RosterChange: Sendable {
   /// Items that a new key drops, with their history and without a tombstone.
   package var drops: Set<Token>
 
+  /// Whether the group gets a new key if this changes anything in an intact file.
+  var mayOnlyRotate: Bool { grants.isEmpty && publishes == nil }
+
   package init(
     grants: [Grant] = [], reissue: (application: String, issue: UInt32)? = nil, rotates: Bool = false,
     publishes: Bool? = nil, above: Numbers = Numbers(), dropsUnproved: Bool = false, drops: Set<Token> = [],

@@ -39,7 +39,9 @@ extension AccessGroupFile {
     by authority: any RosterAuthority, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> (state: VerifiedState, left: LeftBehind) {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
-    let session = try beginSession()
+    // A new key makes a new file. Others who may write this one could end this process by cutting its index short.
+    let isAlone = try resolvedPlace().isWritableByOthers() && change.mayOnlyRotate
+    let session = try beginSession(alone: isAlone)
     // SQLite would take memory for a key of any length up to the size that the file claims, again for each search.
     let file = try resolvedPlace().file()
     guard file.byteCount <= file.storedByteCount else {
@@ -60,6 +62,7 @@ extension AccessGroupFile {
       view = try snapshot(session.connection, reading, strict: true, mending: true)
     }
     try view.state.confirmRoster(session.connection, mending: true)
+    if isAlone { try view.state.roster.flags.version.check(.writing) }
     guard change.isStillWanted() else { throw .contradiction(.superseded) }
     try prepare(session, after: view.state, publishing: change.publishes == true)
     let writing = RosterWriting(view: view, context: context, authority: authority)

@@ -126,7 +126,7 @@ package enum WitnessReading: Equatable, Sendable {
   /// The state folder is missing or unreadable, for a reason that a user can act on.
   case unavailable(reason: String)
 
-  var record: WitnessRecord? { if case .valid(let record) = self { record } else { nil } }
+  package var record: WitnessRecord? { if case .valid(let record) = self { record } else { nil } }
 }
 
 /// Keeps the witness of one group outside the store (format article, "The witness").

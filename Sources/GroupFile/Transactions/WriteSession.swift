@@ -18,11 +18,14 @@ final class WriteSession {
   /// Gets each state of a published group before it becomes durable here, with the rows that make it.
   private var publishing: (publisher: any CommitPublishing, draft: GroupCommit.Draft)?
 
-  init(of file: AccessGroupFile) throws(VaultError) {
+  /// - Parameter isAlone: whether the session can only put a new file in the place of this one, which others may write, so
+  ///   that it uses neither their index nor SQLite's locks.
+  init(of file: AccessGroupFile, alone isAlone: Bool = false) throws(VaultError) {
     self.file = file
-    let lease = try ConnectionPool.writer(at: file.resolvedPlace())
+    let place = try file.resolvedPlace()
+    let lease = try isAlone ? ConnectionPool.writerAlone(at: place) : ConnectionPool.writer(at: place)
     connection = lease.connection
-    try connection.begin(.immediate)
+    try connection.begin(isAlone ? .reading : .immediate)
     self.lease = consume lease
   }
 

@@ -64,21 +64,22 @@ public struct Applications: Sendable {
 
   /// Makes `change` in every group of the store in turn, including groups that the application joins meanwhile.
   ///
+  /// - Parameter isDone: asked before each change whether the group needs none, because it is gone.
   /// - Returns: the groups that could not be changed, sorted by name. A missing group is one of them, because nothing
   ///   else says who its members are. A group bound to another device is left out, with a notice.
   func changeEverywhere(
     _ change: RosterChange, accepting confirm: ((ReturningState) -> Bool)?,
-    _ progress: (String, MaintenanceProgress) -> Void
+    unless isDone: (AccessGroup.Name) -> Bool = { _ in false }, _ progress: (String, MaintenanceProgress) -> Void
   ) throws(VaultError) -> [UnchangedGroup] {
     var found: [UnchangedGroup] = []
-    for name in try namesInOrderOfChange() {
+    for name in try namesInOrderOfChange() where !isDone(name) {
       do throws(VaultError) {
         let changed = try store.settled(name.description, isChange: true) { () throws(VaultError) in
           try store.change(name, change, accepting: confirm) { progress(name.description, $0) }
         }
         if changed == nil, let problem = try store.missing(name) { throw problem }
       } catch {
-        found += unchanged(name, error)
+        if !store.finishesRemoval(of: name, after: error) { found += unchanged(name, error) }
       }
     }
     return found.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }

@@ -186,7 +186,9 @@ extension SecretStore {
         obstacle = error
       }
       do throws(VaultError) {
-        return try rebuild(name, file, change, accepting: acceptance, at: drafts.places(of: name), progress)
+        // The first try may have left its draft.
+        let places = DraftPlaces(draft: drafts.path(of: name) + ".again", kept: drafts.keepingPath(of: name))
+        return try rebuild(name, file, change, accepting: acceptance, at: places, progress)
       } catch {
         // What prevents both is not due to the files, and the first error names its place.
         throw !obstacle.isRepairable && error.status == obstacle.status ? obstacle.named(name.description) : error

@@ -8,6 +8,8 @@ public struct Uninstallation: Sendable, Equatable {
   public internal(set) var kept: [String] = []
   /// Groups that the application was removed from, and that have a new key.
   public internal(set) var revoked: [String] = []
+  /// Those of ``revoked`` that are declared as purged and could not be removed; ``SecretStore/removeGroup(_:)`` does it.
+  public internal(set) var notRemoved: [UnchangedGroup] = []
   /// Groups that could not be changed, although the application may be a member; the same call finishes them.
   public internal(set) var unchanged: [UnchangedGroup] = []
 }
@@ -23,22 +25,38 @@ extension Applications {
   ///   - id: the application's id.
   ///   - revoking: whether the application also leaves the kept groups, so that no credential of it opens anything.
   ///   - isDroppingUnproved: whether signed items of those groups that can no longer be proved may be dropped.
+  ///   - areLossesWanted: if given, decides whether these groups may be removed, before anything is changed. A group that
+  ///     cannot be read then is not removed.
   ///   - confirm: if given, revoking also accepts states of groups that contradict what this machine has seen, as
   ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
   ///   - progress: called now and then with a group's name while the group gets a new key.
-  /// - Throws: ``VaultError/notFound(_:)`` if neither the registry nor a group names the application. If this call does
-  ///   not revoke, also the other errors of ``application(_:)``, and ``VaultError/contradiction(_:)`` if another process
-  ///   replaced or revoked the application meanwhile. Repeating an interrupted call finishes it.
+  /// - Throws: ``VaultError/notFound(_:)`` if neither the registry nor a group names the application;
+  ///   ``VaultError/declined``. If this call does not revoke, also the other errors of ``application(_:)``, and
+  ///   ``VaultError/contradiction(_:)`` if another process replaced or revoked the application meanwhile. Repeating an
+  ///   interrupted call finishes it.
   @discardableResult
   public func uninstall(
     _ id: String, revoking: Bool = false, droppingUnproved isDroppingUnproved: Bool = false,
-    accepting confirm: ((ReturningState) -> Bool)? = nil,
+    removing areLossesWanted: (([String]) -> Bool)? = nil, accepting confirm: ((ReturningState) -> Bool)? = nil,
     progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> Uninstallation {
     let registry = try store.registry()
     var found = try registry.application(id)
     if found == nil, revoking { found = try unlisted(id) }
     guard var entry = found else { throw try unknown(id) }
+    var report = Uninstallation()
+    var unread: [UnchangedGroup] = []
+    let states = try store.verifiedStates { name, error in
+      if store.finishesRemoval(of: name, after: error) {
+        report.purged.append(name.description)
+      } else {
+        unread += unchanged(name, error)
+      }
+    }
+    var purged = Set(states.filter { $0.state.roster.isPurged(with: id, in: $0.name.description) }.map(\.name))
+    if let areLossesWanted, !purged.isEmpty, !areLossesWanted(purged.map(\.description).sorted(by: precedes)) {
+      throw .declined
+    }
     if revoking, entry.standing != .revoked {
       // Recorded first, so that no other process adds the application to a group meanwhile.
       entry = try registry.change(id) { now in
@@ -47,80 +65,79 @@ extension Applications {
         return revoked
       }
     }
-    var report = Uninstallation()
-    let states = try store.verifiedStates { report.unchanged += unchanged($0, $1) }
-    var purged: [String] = []
-    for (name, state) in states {
-      if state.roster.isPurged(with: id, in: name.description) {
-        purged.append(name.description)
-      } else if Membership(of: id, in: name, state) == nil {
-        continue
-      } else if revoking {
-        report.revoked.append(name.description)
-      } else {
-        report.kept.append(name.description)
-      }
+    for (name, state) in states where !purged.contains(name) && Membership(of: id, in: name, state) != nil {
+      if revoking { report.revoked.append(name.description) } else { report.kept.append(name.description) }
     }
-    func purge() {
-      report.unchanged.removeAll { purged.contains($0.name) }
-      for name in purged where !report.purged.contains(name) {
-        do throws(VaultError) {
-          try store.removeGroup(name) { $0.isPurged(without: id) }
-          report.purged.append(name)
-        } catch .contradiction(.superseded) {
-          // Another application is a member by now.
-          if revoking { report.revoked.append(name) } else { report.kept.append(name) }
-          purged.removeAll { $0 == name }
-        } catch {
-          report.unchanged.append(UnchangedGroup(name: name, problem: error))
+    let rotation = RosterChange(rotates: true, dropsUnproved: isDroppingUnproved)
+    /// Removes a purged group; otherwise it is to be kept.
+    func isRemoved(_ name: AccessGroup.Name) -> Bool {
+      if revoking, unread.contains(where: { $0.name == name.description }) {
+        // A new key mends the file. The application stays a member until the group is removed, so that the call can be
+        // repeated if it is killed.
+        guard let roster = try? store.change(name, rotation, accepting: confirm).roster else { return false }
+        if areLossesWanted == nil, roster.isPurged(with: id, in: name.description) { purged.insert(name) }
+        if roster.members.contains(where: { $0.application == id }) { report.revoked.append(name.description) }
+      }
+      guard purged.contains(name) else { return false }
+      func remove() throws(VaultError) {
+        try store.removeGroup(name.description) { $0.isPurged(with: id, in: name.description) }
+      }
+      do throws(VaultError) {
+        do throws(VaultError) { try remove() } catch {
+          guard revoking, error != .contradiction(.superseded) else { throw error }
+          try store.change(name, rotation, accepting: confirm)
+          try remove()
         }
+        report.purged.append(name.description)
+        report.revoked.removeAll { $0 == name.description }
+        return true
+      } catch .contradiction(.superseded) {
+        // Another application is a member by now.
+        if !revoking { report.kept.append(name.description) }
+      } catch {
+        if revoking { report.notRemoved += unchanged(name, error) } else { report.unchanged += unchanged(name, error) }
       }
+      if revoking, !report.revoked.contains(name.description) { report.revoked.append(name.description) }
+      return false
     }
-    purge()
     if revoking {
       var bound = removeBinding(of: id)
       let change = RosterChange(dropsUnproved: isDroppingUnproved) { $0.application == id }
-      let unrevoked = try changeEverywhere(change, accepting: confirm, progress)
-      // Changing a group may still succeed after reading it failed, and mend the groups that hold the binding.
-      report.unchanged.removeAll { group in !states.contains { $0.name.description == group.name } }
-      // Changing a group may have mended what kept it from being removed. But the application may have got a new credential
-      // meanwhile.
-      if try registry.application(id)?.standing == .revoked { purge() }
+      var unchanged = try changeEverywhere(change, accepting: confirm, unless: isRemoved, progress)
       if !bound.isEmpty { bound = removeBinding(of: id) }
-      var left = unrevoked + bound.filter { group in !unrevoked.contains { $0.name == group.name } }
-      left.removeAll { report.purged.contains($0.name) }
-      report.unchanged.removeAll { group in left.contains { $0.name == group.name } }
-      report.unchanged = (report.unchanged + left).sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-      report.revoked.removeAll { name in unrevoked.contains { $0.name == name } }
-    } else if entry.standing != .revoked {
-      let known = entry
-      entry.standing = .uninstalled
-      try registry.record(entry, since: known)
+      unchanged += bound.filter { group in !unchanged.contains { $0.name == group.name } }
+      report.revoked.removeAll { name in unchanged.contains { $0.name == name } }
+      report.notRemoved.removeAll { group in unchanged.contains { $0.name == group.name } }
+      report.unchanged = unchanged
+    } else {
+      for name in purged { _ = isRemoved(name) }
+      report.unchanged += unread
+      if entry.standing != .revoked {
+        let known = entry
+        entry.standing = .uninstalled
+        try registry.record(entry, since: known)
+      }
     }
-    report.kept.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
-    report.revoked.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    report.unchanged.sort { precedes($0.name, $1.name) }
+    report.notRemoved.sort { precedes($0.name, $1.name) }
+    report.purged.sort(by: precedes)
+    report.kept.sort(by: precedes)
+    report.revoked.sort(by: precedes)
     store.record(.uninstall, subject: id, detail: revoking ? "revoke" : nil)
     return report
   }
-
-  /// The groups that uninstalling the application removes, sorted by name.
-  package func purgedGroups(of id: String) throws(VaultError) -> [String] {
-    try store.verifiedStates().filter { $0.state.roster.isPurged(with: id, in: $0.name.description) }.map(
-      \.name.description)
-  }
 }
 
-extension Roster {
-  /// Whether the group goes with the application `id`. Where it was removed from another group than its private one, the
-  /// owner may have kept that group on purpose.
-  fileprivate func isPurged(with id: String, in name: String) -> Bool {
-    guard isPurged(without: id) else { return false }
-    if members.contains(where: { $0.application == id }) { return true }
-    return name == id && removed.contains { $0.application == id }
-  }
+private func precedes(_ left: String, _ right: String) -> Bool { left.utf8.lexicographicallyPrecedes(right.utf8) }
 
-  /// Whether the group is purged, and no other application is a member.
-  fileprivate func isPurged(without id: String) -> Bool {
-    GroupLifetime(flags) == .purged && members.allSatisfy { $0.kind != .application || $0.application == id }
+extension Roster {
+  /// Whether the group goes with the application `id`: it is purged, and no other application is a member. Where `id` was
+  /// removed from another group than its private one, the owner may have kept that group on purpose.
+  fileprivate func isPurged(with id: String, in name: String) -> Bool {
+    guard GroupLifetime(flags) == .purged, members.allSatisfy({ $0.kind != .application || $0.application == id })
+    else {
+      return false
+    }
+    return name == id || members.contains { $0.application == id }
   }
 }

@@ -219,7 +219,7 @@ extension SecretStore {
     for name in try groupNames() {
       do throws(VaultError) {
         let name = try AccessGroup.Name(name)
-        found.append((name, try group(name).file.unwitnessed().beginReading().view.state.roster))
+        found.append((name, try group(name).file.unwitnessed().beginReadingAlone().state.roster))
       } catch {
         leftOut(name, error.named(name))
       }

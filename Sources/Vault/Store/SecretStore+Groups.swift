@@ -159,19 +159,36 @@ extension SecretStore {
       known.presence = .absent
       return try registry.record(known, of: group.name)
     }
-    var entry = Registry.Entry(
-      groupID: try groupID(of: group), presence: .changing, created: known?.created ?? SystemClock.milliseconds())
-    try registry.record(entry, of: group.name)
+    var entry = known ?? Registry.Entry(groupID: .zero, presence: .present, created: SystemClock.milliseconds())
     do throws(VaultError) {
-      try inGroup(name, file.remove(to: path, at: places, if: isWanted))
-    } catch .contradiction(.superseded) {
-      entry.presence = .present
-      try registry.record(entry, of: group.name)
-      throw .contradiction(.superseded)
+      try file.remove(to: path, at: places) { (roster) throws(VaultError) in
+        guard isWanted(roster) else { throw .contradiction(.superseded) }
+        (entry.groupID, entry.presence) = (roster.groupID, .changing)
+        try registry.record(entry, of: group.name)
+      }
+    } catch {
+      if entry.presence == .changing, witness(group.name).read().record?.flags.contains(.removed) != true {
+        entry.presence = .present
+        try? registry.record(entry, of: group.name)
+      }
+      throw error.named(name)
     }
     try location.settleEntrance(groups)
     entry.presence = .absent
-    try registry.record(entry, of: group.name)
+    do throws(VaultError) { try registry.record(entry, of: group.name) } catch {
+      // On a full disk the entry stays as it is. The group is gone, and its witness says that the owner removed it.
+      guard case .storage = error else { throw error }
+    }
+  }
+
+  /// Whether this finishes the removal of a group by a process that was killed before it had moved the files.
+  ///
+  /// - Parameter error: that of reading or changing the group.
+  func finishesRemoval(of name: AccessGroup.Name, after error: VaultError) -> Bool {
+    guard case .rolledBack(_, _, _, .broughtBack) = error,
+      (try? registry().entry(of: name))?.presence == .changing
+    else { return false }
+    return (try? removeGroup(name.description)) != nil
   }
 
   /// Drops tombstones and returns free space to the file system.

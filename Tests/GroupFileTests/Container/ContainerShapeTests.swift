@@ -130,6 +130,71 @@ import Testing
     }
   }
 
+  @Test func `the owner reads a state alone, whatever others do with the index and the locks`() throws {
+    let group = try GroupFixture()
+    try group.share(Self.shapes[0])
+    try group.set(["name": "in the file"])
+    try group.checkpoint()
+    try group.set(["name": "in the log"])
+    let epoch = group.witness.record?.epoch
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
+    // All bytes that SQLite locks: those of the index, and those of the file.
+    var descriptors: [CInt] = []
+    defer { for descriptor in descriptors { close(descriptor) } }
+    for (name, start, count) in [("group.vault-shm", 120, 9), ("group.vault", 0x4000_0000, 512)] as [(String, Int, Int)]
+    {
+      let descriptor = unsafe open("\(group.folder)/\(name)", O_RDWR)
+      descriptors.append(descriptor)
+      var lock = flock()
+      lock.l_type = Int16(F_WRLCK)
+      (lock.l_start, lock.l_len) = (start, count)
+      #expect(unsafe fcntl(descriptor, setOpenFileLock, &lock) == 0)
+    }
+    #expect(try group.open().beginReadingAlone().state.manifest.epoch == epoch)
+    // A FIFO would hang, and an index that is cut short would end the process.
+    #expect(
+      unsafe unlink(group.folder + "/group.vault-shm") == 0 && mkfifo(group.folder + "/group.vault-shm", 0o660) == 0)
+    let view = try group.open().beginReadingAlone()
+    #expect(view.state.manifest.epoch == epoch)
+    #expect(try view.value("name").text == "in the log")
+    #expect(failure { try group.value("name") }?.isDamage == true)
+  }
+
+  @Test func `a member is removed, whatever others do with the index and the locks`() throws {
+    let group = try GroupFixture()
+    try group.grant("com.example.api", .read)
+    try group.share(Self.shapes[0])
+    try group.set(["name": "value"])
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
+    #expect(
+      unsafe unlink(group.folder + "/group.vault-shm") == 0 && mkfifo(group.folder + "/group.vault-shm", 0o660) == 0)
+    try group.open().changeRoster(RosterChange { $0.application == "com.example.api" }, by: group.authority())
+    #expect(failure { try group.open("com.example.api").value("name") } == .denied(.notAMember))
+    #expect(try group.value("name") == "value")
+    expect(group, Self.shapes[0])
+    _ = try group.open().verify()
+  }
+
+  @Test func `while others write, a state is read alone`() throws {
+    let group = try GroupFixture()
+    try group.share(Self.shapes[0])
+    let isDone = Atomic(false)
+    let writer = Thread {
+      for round in 0..<300 { try? group.set(["name": "value \(round)"]) }
+      isDone.store(true, ordering: .releasing)
+    }
+    writer.start()
+    var count = 0
+    var newest: UInt64 = 0
+    while !isDone.load(ordering: .acquiring) {
+      let epoch = try group.open().beginReadingAlone().state.manifest.epoch
+      #expect(epoch >= newest)
+      newest = epoch
+      count += 1
+    }
+    #expect(count > 3 && newest > 3)
+  }
+
   @Test func `a change of sharing keeps all acknowledged writes, in the log or in the file`() throws {
     let group = try GroupFixture()
     for round in 0..<20 {

@@ -16,6 +16,116 @@ struct PurgedGroupTests {
     try store.open().group(app).set("a", to: "one")
   }
 
+  /// The groups whose loss would be confirmed; they are not removed.
+  private func losses() throws -> [String] {
+    var losses: [String] = []
+    do {
+      try store.open().applications.uninstall(
+        app,
+        removing: { names in
+          losses = names
+          return false
+        })
+    } catch VaultError.declined {}
+    return losses
+  }
+
+  private func path(_ name: String) -> String { store.location.home + "/groups/" + name }
+
+  private func overwriteFirstPage(of name: String) throws {
+    let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path(name) + "/group.vault"))
+    try file.write(contentsOf: Data(count: 4_096))
+    try file.close()
+  }
+
+  @Test func `what is not wanted is not removed, and the application stays`() throws {
+    #expect(try losses() == [app])
+    #expect(try store.open().value("a", in: app) == "one")
+    #expect(try store.open().applications.application(app).standing == .issued)
+    #expect(try store.open().applications.groups(of: app).map(\.name) == [app])
+  }
+
+  @Test func `a purged group that cannot be read is mended and removed, unless losses are to be confirmed`() throws {
+    for name in ["scratch", "spare"] {
+      try store.open().createGroup(name, .init(lifetime: .purged)).set("a", to: "one")
+      try store.open().grant(.read, in: name, to: app)
+      ConnectionPool.closeIdle(at: try ContainerPlace(folder: path(name)))
+      try overwriteFirstPage(of: name)
+    }
+    var asked: [[String]] = []
+    let first = try store.open().applications.uninstall(
+      app, revoking: true,
+      removing: {
+        asked.append($0)
+        return true
+      })
+    #expect(asked == [[app]] && first.purged == [app] && first.revoked == ["scratch", "spare"])
+    #expect(first.unchanged == [] && first.notRemoved == [])
+    #expect(try store.open().value("a", in: "spare") == "one")
+  }
+
+  @Test func `without a question, a purged group that cannot be read is removed`() throws {
+    try store.open().createGroup("scratch", .init(lifetime: .purged)).set("a", to: "one")
+    try store.open().grant(.read, in: "scratch", to: app)
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: path("scratch")))
+    try overwriteFirstPage(of: "scratch")
+    let report = try store.open().applications.uninstall(app, revoking: true)
+    #expect(report.purged == [app, "scratch"] && report.revoked == [] && report.unchanged == [])
+  }
+
+  /// As a process leaves a group that is killed after the witness says that it is removed.
+  private func interruptRemoval(of name: String) throws {
+    let owner = try store.open()
+    let group = try AccessGroup.Name(name)
+    var entry = try #require(try owner.registry().entry(of: group))
+    entry.presence = .changing
+    try owner.registry().record(entry, of: group)
+    let state = try owner.group(name).verifiedState()
+    try owner.file(group, as: owner.member()).markRemoved(state.witnessRecord())
+  }
+
+  @Test func `an interrupted removal is finished by uninstalling, and by replacing another credential`() throws {
+    try store.issue("com.example.web")
+    for name in ["scratch", "spare"] { try store.open().createGroup(name) }
+    try interruptRemoval(of: "scratch")
+    #expect(try store.open().applications.uninstall(app, revoking: true).unchanged == [])
+    #expect(try !store.open().hasGroup(AccessGroup.Name("scratch")))
+    try interruptRemoval(of: "spare")
+    let issued = try store.open().applications.issue("com.example.web", to: store.path("new"), .replacing)
+    #expect(issued.unchanged == [])
+    #expect(try !store.open().hasGroup(AccessGroup.Name("spare")))
+  }
+
+  @Test func `a removal that does not begin leaves the registry as it was`() throws {
+    let owner = try store.open()
+    let name = try AccessGroup.Name(app)
+    #expect(throws: VaultError.contradiction(.superseded)) { try owner.removeGroup(app) { _ in false } }
+    #expect(try owner.registry().entry(of: name)?.presence == .present)
+    try owner.removeGroup(app)
+    #expect(try owner.registry().entry(of: name)?.presence == .absent)
+  }
+
+  @Test func `while a new key is made, whoever exchanges the log does not keep a member in`() throws {
+    try store.open().createGroup("shared").transaction { edit in
+      edit.set("a", to: "one")
+      for number in 0..<1_100 { edit.set("item/\(number)", to: "") }
+    }
+    let stolen = try store.issue("com.example.web", grants: [.init(.read, in: "shared")])
+    let log = path("shared") + "/group.vault-wal"
+    var isExchanged = false
+    try store.open().revoke(
+      "com.example.web", from: "shared",
+      progress: { _ in
+        if isExchanged { return }
+        isExchanged = true
+        try? FileManager.default.copyItem(atPath: log, toPath: log + "-new")
+        #expect(unsafe rename(log + "-new", log) == 0)
+      })
+    #expect(isExchanged)
+    #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("shared").items() }
+    #expect(try store.open().value("a", in: "shared") == "one")
+  }
+
   @Test func `a kept lock does not keep a group from being removed with its application`() throws {
     // Its removal waits ten seconds, and so does the change that makes a new lock.
     let lock = unsafe Glibc.open(store.location.home + "/groups/\(app)/lock", O_RDONLY | O_CLOEXEC)
@@ -37,11 +147,11 @@ struct PurgedGroupTests {
       revoked.standing = .revoked
       return revoked
     }
-    #expect(try store.open().applications.purgedGroups(of: app) == [app])
+    #expect(try losses() == [app])
     #expect(try store.open().applications.uninstall(app, revoking: true).purged == [app])
     // The owner may have kept it on purpose.
     #expect(try store.open().hasGroup(AccessGroup.Name("scratch")))
-    #expect(try store.open().applications.purgedGroups(of: app) == [])
+    #expect(try losses() == [])
     #expect(try store.open().applications.uninstall(app, revoking: true).purged == [])
   }
 
@@ -51,7 +161,7 @@ struct PurgedGroupTests {
       try store.open().grant(.read, in: name, to: app)
       try store.open().revoke(app, from: name)
     }
-    #expect(try store.open().applications.purgedGroups(of: app) == [app])
+    #expect(try losses() == [app])
     #expect(try store.open().applications.uninstall(app, revoking: true).purged == [app])
     #expect(try store.open().value("a", in: "scratch") == "the owner's")
   }

@@ -157,8 +157,16 @@ extension AccessGroupFile {
   /// - Throws: an error that a repair cannot fix.
   private func isDamaged(_ progress: (MaintenanceProgress) -> Void) throws(VaultError) -> Bool {
     do throws(VaultError) {
-      let transaction = try look(.reading)
-      _ = try FullProof.run(transaction.view) { progress(.proved($0)) }
+      let place = try resolvedPlace()
+      guard try place.isWritableByOthers() else {
+        _ = try FullProof.run(look(.reading)) { progress(.proved($0)) }
+        return false
+      }
+      // Others could cut the index short, so it is not used. But then the files look damaged while somebody writes.
+      if (try? FullProof.run(lookAlone()) { progress(.proved($0)) }) != nil { return false }
+      let lock = try WriterLock(at: place, replacing: true)
+      _ = try FullProof.run(lookAlone()) { progress(.proved($0)) }
+      _ = lock.isShared
       return false
     } catch {
       guard error.isRepairable else { throw error }

@@ -18,7 +18,7 @@ enum SalvageCopy {
   static func make(
     of source: ContainerPlace, in folder: String, header: [UInt8]?
   ) throws(VaultError) -> (copy: ContainerPlace, StoredParts) {
-    let original = try Handle(at: source, writable: false, isFrozen: true, isRaw: true)
+    let original = try Handle(at: source, writable: false, .raw)
     defer { original.close() }
     try ContainerShape.closed.makeFolder(folder)
     do throws(VaultError) {
@@ -51,7 +51,7 @@ enum SalvageCopy {
   static func duplicate(
     _ place: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape, _ source: CopySource = .trusted
   ) throws(VaultError) -> Digest? {
-    let original = try Handle(at: place, writable: false, isFrozen: true, isRaw: true)
+    let original = try Handle(at: place, writable: false, .raw)
     defer { original.close() }
     if source == .toShare {
       var header = [UInt8](repeating: 0, count: ContainerHeader.byteCount)

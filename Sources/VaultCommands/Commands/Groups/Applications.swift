@@ -232,7 +232,8 @@ struct UninstallApplication: Command {
       removed from them, and they get new keys; --drop-unproved leaves behind signed items that can no longer be \
       proved, and --accept takes states that this machine refuses, after saying what that brings back.
 
-      If a group would be removed, the command asks on a terminal; elsewhere it needs --yes.
+      If a group would be removed, the command asks on a terminal; elsewhere it needs --yes. A group that cannot be read \
+      at that moment is removed only with --revoke and --yes; with --revoke alone it stays, under a new key.
       """,
     example: """
       vault app uninstall com.example.api --revoke
@@ -261,19 +262,39 @@ struct UninstallApplication: Command {
     guard revoke || !accept else { throw Failure.usage("--accept needs --revoke") }
     let store = try session.openStore(key)
     let applications = store.applications
-    let purged = try applications.purgedGroups(of: app)
-    if !purged.isEmpty {
+    var refusal: (any Error)?
+    let asking = { (purged: [String]) in
       let groups = purged.map { "'\($0)'" }.joined(separator: ", ")
-      try consent.confirm("\(groups) would be lost with all items, and only a backup brings them back", in: session)
+      do {
+        try consent.confirm("\(groups) would be lost with all items, and only a backup brings them back", in: session)
+      } catch {
+        refusal = error
+      }
+      return refusal == nil
     }
-    let report = try applications.uninstall(
-      app, revoking: revoke, droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
-    ) { session.showProgress("\($0): \($1.text)") }
+    let report: Uninstallation
+    do throws(VaultError) {
+      report = try applications.uninstall(
+        app, revoking: revoke, droppingUnproved: dropUnproved, removing: consent.yes ? nil : asking,
+        accepting: accept ? session.takes : nil
+      ) { session.showProgress("\($0): \($1.text)") }
+    } catch {
+      throw refusal ?? error
+    }
     session.endProgress()
     for name in report.purged { session.say("removed '\(name)' with all its items") }
     for name in report.revoked { session.say("kept '\(name)' under a new key; '\(app)' is no longer a member") }
     for name in report.kept { session.say("kept '\(name)'; a copy of the credential still opens it") }
+    for group in report.notRemoved {
+      session.warn("'\(group.name)' was not removed (status \(group.problem.status)): \(group.problem.message)")
+    }
     if let failure = UnchangedGroups.failure(report.unchanged, app, session) { throw failure }
+    if let group = report.notRemoved.first {
+      throw Failure(
+        group.problem.exitStatus,
+        "\(report.notRemoved.count == 1 ? "1 group was" : "\(report.notRemoved.count) groups were") not removed",
+        hint: "vault group remove \(group.name)")
+    }
     if !report.kept.isEmpty { session.say("to close them to such a copy: vault app uninstall \(app) --revoke") }
   }
 }

@@ -220,7 +220,7 @@ struct RemoveGroup: Command {
   func run(in session: Session) throws {
     let store = try session.openStore(key)
     // The items of a damaged or missing group cannot be counted, but the group is removed all the same.
-    let count = Result { () throws(VaultError) in try store.group(name).items().count }
+    let count = Result { () throws(VaultError) in consent.yes ? 0 : try store.group(name).items().count }
     if count != .failure(.notFound(.group)) {
       let items = (try? count.get()).map { $0 == 1 ? "its 1 item" : "its \($0) items" } ?? "all its items"
       try consent.confirm(
