@@ -5,14 +5,15 @@ import PackageDescription
 // The manifest is the architecture: a module sees what its `dependencies:` name and nothing else.
 //
 //   ground    Ground -> CVaultSystem                     files, locks, bytes, JSON and dates; all others use it
-//   vault     VaultCLI -> VaultCommands -> { Vault, Exchange }
+//   vault     VaultCLI -> VaultCommands -> { Vault, Exchange, Authenticators }
 //             Vault -> GroupFile -> { Sealing -> CSodium, CVaultSQLite, KeyedArchives }
 //             Exchange -> KeyedArchives                  property lists of apps, and the archives in them
+//             Authenticators -> { Vault, Sealing }       SSH keys and one-time codes
 //   exchange  VaultExchange -> ForeignStores -> { Exchange, CGcrypt, CZlib }
 //   library   VaultFoundation -> { Vault, SecureCoding }      SecureCoding -> KeyedArchives
 //             KeychainItems -> VaultFoundation
 //             VaultServices -> { VaultFoundation, the packages of the traits that are enabled }
-//   vaultd    VaultDaemonCLI -> VaultDaemon -> { VaultFoundation, Exchange, Sealing, CGcrypt, and with the trait
+//   vaultd    VaultDaemonCLI -> VaultDaemon -> { VaultFoundation, Exchange, Authenticators, Sealing, CGcrypt, and with the trait
 //             Daemon SwiftNIO, Hummingbird, AsyncHTTPClient, CSystemd }
 //
 // The executable does without Foundation's ICU, which would triple its size and its start: what needs Foundation is in
@@ -83,6 +84,7 @@ let package = Package(
       swiftSettings: settings),
     .target(
       name: "Vault", dependencies: ["Ground", "GroupFile", "Sealing", "CVaultSystem"], swiftSettings: settings),
+    .target(name: "Authenticators", dependencies: ["Ground", "Sealing", "Vault"], swiftSettings: settings),
     .target(
       name: "VaultFoundation", dependencies: ["Ground", "Vault", "SecureCoding", "KeyedArchives"],
       swiftSettings: settings),
@@ -100,7 +102,8 @@ let package = Package(
       ],
       swiftSettings: settings),
     .target(
-      name: "VaultCommands", dependencies: ["Ground", "Vault", "Exchange", "KeyedArchives", "CVaultSystem"],
+      name: "VaultCommands",
+      dependencies: ["Ground", "Vault", "Exchange", "Authenticators", "KeyedArchives", "CVaultSystem"],
       swiftSettings: settings),
     .executableTarget(
       name: "VaultCLI", dependencies: ["VaultCommands", "CVaultSystem", "CVaultStart"], swiftSettings: settings),
@@ -117,7 +120,7 @@ let package = Package(
     .target(
       name: "VaultDaemon",
       dependencies: [
-        "Ground", "VaultFoundation", "Vault", "Exchange", "Sealing", "CVaultSystem", "CGcrypt",
+        "Ground", "VaultFoundation", "Vault", "Exchange", "Authenticators", "Sealing", "CVaultSystem", "CGcrypt",
         .target(name: "CSystemd", condition: .when(traits: ["Daemon"])),
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["Daemon"])),
         .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Daemon"])),
@@ -140,6 +143,7 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["Ground", "Sealing"], path: "Tests/TestSupport", swiftSettings: settings),
     .testTarget(name: "GroundTests", dependencies: ["Ground", "TestSupport"], swiftSettings: settings),
+    .testTarget(name: "AuthenticatorsTests", dependencies: ["Authenticators", "Vault"], swiftSettings: settings),
     .testTarget(name: "KeyedArchivesTests", dependencies: ["KeyedArchives", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "SecureCodingTests", dependencies: ["SecureCoding", "KeyedArchives", "TestSupport"], exclude: ["Vectors"],

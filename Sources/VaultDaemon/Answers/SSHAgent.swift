@@ -1,4 +1,5 @@
 #if Daemon
+  import Authenticators
   import Glibc
   import Hummingbird
   import Logging

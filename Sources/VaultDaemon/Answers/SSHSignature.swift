@@ -1,4 +1,5 @@
 #if Daemon
+  import Authenticators
   internal import CGcrypt
   import Glibc
   import Sealing

@@ -1,3 +1,4 @@
+internal import Authenticators
 internal import Exchange
 import Glibc
 internal import Vault

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import VaultFoundation
 
+@testable import Authenticators
 @testable import Vault
 @testable import VaultDaemon
 

@@ -1,6 +1,7 @@
 internal import Glibc
 internal import Ground
 internal import Sealing
+package import Vault
 
 /// A private key of SSH. Its item holds the file that OpenSSH would have written (PROTOCOL.key in OpenSSH's source).
 package struct SSHKey: ~Copyable, Sendable {

@@ -1,6 +1,7 @@
 import Testing
+import Vault
 
-@testable import Vault
+@testable import Authenticators
 
 @Suite struct OneTimeCodeTests {
   private static let digits = "1234567890"
