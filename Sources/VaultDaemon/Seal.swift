@@ -72,7 +72,7 @@
     init(_ store: SecretStore) throws(VaultError) {
       self.store = store
       access = Access(store: store)
-      tokens = ServiceTokens(of: store)
+      tokens = try ServiceTokens(of: store)
       changes = Changes(store)
       let log = try AuditLog(of: store)
       self.log = log

@@ -99,8 +99,13 @@ extension Applications {
     return unchanged
   }
 
+  /// Removes the items with the hashes of the application's tokens, as `vaultd` writes them.
   private func endTokens(of id: String) throws(VaultError) {
-    if try store.expects(.tokens) { try ServiceTokens(of: store).revokeAll(of: id) }
+    guard try store.expects(.tokens) else { return }
+    let tokens = store.group(.tokens)
+    for item in try tokens.items() where item.attributes["application"] == id {
+      do { try tokens.destroy(item.name.description) } catch .notFound {}
+    }
   }
 
   /// The service; `nil` if it has no valid credential.
