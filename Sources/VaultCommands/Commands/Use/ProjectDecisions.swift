@@ -1,9 +1,10 @@
-internal import GroupFile
+internal import Ground
+internal import Vault
 
 /// This user's decisions about project files on this machine: one file per project in the state folder, named after the
 /// project's path.
 extension StoreLocation {
-  package enum ProjectStanding: Equatable, Sendable {
+  enum ProjectStanding: Equatable, Sendable {
     case unknown, allowed, denied
     /// It was allowed, and its content has changed since.
     case changed
@@ -13,7 +14,7 @@ extension StoreLocation {
 
   /// - Parameter path: the project's file, absolute and without links.
   /// - Throws: ``VaultError/noStore(path:)``; the error of reading the decision. A damaged decision counts as none.
-  package func standing(ofProject path: String, _ content: [UInt8]) throws(VaultError) -> ProjectStanding {
+  func standing(ofProject path: String, _ content: [UInt8]) throws(VaultError) -> ProjectStanding {
     let state = try stateFolderPath()
     let said: [UInt8]
     do throws(FileFault) {
@@ -32,12 +33,12 @@ extension StoreLocation {
   ///
   /// - Parameter content: the file's content, or nil to deny the file whatever its content.
   /// - Throws: ``VaultError/noStore(path:)``; the error of writing the decision. The previous decision is kept then.
-  package func allow(project path: String, _ content: [UInt8]?) throws(VaultError) {
+  func allow(project path: String, _ content: [UInt8]?) throws(VaultError) {
     try changeProjects { (folder) throws(FileFault) in try folder.replace(fileName(path), with: answer(path, content)) }
   }
 
   /// - Throws: as ``allow(project:_:)``.
-  package func forget(project path: String) throws(VaultError) {
+  func forget(project path: String) throws(VaultError) {
     try changeProjects { (folder) throws(FileFault) in try folder.remove(fileName(path)) }
   }
 
