@@ -225,6 +225,14 @@ struct NewValue {
 }
 
 extension WriteTransaction {
+  /// Sets `name` to bytes that are not secret, for the store's own groups.
+  func set(
+    _ bytes: [UInt8], at name: String, kind: SecretKind = .bytes, ifVersion expected: UInt64? = nil
+  ) throws(VaultError) {
+    let value = NewValue(secret: try OpenedSecret(bytes), kind: kind)
+    _ = try set(try Item.Name(name), to: value, Details(), ifVersion: expected)
+  }
+
   /// Writes a new value; if `secret` is nil, writes only new details for the current value.
   ///
   /// - Parameter token: the name's token, if the caller knows it.

@@ -160,27 +160,21 @@ extension SecretStore {
     of id: String, _ change: (inout [ServiceBinding.Alternative]) throws(VaultError) -> Void
   ) throws(VaultError) -> ServiceBinding? {
     let name = ServiceBinding.prefix + id
-    while true {
-      let found = try ownersItem(name)
-      var alternatives =
-        try found.map { (found) throws(VaultError) in
-          try ServiceBinding(application: id, parsing: found.bytes).alternatives
-        } ?? []
+    return try group(.service).writing { (edit) throws(VaultError) in
+      var alternatives: [ServiceBinding.Alternative] = []
+      if let found = try edit.ownersBytes(of: name) {
+        alternatives = try ServiceBinding(application: id, parsing: found).alternatives
+      }
       let before = alternatives
       try change(&alternatives)
       let binding = alternatives.isEmpty ? nil : try ServiceBinding(application: id, alternatives: alternatives)
       if alternatives == before { return binding }
-      let version = found?.version ?? 0
-      do throws(VaultError) {
-        if let binding {
-          try group(.service).set(name, to: try Secret(binding.serialized()), kind: .json, ifVersion: version)
-        } else {
-          try group(.service).remove(name, ifVersion: version)
-        }
-        return binding
-      } catch .conflict {
-        continue
+      if let binding {
+        try edit.set(binding.serialized(), at: name, kind: .json)
+      } else {
+        _ = try edit.remove(Item.Name(name), ifVersion: nil)
       }
+      return binding
     }
   }
 }

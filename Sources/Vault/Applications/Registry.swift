@@ -174,28 +174,23 @@ extension Registry {
     let year2020: UInt64 = 1_577_836_800
     let seconds = UInt32(clamping: max(SystemClock.milliseconds() / 1_000, year2020) - year2020)
     let ids = try applications().keys
-    var unnamed = max(try unnamedIssues(), found.values.max() ?? 0)
-    do {
-      try group.transaction { edit in
-        for id in ids {
-          let name = Registry.applicationPrefix + id
-          let bytes = try unsafe edit.get(name).withUnsafeBytes { unsafe Array($0) }
-          var application = try Application(id, parsing: bytes)
-          let known = max(application.highestIssue, found[id] ?? 0)
-          unnamed = max(unnamed, known)
-          application.highestIssue = try Applications.issue(Applications.lead, above: known)
-          if isRevoked(application) { application.standing = .revoked }
-          edit.set(name, to: application.serialized())
-        }
-        unnamed = max(seconds, try Applications.issue(Applications.lead, above: unnamed))
-        var writer = ByteWriter()
-        writer.write(unnamed)
-        edit.set(Registry.unnamedIssuesName, to: writer.bytes)
+    let highest = max(try unnamedIssues(), found.values.max() ?? 0)
+    return try group.writing { (edit) throws(VaultError) in
+      var unnamed = highest
+      for id in ids {
+        guard var application = try application(id, in: edit) else { throw .notFound(.item) }
+        let known = max(application.highestIssue, found[id] ?? 0)
+        unnamed = max(unnamed, known)
+        application.highestIssue = try Applications.issue(Applications.lead, above: known)
+        if isRevoked(application) { application.standing = .revoked }
+        try edit.set(application.serialized(), at: Registry.applicationPrefix + id)
       }
-    } catch {
-      throw error as? VaultError ?? .unexpected("an error of a change")
+      unnamed = max(seconds, try Applications.issue(Applications.lead, above: unnamed))
+      var writer = ByteWriter()
+      writer.write(unnamed)
+      try edit.set(writer.bytes, at: Registry.unnamedIssuesName)
+      return unnamed
     }
-    return unnamed
   }
 
   /// Whether the issues were not raised since the registry got its roster. Whoever gives it a new one raises them next, so
@@ -224,24 +219,21 @@ extension Registry {
 
   /// Changes the entry of an application in one step.
   ///
-  /// - Parameter change: gets the entry, or `nil` if there is none; called again if another process changed it meanwhile.
+  /// - Parameter change: gets the entry, or `nil` if there is none, while no other process can change it.
   /// - Returns: the new entry.
   @discardableResult
   func change(
     _ id: String, _ change: (Application?) throws(VaultError) -> Application
   ) throws(VaultError) -> Application {
-    let name = Registry.applicationPrefix + id
-    while true {
-      // The version first: if the entry changes after that, it is read again.
-      let version: UInt64
-      do { version = try group.item(name).version } catch .notFound(.item) { version = 0 }
-      let changed = try change(try application(id))
-      do throws(VaultError) {
-        try group.set(name, to: changed.serialized(), ifVersion: version)
-        return changed
-      } catch .conflict {
-        continue
-      }
+    try group.writing { (edit) throws(VaultError) in
+      let changed = try change(application(id, in: edit))
+      try edit.set(changed.serialized(), at: Registry.applicationPrefix + id)
+      return changed
     }
+  }
+
+  private func application(_ id: String, in edit: WriteTransaction) throws(VaultError) -> Application? {
+    let bytes = try edit.bytes(of: Registry.applicationPrefix + id)
+    return try bytes.map { (bytes) throws(VaultError) in try Application(id, parsing: bytes) }
   }
 }

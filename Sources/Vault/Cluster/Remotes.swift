@@ -41,12 +41,12 @@ extension SecretStore {
   ///   ``VaultError/denied(_:)`` for anyone but the owner.
   public func addRemote(_ remote: Remote, replacing isReplacing: Bool = false) throws(VaultError) {
     try makeServiceGroups()
-    let value = try remote.serialized()
-    let item = SecretStore.remotePrefix + remote.name
+    let value = NewValue(secret: try remote.serialized().opened, kind: .bytes)
+    let item = try Item.Name(SecretStore.remotePrefix + remote.name)
     try changeServiceGroup { (edit) throws(VaultError) in
-      let isKnown = try edit.state.isPresent(item)
+      let isKnown = try edit.isPresent(item.description)
       guard isKnown == isReplacing else { throw isKnown ? .exists(.remote) : .notFound(.remote) }
-      edit.set(item, to: value)
+      _ = try edit.set(item, to: value, Details(), ifVersion: nil)
     }
     record(.addRemote, subject: remote.name, detail: remote.address)
   }
@@ -59,12 +59,12 @@ extension SecretStore {
     _ = try owner()
     let item = SecretStore.remotePrefix + (try Remote.name(name))
     try changeServiceGroup { (edit) throws(VaultError) in
-      guard try edit.state.isPresent(item) else { throw .notFound(.remote) }
+      guard try edit.isPresent(item) else { throw .notFound(.remote) }
       // The transaction excludes other writers, so no group can be published there in the meantime.
       if let published = try publishedGroups().filter({ $0.value == name }).keys.min() {
         throw .contradiction(.publishedGroup(published))
       }
-      edit.destroy(item)
+      try edit.destroy(item)
     }
     record(.removeRemote, subject: name)
   }
@@ -96,8 +96,8 @@ extension SecretStore {
     let group = try AccessGroup.Name(group).description
     let remote = SecretStore.remotePrefix + (try Remote.name(name))
     try changeServiceGroup { (edit) throws(VaultError) in
-      guard try edit.state.isPresent(remote) else { throw .notFound(.remote) }
-      edit.set(SecretStore.publishedPrefix + group, to: name + " " + id.hexadecimal)
+      guard try edit.isPresent(remote) else { throw .notFound(.remote) }
+      try edit.set(Array("\(name) \(id.hexadecimal)".utf8), at: SecretStore.publishedPrefix + group, kind: .string)
     }
     record(.publish, group: group, subject: name)
   }
@@ -113,13 +113,10 @@ extension SecretStore {
     record(.unpublish, group: group)
   }
 
-  private func changeServiceGroup(_ body: (Edit) throws(VaultError) -> Void) throws(VaultError) {
+  private func changeServiceGroup(_ body: (WriteTransaction) throws(VaultError) -> Void) throws(VaultError) {
     guard hasGroup(.service) else { throw .notFound(.remote) }
-    do {
-      try group(.service).transaction(body)
-    } catch {
-      throw error as? VaultError ?? .unexpected("an error of a transaction")
-    }
+    // Not shared with the changes of other threads, which a look at the committed state would miss.
+    try group(.service).writing(isRepeatable: false, body)
   }
 }
 
@@ -130,8 +127,6 @@ package struct Publication: Sendable, Equatable {
   package let id: GroupID
 }
 
-extension OneState {
-  fileprivate func isPresent(_ name: String) throws(VaultError) -> Bool {
-    try item(name).map { !$0.isRemoved } ?? false
-  }
+extension WriteTransaction {
+  fileprivate func isPresent(_ name: String) throws(VaultError) -> Bool { try stored(name)?.isPresent ?? false }
 }

@@ -49,11 +49,11 @@ extension AuditHead {
   /// another group's chain do not continue this one.
   init(in view: some ItemReading, _ name: String) throws(VaultError) {
     let state = view.view.state
-    guard let item = try view.stored(name), item.isPresent else {
+    guard let bytes = try view.bytes(of: name) else {
       self.init(sequence: 0, link: state.roster.groupID, month: AuditMonth(number: 0))
       return
     }
-    guard let head = AuditHead(parsing: Array(try view.view.bytes(of: item).prefix(256))) else {
+    guard let head = AuditHead(parsing: Array(bytes.prefix(256))) else {
       throw .damaged(.row, "the \(name) of the record")
     }
     self = head
@@ -88,13 +88,6 @@ extension AuditHead {
     fields.write(Tag.link.rawValue, link.bytes)
     fields.write(Tag.month.rawValue, UInt64(month.number))
     return fields.bytes
-  }
-}
-
-extension WriteTransaction {
-  func set(_ bytes: [UInt8], at name: String, ifVersion expected: UInt64? = nil) throws(VaultError) {
-    let value = NewValue(secret: try OpenedSecret(bytes), kind: .bytes)
-    _ = try set(try Item.Name(name), to: value, Details(), ifVersion: expected)
   }
 }
 

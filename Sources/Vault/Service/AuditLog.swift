@@ -20,7 +20,7 @@ package final class AuditLog: Sendable {
     group = store.group(.audit)
     witness = store.witness(.audit)
     let key = try store.ownersItem(AuditLog.keyName)
-    guard let key, let ownersKey = Bytes32(key.bytes) else { throw .damagedServiceRow("the key of the record") }
+    guard let key, let ownersKey = Bytes32(key) else { throw .damagedServiceRow("the key of the record") }
     self.ownersKey = ownersKey
   }
 

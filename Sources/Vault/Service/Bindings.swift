@@ -20,7 +20,7 @@ extension SecretStore {
     guard hasGroup(.service) else { return nil }
     let name = ServiceBinding.prefix + (try Applications.name(application).description)
     guard let found = try ownersItem(name) else { return nil }
-    return try ServiceBinding(application: application, parsing: found.bytes)
+    return try ServiceBinding(application: application, parsing: found)
   }
 
   /// The ids of the applications that have a binding, whether or not it follows the format.
@@ -30,14 +30,9 @@ extension SecretStore {
     return Set(items.map { String($0.name.description.dropFirst(ServiceBinding.prefix.count)) })
   }
 
-  /// The content and version of an item of `vault.service`, proved to come from the owner; `nil` if there is none.
-  package func ownersItem(_ name: String) throws(VaultError) -> (bytes: [UInt8], version: UInt64)? {
-    try group(.service).reading { (view) throws(VaultError) in
-      try view.state.requireOwnersAlone()
-      guard let item = try view.stored(name), item.isPresent else { return nil }
-      guard item.attributes.writer == .owner else { throw .damaged(.row, "an item that is not the owner's") }
-      return (try view.bytes(of: item), item.row.version)
-    }
+  /// The content of an item of `vault.service`, proved to come from the owner; `nil` if there is none.
+  func ownersItem(_ name: String) throws(VaultError) -> [UInt8]? {
+    try group(.service).reading { (view) throws(VaultError) in try view.ownersBytes(of: name) }
   }
 
   /// The items of `vault.service` whose names begin with `prefix`, from one state and proved to come from the owner,
@@ -80,6 +75,21 @@ extension VerifiedState {
     guard roster.members.allSatisfy({ $0.kind == .owner || $0.rights == .read }) else {
       throw .damaged(.roster, "someone other than the owner may write it")
     }
+  }
+}
+
+extension ItemReading {
+  /// The value of the present item `name`, which is not secret; `nil` if there is none.
+  func bytes(of name: String) throws(VaultError) -> [UInt8]? {
+    try stored(name).flatMap { (item) throws(VaultError) in item.isPresent ? try view.bytes(of: item) : nil }
+  }
+
+  /// As ``bytes(of:)``, of an item of `vault.service` that only the owner can have written.
+  func ownersBytes(of name: String) throws(VaultError) -> [UInt8]? {
+    try view.state.requireOwnersAlone()
+    guard let item = try stored(name), item.isPresent else { return nil }
+    guard item.attributes.writer == .owner else { throw .damaged(.row, "an item that is not the owner's") }
+    return try view.bytes(of: item)
   }
 }
 

@@ -154,7 +154,7 @@ extension SecretStore {
     try makeOwnGroup(.service, keep: 10)
     let key = try sealing(identity.auditKey().publicKey)
     if let found = try ownersItem(AuditLog.keyName) {
-      guard found.bytes == key.bytes else { throw .damagedServiceRow("the key of the record") }
+      guard found == key.bytes else { throw .damagedServiceRow("the key of the record") }
     } else {
       try group(.service).set(AuditLog.keyName, to: key.bytes)
     }

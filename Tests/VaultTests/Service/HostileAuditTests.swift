@@ -27,7 +27,7 @@ import Testing
 
   /// A value whose link is wrong until the chain is made anew.
   private func value(_ content: [UInt8], _ time: Timestamp = .now) throws -> [UInt8] {
-    let key = Bytes32(try fixture.service().ownersItem(AuditLog.keyName)!.bytes)!
+    let key = Bytes32(try fixture.service().ownersItem(AuditLog.keyName)!)!
     return StoredBatch(link: .zero, time: time, box: try RecipientKey.seal(content, to: key)).bytes
   }
 
