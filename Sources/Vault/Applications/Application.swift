@@ -81,32 +81,18 @@ extension Application {
 
   init(_ id: String, parsing bytes: [UInt8]) throws(VaultError) {
     do {
-      var reader = FieldReader(bytes, in: bytes.indices, limit: 1_024)
-      var issue: UInt32?
-      var code: UInt8?
-      var lifetime: GroupLifetime?
-      var created: UInt64?
-      var issued: UInt64?
-      var highestIssue: UInt32?
-      while let (tag, field) = try reader.next() {
-        switch Tag(rawValue: tag) {
-        case .issue: issue = UInt32(exactly: try FieldReader.number(field))
-        case .standing: code = field.count == 1 ? field.first : nil
-        case .lifetime: lifetime = field.elementsEqual([1]) ? .survives : field.elementsEqual([2]) ? .purged : nil
-        case .created: created = try FieldReader.number(field)
-        case .issued: issued = try FieldReader.number(field)
-        case .highestIssue:
-          highestIssue = UInt32(exactly: try FieldReader.number(field))
-          guard let highestIssue, let issue, highestIssue > issue else { throw Registry.damaged }
-        case nil: throw VaultError.newerFormat(read: nil, write: nil)
-        }
-      }
-      guard let issue, issue > 0, let lifetime, let created, let issued,
-        let standing = code.flatMap({ Standing(code: $0, wasIssued: issued > 0) })
+      let fields = try Fields<Tag>(bytes, limit: 1_024, unknown: VaultError.newerFormat(read: nil, write: nil))
+      let highest = try fields.number(.highestIssue)
+      guard let issue = try fields.number(.issue).flatMap({ UInt32(exactly: $0) }), issue > 0,
+        let highestIssue = UInt32(exactly: highest ?? UInt64(issue)), highest == nil || highestIssue > issue,
+        let lifetime = try fields.byte(.lifetime), (1...2).contains(lifetime),
+        let created = try fields.number(.created), let issued = try fields.number(.issued),
+        let standing = try fields.byte(.standing).flatMap({ Standing(code: $0, wasIssued: issued > 0) })
       else { throw Registry.damaged }
       self.init(
-        id: id, issue: issue, highestIssue: highestIssue ?? issue, standing: standing, lifetime: lifetime,
-        created: Timestamp(milliseconds: created), issued: issued > 0 ? Timestamp(milliseconds: issued) : nil)
+        id: id, issue: issue, highestIssue: highestIssue, standing: standing,
+        lifetime: lifetime == 1 ? .survives : .purged, created: Timestamp(milliseconds: created),
+        issued: issued > 0 ? Timestamp(milliseconds: issued) : nil)
     } catch {
       throw error as? VaultError ?? Registry.damaged
     }

@@ -91,19 +91,10 @@ extension Registry.Entry {
 
   init(parsing bytes: [UInt8]) throws(VaultError) {
     do {
-      var reader = FieldReader(bytes, in: bytes.indices, limit: 1_024)
-      var groupID: GroupID?
-      var presence: Registry.Presence?
-      var created: UInt64?
-      while let (tag, field) = try reader.next() {
-        switch Tag(rawValue: tag) {
-        case .groupID: groupID = GroupID(field)
-        case .presence: presence = field.count == 1 ? field.first.flatMap(Registry.Presence.init(rawValue:)) : nil
-        case .created: created = try FieldReader.number(field)
-        case nil: throw VaultError.newerFormat(read: nil, write: nil)
-        }
-      }
-      guard let groupID, let presence, let created else { throw Registry.damaged }
+      let fields = try Fields<Tag>(bytes, limit: 1_024, unknown: VaultError.newerFormat(read: nil, write: nil))
+      guard let groupID = fields[.groupID].flatMap({ GroupID($0) }), let created = try fields.number(.created),
+        let presence = try fields.byte(.presence).flatMap(Registry.Presence.init(rawValue:))
+      else { throw Registry.damaged }
       self.init(groupID: groupID, presence: presence, created: created)
     } catch {
       throw error as? VaultError ?? Registry.damaged

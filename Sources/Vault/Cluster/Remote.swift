@@ -262,31 +262,23 @@ extension Remote.OpenFields {
   }
 
   init(parsing bytes: [UInt8]) throws {
-    var reader = FieldReader(bytes, in: bytes.indices, limit: Remote.byteLimit)
-    var seen: Set<Tag> = []
-    while let (number, field) = try reader.next() {
-      guard let tag = Tag(rawValue: number) else { throw VaultError.newerFormat(read: nil, write: nil) }
-      seen.insert(tag)
-      switch tag {
-      case .name: name = try FieldReader.text(field)
-      case .transport:
-        guard field.elementsEqual([1]) || field.elementsEqual([2]) else { throw ByteReader.Failure() }
-        usesTLS = field.elementsEqual([2])
-      case .endpoints:
-        var list = ByteReader(Array(field))
-        while list.remaining > 0 {
-          guard endpoints.count < Remote.endpointLimit else { throw ByteReader.Failure() }
-          let port = try list.read(UInt16.self)
-          endpoints.append(Remote.Endpoint(host: try FieldReader.text(list.readCounted16()[...]), port: port))
-        }
-      case .authority: authority = try FieldReader.text(field)
-      case .certificate: certificate = try FieldReader.text(field)
-      case .user: user = try FieldReader.text(field)
-      case .maxAge: maxAge = try Self.seconds(field)
-      case .heartbeat: heartbeat = try Self.seconds(field)
-      }
+    let fields = try Fields<Tag>(
+      bytes, limit: Remote.byteLimit, unknown: VaultError.newerFormat(read: nil, write: nil))
+    guard let name = try fields.text(.name), let transport = try fields.byte(.transport), (1...2).contains(transport),
+      let list = fields[.endpoints]
+    else { throw ByteReader.Failure() }
+    (self.name, usesTLS) = (name, transport == 2)
+    var reader = ByteReader(Array(list))
+    while reader.remaining > 0 {
+      guard endpoints.count < Remote.endpointLimit else { throw ByteReader.Failure() }
+      let port = try reader.read(UInt16.self)
+      endpoints.append(Remote.Endpoint(host: try FieldReader.text(reader.readCounted16()[...]), port: port))
     }
-    guard seen.isSuperset(of: [.name, .transport, .endpoints]) else { throw ByteReader.Failure() }
+    authority = try fields.text(.authority)
+    certificate = try fields.text(.certificate)
+    user = try fields.text(.user)
+    maxAge = try fields[.maxAge].map(Self.seconds)
+    heartbeat = try fields[.heartbeat].map(Self.seconds)
   }
 
   private static func seconds(_ field: ArraySlice<UInt8>) throws -> UInt32 {

@@ -60,25 +60,11 @@ extension AuditHead {
   }
 
   init?(parsing bytes: [UInt8]) {
-    var reader = FieldReader(bytes, in: bytes.indices, limit: 64)
-    var sequence: UInt64?
-    var link: Digest?
-    var month: UInt64?
-    do {
-      while let (tag, field) = try reader.next() {
-        switch Tag(rawValue: tag) {
-        case .sequence: sequence = try FieldReader.number(field)
-        case .link: link = Digest(field)
-        case .month: month = try FieldReader.number(field)
-        case nil: return nil
-        }
-      }
-    } catch {
-      return nil
-    }
-    guard let sequence, sequence <= AuditHead.sequenceLimit, let link, let month, month <= AuditMonth.limit else {
-      return nil
-    }
+    guard let fields = try? Fields<Tag>(bytes, limit: 64, unknown: ByteReader.Failure()),
+      let sequence = try? fields.number(.sequence), sequence <= AuditHead.sequenceLimit,
+      let link = fields[.link].flatMap({ Digest($0) }), let month = try? fields.number(.month),
+      month <= AuditMonth.limit
+    else { return nil }
     self.init(sequence: sequence, link: link, month: AuditMonth(number: Int(month)))
   }
 

@@ -208,38 +208,19 @@ extension AuditRecord {
 
   /// - Throws: any error for bytes that do not follow the format.
   init(parsing bytes: [UInt8], in range: Range<Int>) throws {
-    var reader = FieldReader(bytes, in: range, limit: AuditRecord.textByteCount + 1)
-    var time: UInt64?
-    var who: Who?
-    var action: UInt8?
-    var outcome: UInt8?
-    var record = AuditRecord(time: Timestamp(milliseconds: 0), caller: Caller(.nobody), action: .read)
-    while let (number, field) = try reader.next() {
-      // A record of a newer version may have more fields; the known ones can still be shown.
-      guard let tag = Tag(rawValue: number) else { continue }
-      switch tag {
-      case .time: time = try FieldReader.number(field)
-      case .who: who = try Who(parsing: field)
-      case .uid: record.caller.uid = UInt32(exactly: try FieldReader.number(field))
-      case .pid: record.caller.pid = Int32(exactly: try FieldReader.number(field))
-      case .unit: record.caller.unit = try FieldReader.text(field)
-      case .exe: record.caller.exe = try FieldReader.text(field)
-      case .address: record.caller.address = try FieldReader.text(field)
-      case .action: action = field.count == 1 ? field.first : nil
-      case .group: record.group = try FieldReader.text(field)
-      case .item: record.item = try FieldReader.text(field)
-      case .version: record.version = try FieldReader.number(field)
-      case .outcome: outcome = field.count == 1 ? field.first : nil
-      case .subject: record.subject = try FieldReader.text(field)
-      case .detail: record.detail = try FieldReader.text(field)
-      }
-    }
-    guard let time, let who, let action, let outcome else { throw ByteReader.Failure() }
-    record.time = Timestamp(milliseconds: time)
-    record.caller.who = who
-    record.action = Action(rawValue: action)
-    record.outcome = Outcome(rawValue: outcome)
-    self = record
+    // A record of a newer version may have more fields; the known ones can still be shown.
+    let fields = try Fields<Tag>(bytes, in: range, limit: AuditRecord.textByteCount + 1, unknown: nil)
+    guard let time = try fields.number(.time), let who = try fields[.who].map(Who.init(parsing:)),
+      let action = try fields.byte(.action), let outcome = try fields.byte(.outcome)
+    else { throw ByteReader.Failure() }
+    let caller = Caller(
+      who, uid: try fields.number(.uid).flatMap { UInt32(exactly: $0) },
+      pid: try fields.number(.pid).flatMap { Int32(exactly: $0) }, unit: try fields.text(.unit),
+      exe: try fields.text(.exe), address: try fields.text(.address))
+    self.init(
+      time: Timestamp(milliseconds: time), caller: caller, action: Action(rawValue: action),
+      group: try fields.text(.group), item: try fields.text(.item), version: try fields.number(.version),
+      outcome: Outcome(rawValue: outcome), subject: try fields.text(.subject), detail: try fields.text(.detail))
   }
 }
 

@@ -32,25 +32,15 @@ extension ServiceAnswer {
   }
 
   private init(parsing fields: [UInt8]) throws {
-    self.init()
-    var reader = FieldReader(fields, in: fields.indices, limit: .max)
-    var caller = Caller(application: "", ownerKey: [], groups: [])
-    while let (tag, field) = try reader.next() {
-      switch Tag(rawValue: tag) {
-      case .failure: failure = try VaultError(serviceBytes: field)
-      case .number: number = try FieldReader.number(field)
-      case .items:
-        var reader = ByteReader(Array(field))
-        while reader.remaining > 0 { items.append(try Item(fromService: &reader)) }
-      case .application: caller.application = try FieldReader.text(field)
-      case .ownerKey: caller.ownerKey = Array(field)
-      case .groups:
-        var reader = ByteReader(Array(field))
-        while reader.remaining > 0 { caller.groups.append(try FieldReader.text(reader.readCounted16()[...])) }
-      case nil: throw ByteReader.Failure()
-      }
-    }
-    if !caller.application.isEmpty { self.caller = caller }
+    let fields = try Fields<Tag>(fields, limit: .max, unknown: ByteReader.Failure())
+    self.init(number: try fields.number(.number), failure: try fields[.failure].map(VaultError.init(serviceBytes:)))
+    var reader = ByteReader(Array(fields[.items] ?? []))
+    while reader.remaining > 0 { items.append(try Item(fromService: &reader)) }
+    guard let application = try fields.text(.application), !application.isEmpty else { return }
+    var caller = Caller(application: application, ownerKey: Array(fields[.ownerKey] ?? []), groups: [])
+    reader = ByteReader(Array(fields[.groups] ?? []))
+    while reader.remaining > 0 { caller.groups.append(try FieldReader.text(reader.readCounted16()[...])) }
+    self.caller = caller
   }
 }
 

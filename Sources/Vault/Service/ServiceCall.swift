@@ -167,38 +167,28 @@ extension ServiceCall {
   }
 
   private init(parsing fields: [UInt8]) throws {
-    self.init(.hello)
-    var reader = FieldReader(fields, in: fields.indices, limit: 1 << 18)
-    var operation: Operation?
-    while let (number, field) = try reader.next() {
-      switch Tag(rawValue: number) {
-      case .operation: operation = field.count == 1 ? field.first.flatMap(Operation.init(rawValue:)) : nil
-      case .group: group = try FieldReader.text(field)
-      case .name: name = try FieldReader.text(field)
-      case .version: version = try FieldReader.number(field)
-      case .expected: expected = try FieldReader.number(field)
-      case .kind:
-        guard field.count == 1, let kind = field.first else { throw ByteReader.Failure() }
-        self.kind = SecretKind(rawValue: kind)
-      case .typeName: typeName = try FieldReader.text(field)
-      case .label: details.label = try FieldReader.change(field) { try FieldReader.text($0) }
-      case .attributes: details.attributes = try ServiceCall.attributes(field)
-      case .expires:
-        details.expires = try FieldReader.change(field) { bytes in
-          var reader = ByteReader(Array(bytes))
-          let time = Timestamp(milliseconds: try reader.read(UInt64.self))
-          try reader.finish()
-          return time
-        }
-      case .listsRemoved: listsRemoved = true
-      case .request:
-        request = ChangeID(try FieldReader.text(field))
-        guard request != nil else { throw ByteReader.Failure() }
-      case nil: throw ByteReader.Failure()
-      }
+    let fields = try Fields<Tag>(fields, limit: 1 << 18, unknown: ByteReader.Failure())
+    guard let operation = try fields.byte(.operation).flatMap(Operation.init(rawValue:)) else {
+      throw ByteReader.Failure()
     }
-    guard let operation else { throw ByteReader.Failure() }
-    self.operation = operation
+    self.init(operation, try fields.text(.group) ?? "", try fields.text(.name) ?? "")
+    version = try fields.number(.version)
+    expected = try fields.number(.expected)
+    if let kind = try fields.byte(.kind) { self.kind = SecretKind(rawValue: kind) }
+    typeName = try fields.text(.typeName)
+    details.label = try FieldReader.change(fields[.label]) { try FieldReader.text($0) }
+    details.attributes = try ServiceCall.attributes(fields[.attributes] ?? [])
+    details.expires = try FieldReader.change(fields[.expires]) { bytes in
+      var reader = ByteReader(Array(bytes))
+      let time = Timestamp(milliseconds: try reader.read(UInt64.self))
+      try reader.finish()
+      return time
+    }
+    listsRemoved = fields[.listsRemoved] != nil
+    request = try fields.text(.request).map { text in
+      guard let request = ChangeID(text) else { throw ByteReader.Failure() }
+      return request
+    }
   }
 
   private static func attributes(_ field: ArraySlice<UInt8>) throws -> [String: String?] {
@@ -223,9 +213,10 @@ extension FieldReader {
   }
 
   static func change<Value>(
-    _ field: ArraySlice<UInt8>, _ read: (ArraySlice<UInt8>) throws -> Value
+    _ field: ArraySlice<UInt8>?, _ read: (ArraySlice<UInt8>) throws -> Value
   ) throws -> Change<Value> {
-    switch field.first {
+    guard let field else { return .keep }
+    return switch field.first {
     case 0 where field.count == 1: .remove
     case 1: .to(try read(field.dropFirst()))
     default: throw ByteReader.Failure()
