@@ -106,7 +106,7 @@ internal import Ground
   package func close() {
     guard !handle.isClosed, !handle.isForked else { return }
     handle.close()
-    ConnectionTable.shared.didClose(identity)
+    ConnectionPool.shared.didClose(identity)
   }
 
   /// Whether the pool may lend it again: open, in this process, in no transaction, and in step with other writers.
@@ -139,11 +139,11 @@ internal import Ground
   private static func handle(
     at place: ContainerPlace, _ identity: FileIdentity, _ access: Access, _ use: Handle.Use
   ) throws(VaultError) -> Handle {
-    try ConnectionTable.shared.willOpen(identity)
+    try ConnectionPool.shared.willOpen(identity)
     do throws(VaultError) {
       return try Handle(at: place, writable: access == .writing, use)
     } catch {
-      ConnectionTable.shared.didClose(identity)
+      ConnectionPool.shared.didClose(identity)
       // The file existed just now.
       throw error == .notFound(.group) ? .storage(.replaced) : error
     }

@@ -2,15 +2,55 @@ internal import CVaultSQLite
 internal import Glibc
 internal import Ground
 
-/// The connections of this process: for each file, identified by device and inode, its idle readers and one writer.
+/// The connections of this process: for each file, identified by device and inode, its idle readers and one writer. Also
+/// the files that this process has open, and the writers' turns.
 ///
-/// Connections are shared between all paths of the same file. Safe from any thread. A forked child starts with none.
-package enum ConnectionPool {
+/// Connections are shared between all paths of the same file. Safe from any thread.
+///
+/// SQLite keeps one record of its locks per file and process, and a forked child inherits the record without the locks.
+/// Idle connections are therefore closed before a fork, and the child, which starts with none, cannot open a file that was
+/// still open then.
+@safe package final class ConnectionPool: @unchecked Sendable {
+  // A pthread mutex, because it must be held across a fork: otherwise the child could inherit it locked by another
+  // thread.
+  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  // In the order in which they were returned.
+  private var idle: [Connection] = []
+  // Arrays, because they are short, and a process that reads one item should not pay for hashing.
+  private var open: [FileIdentity] = []
+  private var inherited: [FileIdentity] = []
+  private var turns: [(path: String, turn: WriterTurn)] = []
+
+  static let shared = ConnectionPool()
+
+  /// How many idle connections are kept open; each holds four or five descriptors.
+  static let idleLimit = 24
+  /// The number of turns that are kept although no thread may use them; each holds a descriptor.
+  static let turnLimit = 32
+
+  private init() {
+    unsafe pthread_mutex_init(mutex, nil)
+    // A child runs fork handlers in the order of registration, and handles must first learn that they are the parent's.
+    _ = csqlite_fork_generation()
+    pthread_atfork(
+      { ConnectionPool.shared.prepareFork() }, { ConnectionPool.shared.endFork() },
+      { ConnectionPool.shared.endForkInChild() })
+  }
+
+  private func locked<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    unsafe pthread_mutex_lock(mutex)
+    defer { unsafe pthread_mutex_unlock(mutex) }
+    return try body()
+  }
+
+  /// Whether this process has connections to the file.
+  func isOpen(_ identity: FileIdentity) -> Bool { locked { open.contains(identity) } }
+
   /// A connection for reading: an idle one, or a new one.
   ///
   /// - Throws: as `Connection.init`.
   package static func reader(at place: ContainerPlace) throws(VaultError) -> ConnectionLease {
-    ConnectionLease(try connection(at: place, for: .reading), lock: nil)
+    ConnectionLease(try shared.connection(at: place, for: .reading), lock: nil)
   }
 
   /// The connection for writing, once it is the turn of this thread in the process, and of the process among all.
@@ -21,7 +61,7 @@ package enum ConnectionPool {
     at place: ContainerPlace, waiting milliseconds: Int = 10_000
   ) throws(VaultError) -> ConnectionLease {
     let lock = try WriterLock(at: place, waiting: milliseconds)
-    return ConnectionLease(try connection(at: place, for: .writing), lock: lock)
+    return ConnectionLease(try shared.connection(at: place, for: .writing), lock: lock)
   }
 
   /// As `writer`, with a connection that only reads, without the index and the locks that others share.
@@ -30,23 +70,9 @@ package enum ConnectionPool {
     return ConnectionLease(try Connection(at: place, access: .reading, isAlone: true), lock: lock)
   }
 
-  /// Closes the idle connections to the file at `place`, before its folder is moved away or removed.
-  package static func closeIdle(at place: ContainerPlace) {
-    ConnectionTable.shared.close { $0.location.path == place.path }
-  }
-
-  /// Closes all idle connections and lock files in `folder`, a canonical path, because the groups in it will not be
-  /// used again at their present paths.
-  package static func forget(inside folder: String) {
-    ConnectionTable.shared.forgetTurns(inside: folder)
-    ConnectionTable.shared.close { CanonicalPath.isInside($0.location.folder, folder) }
-  }
-
-  private static func connection(
-    at place: ContainerPlace, for access: Connection.Access
-  ) throws(VaultError) -> Connection {
+  private func connection(at place: ContainerPlace, for access: Connection.Access) throws(VaultError) -> Connection {
     let identity = try place.identity()
-    while let idle = ConnectionTable.shared.take(identity, access) {
+    while let idle = takeIdle(identity, access) {
       // The previous user may have kept the connection beyond the lease.
       guard idle.isReusable else {
         idle.close()
@@ -61,7 +87,7 @@ package enum ConnectionPool {
       }
     }
     // A connection to another file of this path is never used again, because its file was replaced.
-    ConnectionTable.shared.close { $0.location == place && $0.identity != identity }
+    close { $0.location == place && $0.identity != identity }
     for _ in 0..<4 {
       do throws(VaultError) { return try Connection(at: place, access: access) } catch {
         // Whoever replaced this file has finished by now.
@@ -70,71 +96,10 @@ package enum ConnectionPool {
     }
     return try Connection(at: place, access: access)
   }
-}
-
-/// A connection lent by the pool until the lease ends. It is closed then if it cannot be used again.
-package struct ConnectionLease: ~Copyable {
-  package let connection: Connection
-  private let lock: WriterLock?
-
-  init(_ connection: Connection, lock: consuming WriterLock?) {
-    self.connection = connection
-    self.lock = lock
-  }
-
-  deinit {
-    // Before the lock is released, so that the next writer finds the connection idle.
-    connection.rollback()
-    // A file that was replaced while it was read is not held open any longer.
-    let isWanted = connection.isReusable && !connection.location.hasLost(connection.identity)
-    if isWanted { ConnectionTable.shared.keep(connection) } else { connection.close() }
-  }
-}
-
-/// The connections and files that this process has open, and the writers' turns.
-///
-/// SQLite keeps one record of its locks per file and process, and a forked child inherits the record without the locks.
-/// Idle connections are therefore closed before a fork, and the child cannot open a file that was still open then.
-@safe final class ConnectionTable: @unchecked Sendable {
-  // A pthread mutex, because it must be held across a fork: otherwise the child could inherit it locked by another
-  // thread.
-  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  // In the order in which they were returned.
-  private var idle: [Connection] = []
-  // Arrays, because they are short, and a process that reads one item should not pay for hashing.
-  private var open: [FileIdentity] = []
-  private var inherited: [FileIdentity] = []
-  private var turns: [(path: String, turn: WriterTurn)] = []
-
-  static let shared = ConnectionTable()
-
-  /// How many idle connections are kept open; each holds four or five descriptors.
-  static let idleLimit = 24
-  /// The number of turns that are kept although no thread may use them; each holds a descriptor.
-  static let turnLimit = 32
-
-  private init() {
-    unsafe pthread_mutex_init(mutex, nil)
-    // A child runs fork handlers in the order of registration, and handles must first learn that they are the parent's.
-    _ = csqlite_fork_generation()
-    pthread_atfork(
-      { ConnectionTable.shared.prepareFork() }, { ConnectionTable.shared.endFork() },
-      { ConnectionTable.shared.endForkInChild() })
-  }
-
-  private func locked<Result, Failure>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
-    unsafe pthread_mutex_lock(mutex)
-    defer { unsafe pthread_mutex_unlock(mutex) }
-    return try body()
-  }
-
-  /// Whether this process has connections to the file.
-  func isOpen(_ identity: FileIdentity) -> Bool { locked { open.contains(identity) } }
 
   // MARK: Idle connections
 
-  /// Removes and returns an idle connection to the file, if there is one.
-  func take(_ identity: FileIdentity, _ access: Connection.Access) -> Connection? {
+  private func takeIdle(_ identity: FileIdentity, _ access: Connection.Access) -> Connection? {
     locked {
       let index = idle.lastIndex { $0.identity == identity && $0.access == access }
       return index.map { idle.remove(at: $0) }
@@ -146,13 +111,28 @@ package struct ConnectionLease: ~Copyable {
   func keep(_ connection: Connection) {
     let surplus = locked {
       idle.append(connection)
-      return idle.count > ConnectionTable.idleLimit ? idle.removeFirst() : nil
+      return idle.count > ConnectionPool.idleLimit ? idle.removeFirst() : nil
     }
     surplus?.close()
   }
 
-  /// Closes the idle connections that satisfy `isUnwanted`.
-  func close(where isUnwanted: (Connection) -> Bool) {
+  /// Closes the idle connections to the file at `place`, before its folder is moved away or removed.
+  package static func closeIdle(at place: ContainerPlace) { shared.close { $0.location.path == place.path } }
+
+  /// Closes all idle connections and lock files in `folder`, a canonical path, because the groups in it will not be
+  /// used again at their present paths.
+  package static func forget(inside folder: String) {
+    // Threads that hold such a turn or wait for it keep it: only the path's next user gets a new one. The lock on the
+    // file itself excludes one from the other.
+    _ = shared.locked {
+      let forgotten = shared.turns.filter { CanonicalPath.isInside($0.path, folder) }
+      shared.turns.removeAll { CanonicalPath.isInside($0.path, folder) }
+      return forgotten
+    }
+    shared.close { CanonicalPath.isInside($0.location.folder, folder) }
+  }
+
+  private func close(where isUnwanted: (Connection) -> Bool) {
     let unwanted = locked {
       let unwanted = idle.filter(isUnwanted)
       idle.removeAll(where: isUnwanted)
@@ -166,7 +146,7 @@ package struct ConnectionLease: ~Copyable {
     locked {
       for known in turns where known.path == path { return known.turn }
       // Forget those that no thread uses.
-      if turns.count >= ConnectionTable.turnLimit {
+      if turns.count >= ConnectionPool.turnLimit {
         for index in turns.indices.reversed() where isKnownUniquelyReferenced(&turns[index].turn) {
           turns.remove(at: index)
         }
@@ -174,17 +154,6 @@ package struct ConnectionLease: ~Copyable {
       let turn = WriterTurn()
       turns.append((path, turn))
       return turn
-    }
-  }
-
-  /// Closes the lock files in `folder` that nobody uses.
-  func forgetTurns(inside folder: String) {
-    // Threads that hold such a turn or wait for it keep it: only the path's next user gets a new one. The lock on the
-    // file itself excludes one from the other.
-    _ = locked {
-      let forgotten = turns.filter { CanonicalPath.isInside($0.path, folder) }
-      turns.removeAll { CanonicalPath.isInside($0.path, folder) }
-      return forgotten
     }
   }
 
@@ -223,5 +192,24 @@ package struct ConnectionLease: ~Copyable {
     // everything of the parent, it must not be closed here.
     idle = []
     unsafe pthread_mutex_unlock(mutex)
+  }
+}
+
+/// A connection lent by the pool until the lease ends. It is closed then if it cannot be used again.
+package struct ConnectionLease: ~Copyable {
+  package let connection: Connection
+  private let lock: WriterLock?
+
+  init(_ connection: Connection, lock: consuming WriterLock?) {
+    self.connection = connection
+    self.lock = lock
+  }
+
+  deinit {
+    // Before the lock is released, so that the next writer finds the connection idle.
+    connection.rollback()
+    // A file that was replaced while it was read is not held open any longer.
+    let isWanted = connection.isReusable && !connection.location.hasLost(connection.identity)
+    if isWanted { ConnectionPool.shared.keep(connection) } else { connection.close() }
   }
 }

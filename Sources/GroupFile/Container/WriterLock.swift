@@ -25,7 +25,7 @@ package struct WriterLock: ~Copyable {
     at place: ContainerPlace, waiting milliseconds: Int = 10_000, toChangeModes: Bool = false, replacing: Bool = false
   ) throws(VaultError) {
     let deadline = Deadline(after: milliseconds)
-    let turn = ConnectionTable.shared.turn(at: place.lockPath)
+    let turn = ConnectionPool.shared.turn(at: place.lockPath)
     guard turn.take(until: deadline) else { throw .busy(group: nil) }
     do throws(VaultError) {
       do throws(VaultError) {

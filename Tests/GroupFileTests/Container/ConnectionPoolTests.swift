@@ -90,7 +90,7 @@ import Testing
     var folders = [try TemporaryFolder().makeGroup()]
     let lease = try ConnectionPool.reader(at: ContainerPlace(folder: folders[0].path))
     defer { _ = lease.connection.identity }
-    for _ in 0..<ConnectionTable.idleLimit + 10 {
+    for _ in 0..<ConnectionPool.idleLimit + 10 {
       let folder = try TemporaryFolder().makeGroup()
       folders.append(folder)
       _ = try ConnectionPool.reader(at: ContainerPlace(folder: folder.path)).connection.identity
@@ -98,7 +98,7 @@ import Testing
     let open = try folders.flatMap { try openFiles(inside: $0.path) }
     // The file, its log and its index. Other tests share the pool, and may have closed all but the one in use.
     #expect(!(try openFiles(inside: folders[0].path)).isEmpty)
-    #expect(open.count <= 3 * (ConnectionTable.idleLimit + 1))
+    #expect(open.count <= 3 * (ConnectionPool.idleLimit + 1))
     for folder in folders { ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder.path)) }
   }
 
@@ -121,14 +121,14 @@ import Testing
 
   @Test func `a process that has written to many groups keeps few lock files open`() throws {
     var folders: [TemporaryFolder] = []
-    for _ in 0..<2 * ConnectionTable.turnLimit {
+    for _ in 0..<2 * ConnectionPool.turnLimit {
       let folder = try TemporaryFolder().makeGroup()
       folders.append(folder)
       _ = try ConnectionPool.writer(at: ContainerPlace(folder: folder.path)).connection.identity
     }
     let locks = try folders.flatMap { try openFiles(inside: $0.path) }.count { $0 == "lock" }
     // Other tests share the locks, too.
-    #expect(locks <= ConnectionTable.turnLimit)
+    #expect(locks <= ConnectionPool.turnLimit)
     for folder in folders { ConnectionPool.forget(inside: folder.path) }
     #expect(try folders.flatMap { try openFiles(inside: $0.path) } == [])
   }

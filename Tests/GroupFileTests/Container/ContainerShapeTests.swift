@@ -433,7 +433,7 @@ extension GroupFixture {
     // The copy is complete before its lock is taken.
     let copy = try ContainerPlace(folder: folder).folder + ".draft.copy"
     defer { removeDrafts() }
-    let turn = ConnectionTable.shared.turn(at: copy + "/lock")
+    let turn = ConnectionPool.shared.turn(at: copy + "/lock")
     #expect(turn.take(until: Deadline(after: 10_000)))
     let errors = onThreads(2) { number in
       guard number == 1 else { return try body() }

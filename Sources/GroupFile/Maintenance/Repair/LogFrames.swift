@@ -184,7 +184,7 @@ private struct LogIndex {
     let descriptor = unsafe open(place.indexPath, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
     guard descriptor >= 0 else { return nil }
     // Closing it would end the locks of this process's connections to the file.
-    let isOurs = ConnectionTable.shared.isOpen(file.identity)
+    let isOurs = ConnectionPool.shared.isOpen(file.identity)
     defer { if !isOurs { close(descriptor) } }
     // Everybody who uses the index has a lock on this byte.
     var lock = flock()
