@@ -152,7 +152,7 @@ package final class AccessGroupFile: Sendable {
     do { return try WriteSession(of: self, alone: isAlone) } catch { throw meaning(of: error, toWrite: true) }
   }
 
-  func resolvedPlace() throws(VaultError) -> ContainerPlace {
+  package func resolvedPlace() throws(VaultError) -> ContainerPlace {
     if let place = place.withLock({ $0 }) { return place }
     let resolved = try ContainerPlace(folder: folder, owner: folderOwner)
     place.withLock { $0 = resolved }

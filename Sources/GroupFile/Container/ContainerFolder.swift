@@ -48,15 +48,7 @@ extension ContainerPlace {
   /// - Throws: `notFound`; `denied` for a mode that Vault never sets.
   package func containerShape() throws(VaultError) -> ContainerShape {
     guard let status = try ContainerPlace.status(folder) else { throw .notFound(.group) }
-    guard let shape = ContainerShape(folder: status) else { throw ContainerTrust.refused("folder", status.mode) }
-    return shape
-  }
-}
-
-extension ContainerPlace {
-  /// Whether other users may write the group's files, and so replace its lock at any time.
-  func isWritableByOthers() throws(VaultError) -> Bool {
-    try ContainerPlace.status(folder).map { $0.mode & 0o022 != 0 } ?? false
+    return try ContainerShape(folder: status)
   }
 }
 
@@ -83,11 +75,6 @@ extension OpenFile {
 }
 
 extension AccessGroupFile {
-  /// The shape of the group's folder.
-  ///
-  /// - Throws: `notFound`; `denied` for a mode that Vault never sets.
-  package func containerShape() throws(VaultError) -> ContainerShape { try resolvedPlace().containerShape() }
-
   /// Changes the shape of the group while nobody writes: a new folder with copies of the files replaces the old one. So
   /// processes that have the old files open or locked have no hold on the new ones. The contents are not checked, and
   /// users who may only read the files cannot prevent the change.
@@ -109,7 +96,7 @@ extension AccessGroupFile {
         let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
         let copied = try SalvageCopy.duplicate(
           place, to: ContainerPlace(folder: draft.folder), shape, shape == .closed ? .trusted : .toShare)
-        return try draft.take(keeping: places.kept, dropping: copied != nil && !lock.isShared, holding: lock)
+        return try draft.takeWhileLocked(keeping: places.kept, dropping: copied != nil && !lock.isShared)
       }
     } catch {
       guard error == .permissionDenied else { throw error }
@@ -138,14 +125,16 @@ extension AccessGroupFile {
     of place: ContainerPlace, under lock: borrowing WriterLock, at places: DraftPlaces, toShare isShared: Bool = false,
     _ body: (ContainerPlace, borrowing WriterLock, _ isCopy: Bool) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
-    let isOpen = try place.isWritableByOthers()
-    guard lock.isShared || isOpen, let folderStatus = try ContainerPlace.status(folder), folderStatus.isFolder else {
+    guard let status = try ContainerPlace.status(folder), status.isFolder, lock.isShared || status.mode & 0o022 != 0
+    else {
       return try body(place, lock, false)
     }
+    // Then others can also replace the lock at any time.
+    let isOpen = status.mode & 0o022 != 0
     let source: CopySource = isShared ? .toShare : isOpen ? .untrusted : .trusted
     // Whoever is not in the Unix group would lose the folder's set-group-ID bit, and could not set it again.
     let modes: (open: mode_t, closed: mode_t)? =
-      UnixGroup(number: folderStatus.unixGroup).isOurs ? (folderStatus.mode, folderStatus.mode & 0o2000 | 0o700) : nil
+      UnixGroup(number: status.st_gid).isOurs ? (status.mode, status.mode & 0o2000 | 0o700) : nil
     let kept = places.kept + DraftPlaces.lockedMark
     var copy = try FolderCopy(of: place, in: places.draft + ".copy", for: folder, source, locking: !isOpen)
     var isNeeded = true

@@ -22,7 +22,7 @@ package final class ContainerPlace: Equatable, Sendable {
   /// What the last look at the folder and its files found.
   private struct Sighting {
     /// `nil` if the folder may have changed unnoticed since.
-    var folder: Status?
+    var folder: (identity: FileIdentity, changed: ChangeTime)?
     var file: FileIdentity?
   }
 
@@ -68,8 +68,8 @@ package final class ContainerPlace: Equatable, Sendable {
   /// The files in the folder of a group, after their checks.
   struct Shape {
     let identity: FileIdentity
-    let log: Status?
-    let index: Status?
+    let log: stat?
+    let index: stat?
   }
 
   /// Checks the group's files, or all but the index: the first checks of a reader.
@@ -86,7 +86,7 @@ package final class ContainerPlace: Equatable, Sendable {
     }
   }
 
-  private func shape(in folder: Status?, withIndex: Bool) throws(VaultError) -> Shape {
+  private func shape(in folder: stat?, withIndex: Bool) throws(VaultError) -> Shape {
     guard let folder else { throw .notFound(.group) }
     let file = try file()
     guard try ContainerPlace.status(journalPath) == nil else { throw ContainerPlace.journalFound }
@@ -107,11 +107,11 @@ package final class ContainerPlace: Equatable, Sendable {
   /// - Throws: as `shape`.
   func identity() throws(VaultError) -> FileIdentity {
     guard let folder = try ContainerPlace.status(folder) else { throw .notFound(.group) }
-    let known = seen.withLock { $0 }
-    if known.folder == folder, let file = known.file { return file }
+    let (look, known) = ((folder.identity, ChangeTime(folder)), seen.withLock { $0 })
+    if let seen = known.folder, seen == look, let file = known.file { return file }
     let file = try file().identity
     guard try ContainerPlace.status(journalPath) == nil else { throw ContainerPlace.journalFound }
-    let sighting = Sighting(folder: folder.changed.isSettled ? folder : nil, file: file)
+    let sighting = Sighting(folder: look.1.isSettled ? look : nil, file: file)
     seen.withLock { $0 = sighting }
     return file
   }
@@ -119,7 +119,7 @@ package final class ContainerPlace: Equatable, Sendable {
   /// Whether the last look found another file at the path.
   func hasLost(_ file: FileIdentity) -> Bool { seen.withLock { $0.file.map { $0 != file } ?? false } }
 
-  func file() throws(VaultError) -> Status {
+  func file() throws(VaultError) -> stat {
     guard let file = try ContainerPlace.status(path) else { throw .notFound(.group) }
     guard file.isRegular else { throw .damaged(.container, "the group file is not a regular file") }
     return file
@@ -134,33 +134,14 @@ package final class ContainerPlace: Equatable, Sendable {
     }
   }
 
-  /// The result of `lstat`.
-  struct Status: Equatable {
-    let identity: FileIdentity
-    let isRegular: Bool
-    let isFolder: Bool
-    let byteCount: Int
-    /// How many of them can be stored, rather than holes. Some file systems count late or compress, so this is generous.
-    let storedByteCount: Int
-    let mode: mode_t
-    let owner: uid_t
-    let unixGroup: gid_t
-    let changed: ChangeTime
-  }
-
   /// The status of `path`, without following a link; `nil` if nothing exists there.
-  static func status(_ path: String) throws(VaultError) -> Status? {
+  static func status(_ path: String) throws(VaultError) -> stat? {
     var found = stat()
     guard unsafe lstat(path, &found) == 0 else {
       if errno == ENOENT { return nil }
       throw ResultCode.error(errno: errno)
     }
-    return Status(
-      identity: FileIdentity(found), isRegular: found.st_mode & S_IFMT == S_IFREG,
-      isFolder: found.st_mode & S_IFMT == S_IFDIR, byteCount: Int(found.st_size),
-      storedByteCount: min(Int(found.st_size), max(8 * 512 * Int(found.st_blocks), 1 << 26)),
-      mode: found.st_mode & 0o7777,
-      owner: found.st_uid, unixGroup: found.st_gid, changed: ChangeTime(found))
+    return found
   }
 
   /// Identifies what is at `path`, without following a link; `nil` if nothing exists there. For files that are written
@@ -178,6 +159,17 @@ package final class ContainerPlace: Equatable, Sendable {
   static func checkWritable(_ path: String) throws(VaultError) {
     guard unsafe faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 else { throw ResultCode.error(errno: errno) }
   }
+}
+
+extension stat {
+  var identity: FileIdentity { FileIdentity(self) }
+  var isRegular: Bool { st_mode & S_IFMT == S_IFREG }
+  var isFolder: Bool { st_mode & S_IFMT == S_IFDIR }
+  var byteCount: Int { st_size }
+  /// How many of them can be stored, rather than holes. Some file systems count late or compress, so this is generous.
+  var storedByteCount: Int { min(st_size, max(8 * 512 * st_blocks, 1 << 26)) }
+  /// The permissions.
+  var mode: mode_t { st_mode & 0o7777 }
 }
 
 extension ContainerPlace {
@@ -238,15 +230,16 @@ package enum ContainerShape: Equatable, Sendable {
 
   package var unixGroup: UnixGroup? { if case .shared(let group) = self { group } else { nil } }
 
-  /// The shape that matches a folder's mode; `nil` for a mode that admits anyone else. The owner's own bits do not
-  /// matter.
-  init?(folder: ContainerPlace.Status) {
+  /// The shape that matches a folder's mode. The owner's own bits do not matter.
+  ///
+  /// - Throws: `denied` for a mode that admits anyone else, which Vault never sets.
+  init(folder: stat) throws(VaultError) {
     switch folder.mode & ContainerTrust.permissions {
     // `chmod 700` on a shared folder leaves its set-group-ID bit.
     case 0, 0o2000: self = .closed
-    case 0o2050, 0o2070: self = .shared(UnixGroup(number: folder.unixGroup, isReadOnly: folder.mode & S_IWGRP == 0))
+    case 0o2050, 0o2070: self = .shared(UnixGroup(number: folder.st_gid, isReadOnly: folder.mode & S_IWGRP == 0))
     case 0o055: self = .visible
-    default: return nil
+    default: throw ContainerTrust.refused("folder", folder.mode)
     }
   }
 }
@@ -262,11 +255,10 @@ enum ContainerTrust {
   ///   files.
   /// - Throws: `denied` with the reason, also for a folder of another user.
   static func check(
-    folder: ContainerPlace.Status, _ file: ContainerPlace.Status, _ log: ContainerPlace.Status?,
-    _ index: ContainerPlace.Status?, owner: uid_t
+    folder: stat, _ file: stat, _ log: stat?, _ index: stat?, owner: uid_t
   ) throws(VaultError) {
-    guard let shape = ContainerShape(folder: folder) else { throw refused("folder", folder.mode) }
-    guard folder.owner == owner || folder.owner == 0 else {
+    let shape = try ContainerShape(folder: folder)
+    guard folder.st_uid == owner || folder.st_uid == 0 else {
       throw .denied(.permissions("the group's folder belongs to another user"))
     }
     for case let file? in [file, log, index] where file.mode & permissions & ~shape.fileMode != 0 {

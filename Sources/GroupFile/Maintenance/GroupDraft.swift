@@ -18,7 +18,7 @@ package struct GroupDraft: Sendable {
   /// - Throws: `denied`, `storage`, `exists`.
   package init(in folder: String, for target: String, shape: ContainerShape? = nil) throws(VaultError) {
     let status = shape == nil ? try ContainerPlace.status(target) : nil
-    let shape = shape ?? status.flatMap(ContainerShape.init(folder:)) ?? .closed
+    let shape = shape ?? status.flatMap { try? ContainerShape(folder: $0) } ?? .closed
     self.folder = folder
     self.target = target
     fileMode = shape.fileMode
@@ -61,16 +61,10 @@ package struct GroupDraft: Sendable {
     return isKept
   }
 
-  /// As `take(keeping:dropping:if:)`, for a caller that holds the writer lock of the group's place.
-  func take(
-    keeping kept: String, dropping drops: Bool = false, holding lock: borrowing WriterLock
-  ) throws(VaultError) -> Bool {
-    try takeWhileLocked(keeping: kept, dropping: drops)
-  }
-
   /// As `take(keeping:dropping:if:)`, while the writer lock of the group's place is held.
   func takeWhileLocked(
-    keeping kept: String, dropping drops: Bool, if isSame: (ContainerPlace) throws(VaultError) -> Bool = { _ in true }
+    keeping kept: String, dropping drops: Bool = false,
+    if isSame: (ContainerPlace) throws(VaultError) -> Bool = { _ in true }
   ) throws(VaultError) -> Bool {
     let old = try ContainerPlace(folder: target)
     for place in [try ContainerPlace(folder: folder), old] { ConnectionPool.closeIdle(at: place) }

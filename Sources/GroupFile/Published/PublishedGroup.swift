@@ -65,7 +65,9 @@ extension AccessGroupFile {
       if case .valid(let record) = witness.read(), record.epoch >= state.epoch, (try? look(.reading)) != nil {
         return false
       }
-      _ = try draft.take(keeping: kept, dropping: drops, holding: lock)
+      _ = try draft.takeWhileLocked(keeping: kept, dropping: drops)
+      // The lock ends here, and not before.
+      _ = lock.isShared
     } else {
       _ = try draft.take(keeping: kept, dropping: drops)
     }

@@ -89,7 +89,9 @@ public struct Applications: Sendable {
   /// another order each time: whoever ends it in one group does not keep it from all others when it is repeated.
   func namesInOrderOfChange() throws(VaultError) -> [AccessGroup.Name] {
     let names = try store.ownersGroupNames()
-    let shared = names.filter { (try? store.group($0).file.containerShape().unixGroup?.isReadOnly) == false }
+    let shared = names.filter {
+      (try? store.group($0).file.resolvedPlace().containerShape().unixGroup?.isReadOnly) == false
+    }
     return names.filter { !shared.contains($0) } + shared.shuffled()
   }
 

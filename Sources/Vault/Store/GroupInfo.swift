@@ -37,7 +37,7 @@ extension AccessGroup {
     // First, because it says why a group has no files.
     let state = try verifiedState()
     let file = try file
-    let shape = try inGroup(name.description, file.containerShape())
+    let shape = try inGroup(name.description, file.resolvedPlace().containerShape())
     return GroupInfo(
       name: name.description, id: state.roster.groupID.hexadecimal, epoch: state.manifest.epoch,
       generation: state.manifest.generation, rosterRevision: state.roster.revision,

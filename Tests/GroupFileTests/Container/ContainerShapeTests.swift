@@ -37,7 +37,7 @@ import Testing
     for (number, shape) in (Self.shapes + Self.shapes.reversed() + Self.shapes).enumerated() {
       try group.share(shape)
       expect(group, shape)
-      #expect(try group.open().containerShape() == shape)
+      #expect(try group.open().resolvedPlace().containerShape() == shape)
       try group.set(["name": "value \(number)"])
       #expect(try group.value("name") == "value \(number)")
     }

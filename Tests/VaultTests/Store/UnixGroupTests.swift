@@ -60,7 +60,7 @@ import Testing
     let witness = try #require(FileManager.default.subpaths(atPath: witnesses)?.first { $0.hasSuffix("/shared") })
     try Data(repeating: 7, count: 512).write(to: URL(filePath: "\(witnesses)/\(witness)"))
     #expect(throws: VaultError.self) { try store.open().removeGroup("shared") }
-    #expect(try store.open().group("shared").file.containerShape().unixGroup?.isReadOnly == false)
+    #expect(try store.open().group("shared").file.resolvedPlace().containerShape().unixGroup?.isReadOnly == false)
     try expectEntrance(store)
   }
 

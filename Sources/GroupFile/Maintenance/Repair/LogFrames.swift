@@ -73,7 +73,7 @@ struct LogFrames: ~Copyable {
     do throws(FileFault) {
       let log = try OpenFile(leased: path)
       let status = try log.status()
-      if status.st_mode & S_IFMT == S_IFREG, source == .trusted || status.st_nlink == 1 { return log }
+      if status.isRegular, source == .trusted || status.st_nlink == 1 { return log }
     } catch {
       guard error == .wrongKind || error == .missing else { throw VaultError(error) }
     }

@@ -241,7 +241,7 @@ extension AccessGroupFile {
     group.epoch = state.manifest.epoch
     try publish(draft, holding: state, after: old)
     do throws(VaultError) {
-      group.isKeptAside = try draft.take(keeping: places.kept, holding: lock)
+      group.isKeptAside = try draft.takeWhileLocked(keeping: places.kept)
     } catch {
       // As with a commit: the other hosts have the state.
       throw state.isPublished || old.isPublished ? .storage(.unconfirmed) : error
