@@ -60,24 +60,15 @@ package struct WriterLock: ~Copyable {
       guard let file = isFree ? opened : try wait(opened, turn, until: deadline) else { throw .busy(group: nil) }
       // If the file was removed meanwhile, its lock excludes nobody, so open the new one.
       if file.identity == (try? ContainerPlace.status(place.lockPath))?.identity { return file }
-      Glibc.close(file.descriptor)
     }
   }
 
   private static func wait(
     _ opened: LockFile, _ turn: WriterTurn, until deadline: Deadline
   ) throws(VaultError) -> LockFile? {
-    guard !deadline.hasPassed else {
-      Glibc.close(opened.descriptor)
-      return nil
-    }
-    let wait: LockWait
-    if let begun = turn.wait, begun.resume(for: opened.identity) {
-      Glibc.close(opened.descriptor)
-      wait = begun
-    } else {
-      wait = try LockWait(opened)
-    }
+    guard !deadline.hasPassed else { return nil }
+    let begun = turn.wait.flatMap { $0.resume(for: opened.identity) ? $0 : nil }
+    let wait = if let begun { begun } else { try LockWait(opened) }
     turn.wait = nil
     let file = try wait.finish(until: deadline)
     if file == nil { turn.wait = wait }
@@ -85,57 +76,52 @@ package struct WriterLock: ~Copyable {
   }
 }
 
-/// The open file `lock` of a group.
-struct LockFile {
+/// The open file `lock` of a group; closed when nobody uses it any more.
+final class LockFile: Sendable {
   let descriptor: Int32
   /// Identifies the file.
   let identity: FileIdentity
+  private let file: OpenFile
+
+  private init(_ file: consuming OpenFile, _ status: stat) {
+    descriptor = file.descriptor
+    identity = FileIdentity(status)
+    self.file = file
+  }
 
   /// Opens the file, and creates it if it does not exist.
-  init(_ place: ContainerPlace, _ toChangeModes: Bool) throws(VaultError) {
-    let path = place.lockPath
-    let found = try ContainerPlace.status(path)
+  convenience init(_ place: ContainerPlace, _ toChangeModes: Bool) throws(VaultError) {
+    let found = try ContainerPlace.status(place.lockPath)
     if let found, !found.isRegular { throw LockFile.foreign }
-    // Non-blocking, because a FIFO may have replaced the file just now.
-    let flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK
     let mode = try found == nil ? LockFile.mode(of: place, toChangeModes) : 0
-    descriptor = unsafe open(path, found == nil ? flags | O_CREAT : flags, mode)
-    guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
-    var status = stat()
-    guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-      close(descriptor)
-      throw LockFile.foreign
-    }
-    if status.st_mode & S_IROTH != 0 {
-      // If everyone may lock the lock file, they may be able to lock the group's files too, so check again.
-      do throws(VaultError) { _ = try LockFile.mode(of: place, toChangeModes) } catch {
-        close(descriptor)
-        throw error
-      }
-    }
-    if found == nil, status.st_mode & 0o777 != mode { fchmod(descriptor, mode) }
-    identity = FileIdentity(status)
+    let file = try onDisk(OpenFile(place.lockPath, found == nil ? O_RDONLY | O_CREAT : O_RDONLY, mode: mode))
+    let status = try onDisk(file.status())
+    // A FIFO may have replaced the file just now.
+    guard status.isRegular else { throw LockFile.foreign }
+    // If everyone may lock the lock file, they may be able to lock the group's files too, so check again.
+    if status.st_mode & S_IROTH != 0 { _ = try LockFile.mode(of: place, toChangeModes) }
+    if found == nil, status.mode & 0o777 != mode { try? file.setMode(mode) }
+    self.init(file, status)
   }
 
   /// Puts a new file, which is locked already, at the path of the lock.
   ///
   /// If the path is taken by something that a file does not replace, the lock excludes nobody. Whoever needs this lock
   /// expects that of any.
-  init(replacingAt place: ContainerPlace) throws(VaultError) {
+  convenience init(replacingAt place: ContainerPlace) throws(VaultError) {
     let path = "\(place.lockPath)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
     let mode = try LockFile.mode(of: place, true)
-    descriptor = unsafe open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_CREAT | O_EXCL, mode)
-    guard descriptor >= 0 else { throw ResultCode.error(errno: errno) }
-    var status = stat()
-    guard fchmod(descriptor, mode) == 0, flock(descriptor, LOCK_EX | LOCK_NB) == 0,
-      unsafe fstat(descriptor, &status) == 0
-    else {
-      let error = ResultCode.error(errno: errno)
-      close(descriptor)
+    let file = try onDisk(OpenFile(path, O_RDONLY | O_CREAT | O_EXCL, mode: mode))
+    let status: stat
+    do throws(FileFault) {
+      try file.setMode(mode)
+      try file.lock(waiting: 0)
+      status = try file.status()
+    } catch {
       unsafe unlink(path)
-      throw error
+      throw VaultError(error)
     }
-    identity = FileIdentity(status)
+    self.init(file, status)
     if unsafe rename(path, place.lockPath) != 0 { unsafe unlink(path) }
   }
 

@@ -46,7 +46,6 @@ internal import Sealing
   }
 
   deinit {
-    if let file { close(file.descriptor) }
     unsafe pthread_mutex_destroy(mutex)
     unsafe mutex.deallocate()
   }
@@ -109,20 +108,17 @@ final class LockWait: Sendable {
   private let state = Locked(State.wanted)
   private let ended = WriterTurn(isTaken: true)
 
-  /// Begins to wait for `file`, which the wait owns until it has the lock.
+  /// Begins to wait for `file`.
   ///
   /// - Throws: `storage` if no thread can be started.
   init(_ file: LockFile) throws(VaultError) {
     self.file = file
-    guard DetachedThread.start({ self.run() }) else {
-      close(file.descriptor)
-      throw .storage(.memory)
-    }
+    guard DetachedThread.start({ self.run() }) else { throw .storage(.memory) }
   }
 
   /// Waits until `deadline`.
   ///
-  /// - Returns: the file, now locked and owned by the caller; `nil` if the wait continues in the background.
+  /// - Returns: the file, now locked; `nil` if the wait continues in the background.
   /// - Throws: the error that kept the wait from getting the lock.
   func finish(until deadline: Deadline) throws(VaultError) -> LockFile? {
     _ = ended.take(until: deadline)
@@ -157,11 +153,8 @@ final class LockWait: Sendable {
       if case .wanted = state, failure == 0 { state = .taken } else { state = .failed(failure) }
       if case .taken = state { return true } else { return false }
     }
-    if !isTaken {
-      // Unlock and close: the wait was given up, or the lock is unavailable.
-      flock(file.descriptor, LOCK_UN)
-      close(file.descriptor)
-    }
+    // The wait was given up, or the lock is unavailable.
+    if !isTaken { flock(file.descriptor, LOCK_UN) }
     ended.pass()
   }
 }
