@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 static int argument_count;
@@ -32,6 +33,10 @@ __attribute__((constructor(101))) static void keep_arguments(int count, char **v
 char **csystem_arguments(int *count) {
   *count = argument_count;
   return arguments;
+}
+
+int csystem_wait(sem_t *semaphore, const struct timespec *until) {
+  return sem_clockwait(semaphore, CLOCK_MONOTONIC, until);
 }
 
 int csystem_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }

@@ -1,3 +1,4 @@
+internal import CVaultSystem
 internal import Glibc
 
 /// A value that one thread at a time can use.
@@ -52,4 +53,31 @@ internal import Glibc
   @usableFromInline func lock() { unsafe pthread_mutex_lock(mutex) }
 
   @usableFromInline func unlock() { unsafe pthread_mutex_unlock(mutex) }
+}
+
+/// A POSIX semaphore: counts signals that nobody has waited for yet.
+@safe package final class Semaphore: @unchecked Sendable {
+  private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
+
+  package init() { unsafe sem_init(semaphore, 0, 0) }
+
+  deinit {
+    unsafe sem_destroy(semaphore)
+    unsafe semaphore.deallocate()
+  }
+
+  package func signal() { unsafe sem_post(semaphore) }
+
+  /// Waits for a signal and takes it; returns `false` if `deadline` passes without one.
+  @discardableResult
+  package func wait(until deadline: Deadline? = nil) -> Bool {
+    while true {
+      let result =
+        if var time = deadline?.time { unsafe csystem_wait(semaphore, &time) } else {
+          unsafe sem_wait(semaphore)
+        }
+      if result == 0 { return true }
+      guard errno == EINTR else { return false }
+    }
+  }
 }

@@ -188,16 +188,16 @@ private final class Waiter: Sendable {
 /// A value that one thread hands to another, which waits for it.
 private final class Handed<Value>: Sendable {
   private let value = Locked<Value?>(nil)
-  private let given = WriterTurn(isTaken: true)
+  private let given = Semaphore()
 
   func give(_ value: Value) {
     self.value.withLock { $0 = value }
-    given.pass()
+    given.signal()
   }
 
   /// Takes the value, or returns `nil` if `deadline` passes without it.
   func take(until deadline: Deadline) -> Value? {
-    guard given.take(until: deadline) else { return nil }
+    guard given.wait(until: deadline) else { return nil }
     return value.withLock { value in
       defer { value = nil }
       return value

@@ -1,5 +1,6 @@
 // Wrappers, most of one line, for calls that Swift cannot import.
 #pragma once
+#include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +16,9 @@ int csystem_get_dumpable(void);
 void csystem_find_users_in_files(void);
 /// To be called before each call that looks up a user or a group. Only then nsswitch.conf is read.
 void csystem_prepare_to_find_users(void);
+
+/// Waits for a semaphore until a moment on the monotonic clock.
+int csystem_wait(sem_t *semaphore, const struct timespec *until);
 
 /// Locks pages when they are first touched, so reserving a large range takes no memory.
 int csystem_lock_on_fault(const void *address, size_t count);

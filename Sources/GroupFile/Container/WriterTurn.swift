@@ -8,88 +8,61 @@ internal import Sealing
 ///
 /// The thread that passed the turn may take it again before a waiting one wakes up, because a change of threads costs as
 /// much as a tenth of a small change. But once the first waiter has waited for long, the turn is handed to it.
-@safe package final class WriterTurn: @unchecked Sendable {
+final class WriterTurn: @unchecked Sendable {
   /// A waiting thread.
-  @safe private final class Waiter {
-    let wakes = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+  private final class Waiter: Sendable {
+    let wakes = Semaphore()
     let patience = Deadline(after: 20)
-    /// Whether the turn was handed to this thread.
-    var hasTurn = false
-
-    init() {
-      // The monotonic clock, which cannot be set back during a wait.
-      var attributes = pthread_condattr_t()
-      unsafe pthread_condattr_init(&attributes)
-      unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-      unsafe pthread_cond_init(wakes, &attributes)
-      unsafe pthread_condattr_destroy(&attributes)
-    }
-
-    deinit {
-      unsafe pthread_cond_destroy(wakes)
-      unsafe wakes.deallocate()
-    }
   }
 
-  private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-  private var isTaken: Bool
-  /// In the order in which they began to wait.
-  private var waiters: [Waiter] = []
+  private struct State {
+    var isTaken = false
+    /// In the order in which they began to wait.
+    var waiters: [Waiter] = []
+  }
+
+  private let state = Locked(State())
   /// A wait for the other processes' lock that an earlier holder of the turn gave up; only the current holder uses it.
   var wait: LockWait?
   /// The lock file as the last holder of the turn left it, open and unlocked; only the current holder uses it.
   var file: LockFile?
 
-  package init(isTaken: Bool = false) {
-    self.isTaken = isTaken
-    unsafe pthread_mutex_init(mutex, nil)
-  }
-
-  deinit {
-    unsafe pthread_mutex_destroy(mutex)
-    unsafe mutex.deallocate()
-  }
-
   /// Waits for the turn; returns `false` if `deadline` passes without it.
-  package func take(until deadline: Deadline) -> Bool {
-    unsafe pthread_mutex_lock(mutex)
-    defer { unsafe pthread_mutex_unlock(mutex) }
-    if isTaken {
-      let waiter = Waiter()
-      waiters.append(waiter)
-      var time = deadline.time
-      while isTaken, !waiter.hasTurn {
-        if unsafe pthread_cond_timedwait(waiter.wakes, mutex, &time) == ETIMEDOUT { break }
+  func take(until deadline: Deadline) -> Bool {
+    let waiter = state.withLock { state -> Waiter? in
+      guard state.isTaken else {
+        state.isTaken = true
+        return nil
       }
-      if waiter.hasTurn { return true }
-      waiters.removeAll { $0 === waiter }
-      guard !isTaken else { return false }
+      let waiter = Waiter()
+      state.waiters.append(waiter)
+      return waiter
     }
-    isTaken = true
-    return true
+    guard let waiter else { return true }
+    while true {
+      let isInTime = waiter.wakes.wait(until: deadline)
+      let hasTurn = state.withLock { state -> Bool? in
+        // Whoever was handed the turn is no waiter any more.
+        guard let place = state.waiters.firstIndex(where: { $0 === waiter }) else { return true }
+        if state.isTaken, isInTime { return nil }
+        state.waiters.remove(at: place)
+        defer { state.isTaken = true }
+        return !state.isTaken
+      }
+      if let hasTurn { return hasTurn }
+    }
   }
 
-  var waiterCount: Int {
-    unsafe pthread_mutex_lock(mutex)
-    defer { unsafe pthread_mutex_unlock(mutex) }
-    return waiters.count
-  }
+  var waiterCount: Int { state.withLock { $0.waiters.count } }
 
   /// Passes the turn to the next waiter; callable from any thread.
-  package func pass() {
-    unsafe pthread_mutex_lock(mutex)
-    defer { unsafe pthread_mutex_unlock(mutex) }
-    guard let first = waiters.first else {
-      isTaken = false
-      return
+  func pass() {
+    state.withLock { state in
+      let first = state.waiters.first
+      state.isTaken = first?.patience.hasPassed ?? false
+      if state.isTaken { state.waiters.removeFirst() }
+      first?.wakes.signal()
     }
-    if first.patience.hasPassed {
-      first.hasTurn = true
-      waiters.removeFirst()
-    } else {
-      isTaken = false
-    }
-    unsafe pthread_cond_signal(first.wakes)
   }
 }
 
@@ -106,7 +79,7 @@ final class LockWait: Sendable {
 
   private let file: LockFile
   private let state = Locked(State.wanted)
-  private let ended = WriterTurn(isTaken: true)
+  private let ended = Semaphore()
 
   /// Begins to wait for `file`.
   ///
@@ -121,7 +94,7 @@ final class LockWait: Sendable {
   /// - Returns: the file, now locked; `nil` if the wait continues in the background.
   /// - Throws: the error that kept the wait from getting the lock.
   func finish(until deadline: Deadline) throws(VaultError) -> LockFile? {
-    _ = ended.take(until: deadline)
+    ended.wait(until: deadline)
     let outcome = state.withLock { state in
       if case .wanted = state { state = .unwanted }
       return state
@@ -155,6 +128,6 @@ final class LockWait: Sendable {
     }
     // The wait was given up, or the lock is unavailable.
     if !isTaken { flock(file.descriptor, LOCK_UN) }
-    ended.pass()
+    ended.signal()
   }
 }

@@ -36,27 +36,15 @@ import Synchronization
 
   /// The state that the two threads share. It exists until the second thread has ended, even if that is after `deinit`.
   @safe private final class Bench: @unchecked Sendable {
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let changed = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
+    private let begun = Semaphore()
+    private let finished = Semaphore()
+    /// The job that was begun and not waited for.
     private var job: (@Sendable () -> Void)?
     /// Keeps what the second thread will release.
     var unneeded: (@Sendable () -> Void)?
-    /// Whether `job` is not finished yet. Changed only with the mutex.
+    /// Whether `job` is not finished yet.
     private let hasJob = Atomic(false)
     private var isStarted = false
-    private var isEnded = false
-
-    init() {
-      unsafe pthread_mutex_init(mutex, nil)
-      unsafe pthread_cond_init(changed, nil)
-    }
-
-    deinit {
-      unsafe pthread_cond_destroy(changed)
-      unsafe pthread_mutex_destroy(mutex)
-      unsafe changed.deallocate()
-      unsafe mutex.deallocate()
-    }
 
     var isBusy: Bool { hasJob.load(ordering: .acquiring) }
 
@@ -72,26 +60,30 @@ import Synchronization
       }
       guard isStarted else { return false }
       job = new
-      change { hasJob.store(true, ordering: .releasing) }
+      hasJob.store(true, ordering: .releasing)
+      begun.signal()
       return true
     }
 
     func wait() {
+      guard job != nil else { return }
       watch(whileBusy: true)
-      locked { while isBusy { unsafe pthread_cond_wait(changed, mutex) } }
+      finished.wait()
       job = nil
     }
 
-    func end() { change { isEnded = true } }
+    /// Lets the second thread end, after its job.
+    func end() { begun.signal() }
 
     private func run() {
       while true {
         watch(whileBusy: false)
-        locked { while !isBusy, !isEnded { unsafe pthread_cond_wait(changed, mutex) } }
+        begun.wait()
         guard isBusy else { return }
         unneeded = nil
         job?()
-        change { hasJob.store(false, ordering: .releasing) }
+        hasJob.store(false, ordering: .releasing)
+        finished.signal()
       }
     }
 
@@ -99,18 +91,6 @@ import Synchronization
     private func watch(whileBusy: Bool) {
       var looks = 0
       while isBusy == whileBusy, looks < 5_000 { looks += 1 }
-    }
-
-    private func change(_ change: () -> Void) {
-      locked(change)
-      // At most one of the two threads waits. After unlocking, so that it does not wake up just to wait for the mutex.
-      unsafe pthread_cond_signal(changed)
-    }
-
-    private func locked(_ body: () -> Void) {
-      unsafe pthread_mutex_lock(mutex)
-      body()
-      unsafe pthread_mutex_unlock(mutex)
     }
   }
 }
