@@ -58,14 +58,20 @@ package struct OpenFile: ~Copyable {
     return count
   }
 
-  /// Reads at most `limit` bytes from the beginning.
-  package func read(limit: Int) throws(FileFault) -> [UInt8] {
+  /// Reads at most `limit` bytes from `offset`.
+  package func read(limit: Int, at offset: Int = 0) throws(FileFault) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: limit)
     var span = bytes.mutableSpan
     let count = try unsafe span.withUnsafeMutableBytes { (buffer) throws(FileFault) in
-      try unsafe read(into: buffer)
+      try unsafe read(into: buffer, at: offset)
     }
-    return Array(bytes.prefix(count))
+    bytes.removeLast(limit - count)
+    return bytes
+  }
+
+  /// The `count` bytes from `offset`; `nil` if the file ends before, or cannot be read.
+  package func bytes(_ count: Int, at offset: Int) -> [UInt8]? {
+    (try? read(limit: count, at: offset)).flatMap { $0.count == count ? $0 : nil }
   }
 
   /// Writes all of `bytes` at `offset`.

@@ -14,7 +14,7 @@ extension Connection {
     let number = UInt64.random(in: .min ... .max)
     // The VFS recognizes this suffix, and lets SQLite delete the log of no other file.
     let draft = final.sibling("\(ContainerPlace.groupFileName).\(String(number, radix: 16)).new")
-    try makeEmptyFile(draft.path, mode: fileMode)
+    _ = try newFile(draft.path, mode: fileMode)
     do throws(VaultError) {
       return try Connection(making: draft)
     } catch {
@@ -77,9 +77,12 @@ extension Connection {
     }
   }
 
-  static func makeEmptyFile(_ path: String, mode: UInt32) throws(VaultError) {
+  /// Makes an empty file.
+  static func newFile(_ path: String, mode: UInt32) throws(VaultError) -> OpenFile {
     // No other code has the file open yet, so closing this descriptor releases no lock that SQLite holds.
-    try onDisk(OpenFile(path, O_CREAT | O_EXCL | O_WRONLY, mode: mode).setMode(mode))
+    let file = try onDisk(OpenFile(path, O_CREAT | O_EXCL | O_RDWR, mode: mode))
+    try onDisk(file.setMode(mode))
+    return file
   }
 
   static func synchronise(_ folder: String) throws(VaultError) {
@@ -135,7 +138,7 @@ extension Connection {
     throws(VaultError)
   {
     try place.checkVacant()
-    try Connection.makeEmptyFile(place.path, mode: mode)
+    _ = try Connection.newFile(place.path, mode: mode)
     do throws(VaultError) {
       let copy = try Handle(at: place, writable: true)
       defer { copy.close() }

@@ -142,8 +142,8 @@ extension Connection {
   func checkHeader() throws(VaultError) { try ContainerHeader.check(header()) }
 
   func header() throws(VaultError) -> [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: ContainerHeader.byteCount)
-    try handle.check(unsafe csqlite_read(handle.database, &bytes, Int32(bytes.count), 0))
+    let (bytes, code) = handle.read(ContainerHeader.byteCount, at: 0)
+    try handle.check(code)
     return bytes
   }
 

@@ -280,6 +280,13 @@ package import Sealing
   /// How many pages the log held after the last commit; 0 before the first.
   var logPageCount: Int { unsafe Int(watch.pointee.log_pages) }
 
+  /// Reads `count` bytes of the file, not of its log. Those that cannot be read are zeros.
+  func read(_ count: Int, at offset: Int) -> (bytes: [UInt8], code: Int32) {
+    var bytes = [UInt8](repeating: 0, count: count)
+    let code = unsafe csqlite_read(database, &bytes, Int32(count), Int64(offset))
+    return (bytes, code)
+  }
+
   /// Throws the error for a result code, unless it is `SQLITE_OK`.
   func check(_ code: Int32) throws(VaultError) {
     if code != SQLITE_OK { throw error(code) }

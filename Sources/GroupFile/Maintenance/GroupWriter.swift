@@ -124,7 +124,7 @@ struct GroupWriter {
     // The folder's owner creates the lock file, so that they can change its mode later.
     let place = connection.location
     guard try ContainerPlace.status(place.lockPath) == nil else { return }
-    do throws(VaultError) { try Connection.makeEmptyFile(place.lockPath, mode: lockMode) } catch .exists(.group) {}
+    do throws(VaultError) { _ = try Connection.newFile(place.lockPath, mode: lockMode) } catch .exists(.group) {}
   }
 }
 

@@ -32,9 +32,7 @@ struct DatabasePages: ~Copyable {
   /// The bytes of a page; `nil` if there is no such page, or it cannot be read.
   func page(_ number: UInt32) -> [UInt8]? {
     guard number >= 1, number <= count else { return nil }
-    var page = [UInt8](repeating: 0, count: DatabasePages.size)
-    let read = unsafe pread(file.descriptor, &page, page.count, Int(number - 1) * DatabasePages.size)
-    return read == page.count ? page : nil
+    return file.bytes(DatabasePages.size, at: Int(number - 1) * DatabasePages.size)
   }
 }
 

@@ -42,16 +42,13 @@ struct LogFrames: ~Copyable {
     _ digest: inout CopyDigest
   ) throws(VaultError) -> OpenFile? {
     guard let log = try open(path, source) else { return nil }
-    let file = try SalvageCopy.output(target, shape)
+    let file = try Connection.newFile(target, mode: shape.fileMode)
     var offset = 0
-    var bytes = [UInt8](repeating: 0, count: headerByteCount)
     var salts: [UInt8] = []
     while true {
-      var span = bytes.mutableSpan
-      let count = try unsafe span.withUnsafeMutableBytes { (buffer) throws(VaultError) in
-        try onDisk(unsafe log.read(into: buffer, at: offset))
-      }
-      guard count == bytes.count else { break }
+      let byteCount = offset == 0 ? headerByteCount : frameByteCount
+      let bytes = try onDisk(log.read(limit: byteCount, at: offset))
+      guard bytes.count == byteCount else { break }
       if offset == 0 {
         salts = Array(bytes[16..<24])
       } else if (offset - headerByteCount) / frameByteCount >= indexedCount,
@@ -61,8 +58,7 @@ struct LogFrames: ~Copyable {
       }
       try onDisk(file.write(bytes, at: offset))
       digest.add(bytes, at: offset)
-      offset += bytes.count
-      bytes = [UInt8](repeating: 0, count: frameByteCount)
+      offset += byteCount
     }
     try onDisk(file.synchronize())
     return file
@@ -117,13 +113,9 @@ struct LogFrames: ~Copyable {
     guard isMoved else { return false }
     var newest: [UInt32: Int] = [:]
     for index in 0..<visible.lowerBound { newest[pages[index]] = index }
-    var stored = [UInt8](repeating: 0, count: DatabasePages.size)
     for (number, index) in newest {
-      let offset = (Int(number) - 1) * stored.count
-      guard unsafe pread(file.descriptor, &stored, stored.count, offset) == stored.count, try stored == page(index)
-      else {
-        return false
-      }
+      let stored = file.bytes(DatabasePages.size, at: (Int(number) - 1) * DatabasePages.size)
+      guard try stored == page(index) else { return false }
     }
     return true
   }
@@ -134,9 +126,7 @@ struct LogFrames: ~Copyable {
   }
 
   private func frame(_ index: Int) -> [UInt8]? {
-    var frame = [UInt8](repeating: 0, count: LogFrames.frameByteCount)
-    let offset = LogFrames.headerByteCount + index * frame.count
-    return unsafe pread(file.descriptor, &frame, frame.count, offset) == frame.count ? frame : nil
+    file.bytes(LogFrames.frameByteCount, at: LogFrames.headerByteCount + index * LogFrames.frameByteCount)
   }
 
   private static let headerByteCount = 32

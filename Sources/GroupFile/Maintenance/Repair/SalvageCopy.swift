@@ -23,7 +23,7 @@ enum SalvageCopy {
     try ContainerShape.closed.makeFolder(folder)
     do throws(VaultError) {
       let copy = try ContainerPlace(folder: folder)
-      let file = try output(copy.path, .closed)
+      let file = try Connection.newFile(copy.path, mode: ContainerShape.closed.fileMode)
       var count = try copyPages(original, to: file).count
       if try ContainerPlace.status(source.logPath)?.isRegular == true,
         let log = try LogFrames(of: source, copiedTo: copy.logPath)
@@ -54,11 +54,9 @@ enum SalvageCopy {
     let original = try Handle(at: place, writable: false, .raw)
     defer { original.close() }
     if source == .toShare {
-      var header = [UInt8](repeating: 0, count: ContainerHeader.byteCount)
-      _ = unsafe csqlite_read(original.database, &header, Int32(header.count), 0)
-      try ContainerHeader.check(header)
+      try ContainerHeader.check(original.read(ContainerHeader.byteCount, at: 0).bytes)
     }
-    let file = try output(target.path, shape)
+    let file = try Connection.newFile(target.path, mode: shape.fileMode)
     var (count, digest) = try copyPages(original, to: file)
     var isWhole = true
     if let log = try LogFrames(of: place, copiedTo: target.logPath, shape, source) {
@@ -79,7 +77,7 @@ enum SalvageCopy {
       guard ftruncate(file.descriptor, off_t(size)) == 0 else { throw ResultCode.error(errno: errno) }
     }
     try onDisk(file.synchronize())
-    try Connection.makeEmptyFile(target.lockPath, mode: shape.lockMode)
+    _ = try Connection.newFile(target.lockPath, mode: shape.lockMode)
     // Creates log and index, so that users who may only read the folder can open the file. For a damaged file this may
     // fail, but it could not be opened anyway.
     try? Connection(at: target, access: .writing).close()
@@ -106,12 +104,10 @@ enum SalvageCopy {
     // SQLite has no more pages.
     let pageCount = min((Int(size) - 1) / DatabasePages.size + 1, Int(UInt32.max) - 1)
     let nothing = [UInt8](repeating: 0, count: DatabasePages.size)
-    var page = nothing
     var (number, count) = (0, 0)
     var digest = CopyDigest()
     while number < pageCount {
-      page = nothing
-      _ = unsafe csqlite_read(original.database, &page, Int32(page.count), Int64(number * DatabasePages.size))
+      let page = original.read(DatabasePages.size, at: number * DatabasePages.size).bytes
       number += 1
       if page != nothing {
         try onDisk(file.write(page, at: (number - 1) * DatabasePages.size))
@@ -144,9 +140,7 @@ enum SalvageCopy {
       if log.visible.contains(index), number >= 1, number <= limit {
         let target = Int(number - 1) * DatabasePages.size
         if isKeeping, log.isIndexed, number <= storedCount, replaced.insert(number).inserted {
-          var old = [UInt8](repeating: 0, count: DatabasePages.size)
-          _ = unsafe pread(file.descriptor, &old, old.count, target)
-          if old != page, old.contains(where: { $0 != 0 }) {
+          if let old = file.bytes(DatabasePages.size, at: target), old != page, old.contains(where: { $0 != 0 }) {
             try onDisk(file.write(old, at: place))
             count.stored += 1
           }
@@ -176,11 +170,6 @@ enum SalvageCopy {
     try onDisk(file.write(page))
   }
 
-  static func output(_ path: String, _ shape: ContainerShape) throws(VaultError) -> OpenFile {
-    let file = try onDisk(OpenFile(path, O_RDWR | O_CREAT | O_EXCL, mode: shape.fileMode))
-    try onDisk(file.setMode(shape.fileMode))
-    return file
-  }
 }
 
 /// What SQLite finds through a file's tables: what every reader of the file would see.
