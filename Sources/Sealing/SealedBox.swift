@@ -105,24 +105,15 @@ package enum SealedBox {
   /// - Throws: ``SealingError/doesNotOpen`` for another key, nonce or binding, for altered bytes and for a box that is
   ///   too short; ``SealingError/outOfMemory``.
   package static func open(
-    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer
-  ) throws(SealingError) -> GuardedBytes {
-    guard box.count >= overhead else { throw .doesNotOpen }
-    let message = try GuardedBytes(count: box.count - overhead)
-    defer { extendLifetime(message) }
-    guard unsafe open(box, key: key, nonce: nonce, binding: binding, into: message.memory) else { throw .doesNotOpen }
-    return message
-  }
-
-  /// As above, for arrays.
-  package static func open(
     _ box: [UInt8], key: borrowing Key, nonce: Nonce, binding: [UInt8]
   ) throws(SealingError) -> GuardedBytes {
+    let message = try GuardedBytes(count: max(box.count - overhead, 0))
     try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
       try unsafe binding.span.withUnsafeBytes { (binding) throws(SealingError) in
-        try unsafe open(box, key: key, nonce: nonce, binding: binding)
+        try unsafe open(box, key: key, nonce: nonce, binding: binding, into: message)
       }
     }
+    return message
   }
 
   /// Opens a box into guarded memory of the caller's, which has room for the message.

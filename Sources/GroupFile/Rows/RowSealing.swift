@@ -66,23 +66,38 @@ extension GroupKeys {
   private func secret(
     _ box: [UInt8], in range: Range<Int>, token: Token, version: UInt64, nonce: Nonce
   ) throws(VaultError) -> OpenedSecret {
+    let bytes = try sealing(GuardedBytes(count: max(range.count - SealedBox.overhead, 0)))
+    let text = try open(box, in: range, token: token, version: version, nonce: nonce, into: bytes)
+    guard text.count <= GroupLimits.secretByteCount else { throw .damaged(.row, "a value too long") }
+    return OpenedSecret(bytes: bytes, range: text)
+  }
+
+  /// Opens the secret of a proved row, which is in the row, into `padded`: guarded memory for one row after the other.
+  ///
+  /// - Returns: its padded size.
+  /// - Throws: `damaged(.row, …)`, as `secret(_:in:of:)`.
+  func openInline(_ row: Row, into padded: GuardedBytes) throws(VaultError) -> Int {
+    let range = row.secretRange
+    _ = try open(row.encoded, in: range, token: row.token, version: row.version, nonce: row.nonce, into: padded)
+    return range.count - SealedBox.overhead
+  }
+
+  /// - Returns: the range of the text in `padded`.
+  private func open(
+    _ box: [UInt8], in range: Range<Int>, token: Token, version: UInt64, nonce: Nonce, into padded: GuardedBytes
+  ) throws(VaultError) -> Range<Int> {
     do {
-      let bytes = try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
+      try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
         let box = unsafe UnsafeRawBufferPointer(rebasing: box[range])
         // Only a row that is present has a secret.
-        return try unsafe binding.withBytes(
-          token: token, version: version, state: .present, half: .secret
-        ) { (binding) throws(SealingError) in
-          try unsafe SealedBox.open(box, key: secretKey, nonce: nonce, binding: binding)
+        try unsafe binding.withBytes(token: token, version: version, state: .present, half: .secret) {
+          (binding) throws(SealingError) in
+          try unsafe SealedBox.open(box, key: secretKey, nonce: nonce, binding: binding, into: padded)
         }
       }
-      let text = try unsafe bytes.withUnsafeBytes { (bytes) throws(SealingError) in try unsafe Padding.unpad(bytes) }
-      guard text.count <= GroupLimits.secretByteCount else { throw VaultError.damaged(.row, "a value too long") }
-      return OpenedSecret(bytes: bytes, range: text)
-    } catch let error as VaultError {
-      throw error
-    } catch SealingError.outOfMemory {
-      throw .storage(.memory)
+      return try unsafe padded.withUnsafeBytes { (padded) throws(SealingError) in
+        try unsafe Padding.unpad(UnsafeRawBufferPointer(rebasing: padded[..<(range.count - SealedBox.overhead)]))
+      }
     } catch {
       throw .damaged(.row, "a secret does not open")
     }
@@ -108,29 +123,6 @@ extension GroupKeys {
     }
     guard let secret else { return seal(nil) }
     return unsafe secret.withPadded { unsafe seal($0) }
-  }
-
-  /// Opens the secret of a proved row, which is in the row, into `padded`: guarded memory for one row after the other.
-  ///
-  /// - Returns: its padded size.
-  /// - Throws: `damaged(.row, …)`, as `secret(_:in:of:)`.
-  func openInline(_ row: Row, into padded: GuardedBytes) throws(VaultError) -> Int {
-    let count = row.secretRange.count - SealedBox.overhead
-    do {
-      try unsafe row.encoded.span.withUnsafeBytes { (bytes) throws(SealingError) in
-        let box = unsafe UnsafeRawBufferPointer(rebasing: bytes[row.secretRange])
-        try unsafe binding.withBytes(token: row.token, version: row.version, state: .present, half: .secret) {
-          (binding) throws(SealingError) in
-          try unsafe SealedBox.open(box, key: secretKey, nonce: row.nonce, binding: binding, into: padded)
-        }
-      }
-      _ = try unsafe padded.withUnsafeBytes { (padded) throws(SealingError) in
-        try unsafe Padding.unpad(UnsafeRawBufferPointer(rebasing: padded[..<count]))
-      }
-    } catch {
-      throw .damaged(.row, "a secret does not open")
-    }
-    return count
   }
 
   /// Seals a row from its encoded attributes and its padded value, otherwise as
