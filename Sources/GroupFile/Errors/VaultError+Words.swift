@@ -116,7 +116,7 @@ extension VaultError: CustomStringConvertible {
     case .tooManyStates: "more than 2^40 states under one list of members"
     case .noStore(""): "no home folder is known, so the store cannot be located"
     case .noStore(let path): "no store at '\(path)'"
-    case .exists(let what): "\(what.words) exists already"
+    case .exists(let what): "\(what.rawValue) exists already"
     case .storage(let failure): failure.rawValue
     case .networkFileSystem(let kind): "\(kind) is a network file system, where locks are not kept reliably"
     case .invalid(let text): text
@@ -188,26 +188,6 @@ extension VaultError.Contradiction {
     case .notByLog: "a published group is made smaller only by a new key"
     case .remotelessCredential: "the credential does not say where the application's groups are published"
     case .newerCredential: "a newer credential of the application was joined here"
-    }
-  }
-}
-
-extension VaultError.Existing {
-  fileprivate var words: String {
-    switch self {
-    case .store: "a store"
-    case .storeAtPlace: "a store at this place"
-    case .storeInRecovery: "a store whose recovery was begun"
-    case .passphraseSlot: "a passphrase slot"
-    case .keyFileSlot: "a slot for this key file"
-    case .group: "a group of this name"
-    case .applicationName: "an application of this name"
-    case .applicationID: "an application of this id"
-    case .file: "a file of this name"
-    case .credentialPlace: "a file in the credential's place"
-    case .backupPlace: "a file or folder in the backup's place"
-    case .remote: "a remote of this name"
-    case .publication: "the publication of the group"
     }
   }
 }

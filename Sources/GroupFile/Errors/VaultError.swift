@@ -197,21 +197,22 @@ public enum VaultError: Error, Sendable, Equatable {
     case newerCredential
   }
 
-  /// The thing that exists already.
+  /// The thing that exists already; the raw value is the text for messages.
   @nonexhaustive
-  public enum Existing: Sendable, Equatable {
-    /// A store: a whole one, one at the place of a new one, or one whose recovery was begun.
-    case store, storeAtPlace, storeInRecovery
-    /// A passphrase, or a slot that this key file opens.
-    case passphraseSlot, keyFileSlot
-    /// A group of this name; an application of this name or id.
-    case group, applicationName, applicationID
-    /// A file of this name; a file at the place of a credential; a file or folder at the place of a backup.
-    case file, credentialPlace, backupPlace
-    /// A remote of this name.
-    case remote
-    /// The group is published.
-    case publication
+  public enum Existing: String, Sendable {
+    case store = "a store"
+    case storeAtPlace = "a store at this place"
+    case storeInRecovery = "a store whose recovery was begun"
+    case passphraseSlot = "a passphrase slot"
+    case keyFileSlot = "a slot for this key file"
+    case group = "a group of this name"
+    case applicationName = "an application of this name"
+    case applicationID = "an application of this id"
+    case file = "a file of this name"
+    case credentialPlace = "a file in the credential's place"
+    case backupPlace = "a file or folder in the backup's place"
+    case remote = "a remote of this name"
+    case publication = "the publication of the group"
   }
 }
 
