@@ -90,10 +90,8 @@ package struct Folder: ~Copyable {
 
   /// Whether the entry `name` is the open file `file`.
   package func holds(_ file: borrowing OpenFile, _ name: String) -> Bool {
-    var found = stat()
-    guard unsafe fstatat(self.file.descriptor, name, &found, AT_SYMLINK_NOFOLLOW) == 0, let open = try? file.status()
-    else { return false }
-    return FileIdentity(found) == FileIdentity(open)
+    guard let open = try? file.status() else { return false }
+    return FileIdentity(name, in: self.file.descriptor) == FileIdentity(open)
   }
 
   /// Removes the file `name`, if it exists.

@@ -316,15 +316,9 @@ extension AccessGroupFile {
   ) throws(VaultError) -> (Attributes, OpenedSecret, version: UInt64) {
     for record in index.versions(of: keys.token(of: name)).reversed() {
       guard let row = index.row(record), row.state == .present,
-        let attributes = try? keys.attributes(of: row, named: name)
+        let attributes = try? keys.attributes(of: row, named: name), let secret = try? index.secret(of: row, keys)
       else { continue }
-      var box = (bytes: row.encoded, range: row.secretRange)
-      if row.place == .blob {
-        guard let blob = index.blob(of: row) else { continue }
-        box = (blob, blob.indices)
-      }
-      guard let secret = try? keys.secret(box.bytes, in: box.range, of: row) else { continue }
-      return (attributes, secret, row.version)
+      return (attributes, secret.value, row.version)
     }
     throw .notFound(.item)
   }

@@ -177,7 +177,8 @@ enum SalvageCopy {
 /// Whoever can write the file can add any number of records on pages that no table reaches, so whatever can be found
 /// here is not searched for there.
 struct StoredParts {
-  private let tables: Connection?
+  /// `nil` if SQLite cannot read them.
+  let tables: Connection?
   private(set) var header: [UInt8]?
   private(set) var roster: [UInt8]?
   private(set) var manifest: [UInt8]?
@@ -215,16 +216,6 @@ struct StoredParts {
       }
     }
   }
-
-  func row(_ token: Token) -> Row? { try? tables?.currentRow(token) }
-
-  func row(_ token: Token, version: UInt64) -> Row? { try? tables?.olderRow(token, version: version) }
-
-  func blob(_ token: Token, version: UInt64) -> [UInt8]? { try? tables?.blob(token, version: version) }
-
-  func wrap(_ slot: [UInt8]) -> [UInt8]? { try? tables?.wrap(slot) }
-
-  func nodeBody(at place: TreePlace) -> [UInt8]? { try? tables?.nodeBody(at: place) }
 }
 
 /// A digest of the pieces of a copy, by which two copies are compared.

@@ -117,7 +117,7 @@ struct SalvageIndex: ~Copyable {
   /// All records that could be the wrap of `slot`: the stored one, and then those on pages that no table reaches.
   func wraps(of slot: [UInt8]) -> [[UInt8]] {
     let found = foundWraps[slot] ?? []
-    guard let wrap = stored.wrap(slot) else { return Array(found) }
+    guard let wrap = try? stored.tables?.wrap(slot) else { return Array(found) }
     return [wrap] + found.subtracting([wrap])
   }
 
@@ -136,7 +136,7 @@ struct SalvageIndex: ~Copyable {
 
   /// The version of `token` with this number and the proved `digest`.
   func row(_ token: Token, version: UInt64, _ digest: Digest) -> Row? {
-    if let row = stored.row(token, version: version), row.digest == digest { return row }
+    if let row = try? stored.tables?.olderRow(token, version: version), row.digest == digest { return row }
     let all = versions(of: token)
     for record in all[all.sortedIndex { $0.version >= version }...].prefix(while: { $0.version == version })
     where record.digest == digest {
@@ -153,7 +153,7 @@ struct SalvageIndex: ~Copyable {
 
   /// The row with the proved `digest`.
   func row(_ token: Token, _ digest: Digest) -> Row? {
-    if let row = stored.row(token), row.digest == digest { return row }
+    if let row = try? stored.tables?.currentRow(token), row.digest == digest { return row }
     for record in versions(of: token) where record.digest == digest {
       if let row = row(record), row.digest == digest { return row }
     }
@@ -161,9 +161,11 @@ struct SalvageIndex: ~Copyable {
   }
 
   /// The sealed secret of a row that is stored apart from it; `nil` if it is lost.
-  func blob(of row: Row) -> [UInt8]? {
+  private func blob(of row: Row) -> [UInt8]? {
     guard let digest = Digest(row.encoded[row.secretRange]) else { return nil }
-    if let bytes = stored.blob(row.token, version: row.version), Hash.digest(.blob, bytes) == digest { return bytes }
+    if let bytes = try? stored.tables?.blob(row.token, version: row.version), Hash.digest(.blob, bytes) == digest {
+      return bytes
+    }
     guard let location = blobs[BlobName(token: row.token, version: row.version, digest: digest)],
       let record = record(at: location),
       record.columns.count == 3, let range = record.bytes(2, Row.blobByteCount)
@@ -172,9 +174,18 @@ struct SalvageIndex: ~Copyable {
     return Hash.digest(.blob, bytes) == digest ? bytes : nil
   }
 
+  /// The value of a row, wherever it is; `nil` if it is lost.
+  ///
+  /// - Throws: as `GroupKeys.secret(_:in:of:)`.
+  func secret(of row: Row, _ keys: GroupKeys) throws(VaultError) -> (value: OpenedSecret, blob: [UInt8]?)? {
+    guard row.place == .blob else { return (try keys.secret(row.encoded, in: row.secretRange, of: row), nil) }
+    guard let blob = blob(of: row) else { return nil }
+    return (try keys.secret(blob, in: blob.indices, of: row), blob)
+  }
+
   /// The node with the proved `digest` at `place`.
   func node(_ digest: Digest, at place: TreePlace) -> TreeNode? {
-    if let body = stored.nodeBody(at: place), TreeNode.digest(ofBody: body, at: place) == digest {
+    if let body = try? stored.tables?.nodeBody(at: place), TreeNode.digest(ofBody: body, at: place) == digest {
       return try? TreeNode(parsing: body, at: place)
     }
     guard let location = nodes[digest], let record = record(at: location), let (_, body) = record.node,

@@ -13,8 +13,6 @@ struct SalvagedRows {
   // SQLite cannot store more rows.
   private static let believedItemCount: UInt64 = 1 << 36
 
-  private var connection: Connection { view.connection }
-
   /// - Parameter view: the signed state, and the new file.
   init(_ view: Snapshot, _ names: [String], dropping dropped: Set<Token> = []) {
     self.view = view
@@ -80,13 +78,8 @@ struct SalvagedRows {
       // The attributes first: rows without a key's seal could all name one large value, which would be read for each.
       _ = try view.attributes(of: row)
       guard row.state == .present else { return true }
-      guard row.place == .blob else {
-        _ = try view.secret(of: row)
-        return true
-      }
-      guard let blob = index.blob(of: row) else { return false }
-      _ = try view.state.keys.secret(blob, in: blob.indices, of: row)
-      try connection.insertBlob(row.token, version: row.version, blob)
+      guard let (_, blob) = try index.secret(of: row, view.state.keys) else { return false }
+      if let blob { try view.connection.insertBlob(row.token, version: row.version, blob) }
       return true
     } catch .damaged(_, .row, _) {
       return false
