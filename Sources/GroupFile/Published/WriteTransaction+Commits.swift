@@ -104,8 +104,7 @@ extension GroupCommit {
       member = try new.member(context, under: old.keys, roster.wraps[own])
       (header, sealedRoster) = (roster.header, roster.roster)
     }
-    let manifest = try SignedManifest.open(manifest, with: old.keys) { $0 == signed.digest ? (signed, ()) : nil }
-      .manifest
+    let manifest = try SignedManifest.open(manifest, with: old.keys) { $0 == signed.digest ? signed : nil }
     guard manifest.epoch == epoch, manifest.previousLink == old.link, manifest.link() == link,
       manifest.version == signed.roster.flags.version
     else { throw .damaged(.commit, "its manifest does not follow the one before") }

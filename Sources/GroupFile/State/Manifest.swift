@@ -109,16 +109,15 @@ enum SignedManifest {
   /// - Parameters:
   ///   - isProved: whether the signature is known to be right.
   ///   - roster: returns the roster with a digest; `nil` if there is none.
-  static func open<Entry>(
-    _ stored: [UInt8], with keys: GroupKeys, isProved: Bool = false,
-    under roster: (Digest) -> (signed: SignedRoster, entry: Entry)?
-  ) throws(VaultError) -> (manifest: Manifest, entry: Entry) {
+  static func open(
+    _ stored: [UInt8], with keys: GroupKeys, isProved: Bool = false, under roster: (Digest) -> SignedRoster?
+  ) throws(VaultError) -> Manifest {
     guard let content = keys.openMeta(stored, .manifestBinding), content.count > SigningKey.signatureByteCount else {
       throw .damaged(.manifest, "seal")
     }
     let body = Array(content.dropLast(SigningKey.signatureByteCount))
     let manifest = try Manifest(parsing: body)
-    guard let (roster, entry) = roster(manifest.rosterDigest) else { throw .damaged(.manifest, "roster") }
+    guard let roster = roster(manifest.rosterDigest) else { throw .damaged(.manifest, "roster") }
     guard manifest.groupID == roster.roster.groupID, manifest.generation == roster.roster.generation,
       manifest.rosterRevision == roster.roster.revision, manifest.rosterDigest == roster.digest
     else { throw .damaged(.manifest, "roster") }
@@ -133,7 +132,7 @@ enum SignedManifest {
     else {
       throw .damaged(.manifest, "signature")
     }
-    return (manifest, entry)
+    return manifest
   }
 }
 

@@ -86,10 +86,10 @@ extension VerifiedState {
     }
     try roster.roster.flags.version.check(connection.access)
     let manifest = try SignedManifest.open(sealedManifest, with: keys, isProved: isMarked) {
-      $0 == roster.digest ? (roster, ()) : nil
+      $0 == roster.digest ? roster : nil
     }
     let state = VerifiedState(
-      keys: keys, signedRoster: roster, manifest: manifest.manifest, member: member, sealedManifest: sealedManifest,
+      keys: keys, signedRoster: roster, manifest: manifest, member: member, sealedManifest: sealedManifest,
       sealedRoster: sealedRoster, header: header, as: context.seed,
       isMarked: isMarked || isKnown && known?.isMarked == true)
     if !mending { try state.confirmVersions(connection) }
@@ -117,7 +117,7 @@ extension VerifiedState {
     else { throw .damaged(.wrap, "changed without its roster") }
     if isMarked {
       let roster = try SignedRoster(opening: sealedRoster, with: keys, ownerKey: roster.ownerKey)
-      _ = try SignedManifest.open(sealedManifest, with: keys) { $0 == roster.digest ? (roster, ()) : nil }
+      _ = try SignedManifest.open(sealedManifest, with: keys) { $0 == roster.digest ? roster : nil }
     }
     if !mending { try confirmVersions(connection) }
   }

@@ -30,7 +30,7 @@ import Testing
     let signed = try forge.storeRoster(by: thief.copy()) { _ in }
     try forge.storeManifest(roster: signed) { _ in }
     let (roster, manifest) = try group.peek { (try $0.part(.roster), try $0.part(.manifest)) }
-    let opened = try SignedManifest.open(manifest, with: forge.keys) { _ in (signed, ()) }.manifest
+    let opened = try SignedManifest.open(manifest, with: forge.keys) { _ in signed }
     return VerifiedState(
       keys: forge.keys, signedRoster: signed, manifest: opened, member: state.member, sealedManifest: manifest,
       sealedRoster: roster, header: state.header, as: group.seed)

@@ -100,11 +100,8 @@ extension RowVectors.Vector {
       #expect(keys.token(of: attributes.name).bytes.hex == vector.token)
       #expect(Hash.digest(.rowHash, [UInt8](hex: vector.rowEncoding)).bytes.hex == vector.digest)
       guard let box = vector.sealedValue, let binding = vector.valueAssociatedData else { continue }
-      let secret = try unsafe [UInt8](hex: box).withUnsafeBytes { box in
-        try unsafe [UInt8](hex: binding).withUnsafeBytes {
-          try unsafe SealedBox.open(box, key: keys.secretKey, nonce: nonce, binding: $0)
-        }
-      }
+      let secret = try SealedBox.open(
+        [UInt8](hex: box), key: keys.secretKey, nonce: nonce, binding: [UInt8](hex: binding))
       #expect(secret.testBytes.hex == vector.paddedValue)
       #expect(try Padding.text(in: secret.testBytes).hex == vector.content.value)
       #expect((Hash.digest(.blob, [UInt8](hex: box)).bytes.hex == vector.secret) == (vector.place == 2))

@@ -148,8 +148,8 @@ struct StateVectors: Codable, Equatable {
     #expect(roster.digest.bytes.hex == vectors.roster.digest)
     #expect(roster.roster.body().hex == vectors.roster.body)
     #expect(StateHeader(of: roster.roster).serialized().hex == vectors.header)
-    let (manifest, _) = try SignedManifest.open([UInt8](hex: vectors.manifest.stored), with: keys) {
-      $0 == roster.digest ? (roster, ()) : nil
+    let manifest = try SignedManifest.open([UInt8](hex: vectors.manifest.stored), with: keys) {
+      $0 == roster.digest ? roster : nil
     }
     #expect(manifest.body().hex == vectors.manifest.body)
     #expect(vectors.chain.last?.link == vectors.manifest.link)

@@ -36,7 +36,7 @@ struct StateSearch {
   /// member has one, but whoever has a credential can make wraps of any keys, and keys times rosters could be billions.
   private static let memberKeyCount = 16
 
-  private typealias Rosters = [Digest: (signed: SignedRoster, entry: (member: Member, sealed: [UInt8]))]
+  private typealias Rosters = [Digest: (signed: SignedRoster, member: Member, sealed: [UInt8])]
 
   private let context: GroupContext
   private let witness: WitnessReading
@@ -189,13 +189,13 @@ struct StateSearch {
       guard !rosters.isEmpty else { continue }
       for sealed in index.parts[StatePart.manifest.rawValue] ?? [] where sealed.count == SignedManifest.byteCount {
         do throws(VaultError) {
-          let (manifest, entry) = try SignedManifest.open(sealed, with: candidate.keys) { rosters[$0] }
-          guard let signed = rosters[manifest.rosterDigest]?.signed else { continue }
+          let manifest = try SignedManifest.open(sealed, with: candidate.keys) { rosters[$0]?.signed }
+          guard let roster = rosters[manifest.rosterDigest] else { continue }
           states.append(
             VerifiedState(
-              keys: candidate.keys, signedRoster: signed, manifest: manifest, member: entry.member,
-              sealedManifest: sealed, sealedRoster: entry.sealed, header: StateHeader(of: signed.roster).serialized(),
-              as: context.seed))
+              keys: candidate.keys, signedRoster: roster.signed, manifest: manifest, member: roster.member,
+              sealedManifest: sealed, sealedRoster: roster.sealed,
+              header: StateHeader(of: roster.signed.roster).serialized(), as: context.seed))
         } catch {
           failure = error
         }
@@ -215,7 +215,7 @@ struct StateSearch {
         let signed = try SignedRoster(opening: sealed, with: opened.keys, ownerKey: context.ownerKey)
         try signed.roster.flags.version.check(.writing)
         let member = try signed.roster.member(context, under: opened.keys, opened.wrap)
-        rosters[signed.digest] = (signed, (member, sealed))
+        rosters[signed.digest] = (signed, member, sealed)
       } catch {
         if case .newerFormat = error { throw error }
         failure = error
