@@ -305,12 +305,18 @@ enum ResultCode {
   /// The error for `code`, extended or not; `systemError` is the errno of the call that failed, or 0.
   static func error(_ code: Int32, systemError: Int32) -> VaultError {
     switch code & 0xff {
+    case _ where code == noMemoryForIO: .storage(.memory)
+    case _ where code == syncFailed || code == folderSyncFailed: .storage(.unconfirmed)
+    // The file lacks a page that it should have: it was truncated.
+    case _ where code == shortRead: .damaged(.container, "the file is truncated")
+    case _ where code == readOnlyMoved: .storage(.replaced)
+    case SQLITE_IOERR where systemError == 0: .storage(.inputOutput)
+    case SQLITE_CANTOPEN where systemError == 0: .damaged(.container, "a file of the group is not a regular file")
+    case SQLITE_IOERR, SQLITE_CANTOPEN: error(errno: systemError)
     case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: .busy(group: nil)
     case SQLITE_FULL: .storage(.full)
     case SQLITE_NOMEM: .storage(.memory)
-    case SQLITE_IOERR: inputOutputError(code, systemError: systemError)
-    case SQLITE_READONLY: code == readOnlyMoved ? .storage(.replaced) : .storage(.readOnly)
-    case SQLITE_CANTOPEN: openError(systemError)
+    case SQLITE_READONLY: .storage(.readOnly)
     case SQLITE_PERM, SQLITE_AUTH: .permissionDenied
     case SQLITE_INTERRUPT: .damaged(.container, "a table does not end where it should")
     case SQLITE_TOOBIG: .damaged(.container, "a value is longer than the format allows")
@@ -322,18 +328,6 @@ enum ResultCode {
 
   /// The error of a system call that failed with `number`.
   static func error(errno number: Int32) -> VaultError { VaultError(FileFault(errno: number)) }
-
-  private static func inputOutputError(_ code: Int32, systemError: Int32) -> VaultError {
-    if code == noMemoryForIO { return .storage(.memory) }
-    if code == syncFailed || code == folderSyncFailed { return .storage(.unconfirmed) }
-    // The file lacks a page that it should have: it was truncated.
-    if code == shortRead { return .damaged(.container, "the file is truncated") }
-    return systemError == 0 ? .storage(.inputOutput) : error(errno: systemError)
-  }
-
-  private static func openError(_ systemError: Int32) -> VaultError {
-    systemError == 0 ? .damaged(.container, "a file of the group is not a regular file") : error(errno: systemError)
-  }
 
   // SQLite's header builds these with macros, which Swift does not import.
   private static let syncFailed = SQLITE_IOERR | 4 << 8
