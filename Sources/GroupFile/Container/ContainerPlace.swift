@@ -95,7 +95,14 @@ package final class ContainerPlace: Equatable, Sendable {
     guard log?.isRegular != false, index?.isRegular != false else {
       throw .damaged(.container, "the log or index of the group file is not a regular file")
     }
-    try ContainerTrust.check(folder: folder, file, log, index, owner: owner)
+    let shape = try ContainerShape(folder: folder)
+    // In a shared folder each writer owns their files.
+    guard folder.st_uid == owner || folder.st_uid == 0 else {
+      throw .denied(.permissions("the group's folder belongs to another user"))
+    }
+    for case let file? in [file, log, index] where file.mode & ContainerShape.permissions & ~shape.fileMode != 0 {
+      throw ContainerShape.refused("file", file.mode)
+    }
     return Shape(identity: file.identity, log: log, index: index)
   }
 
@@ -197,7 +204,7 @@ extension ContainerPlace {
 /// The users who may use a group's folder and files: only their owner, or one Unix group too.
 ///
 /// Vault makes three shapes. It also reads a fourth, which version control, images and file servers make, and refuses
-/// any other. The folder's set-group-ID bit gives new files its Unix group, and SQLite gives log and index the mode of
+/// any other: a wider mode is probably a mistake, so it is reported and not used. The folder's set-group-ID bit gives new files its Unix group, and SQLite gives log and index the mode of
 /// the file, so a group keeps its shape no matter who writes to it.
 package enum ContainerShape: Equatable, Sendable {
   /// 0700 and 0600.
@@ -234,37 +241,16 @@ package enum ContainerShape: Equatable, Sendable {
   ///
   /// - Throws: `denied` for a mode that admits anyone else, which Vault never sets.
   init(folder: stat) throws(VaultError) {
-    switch folder.mode & ContainerTrust.permissions {
+    switch folder.mode & ContainerShape.permissions {
     // `chmod 700` on a shared folder leaves its set-group-ID bit.
     case 0, 0o2000: self = .closed
     case 0o2050, 0o2070: self = .shared(UnixGroup(number: folder.st_gid, isReadOnly: folder.mode & S_IWGRP == 0))
     case 0o055: self = .visible
-    default: throw ContainerTrust.refused("folder", folder.mode)
+    default: throw ContainerShape.refused("folder", folder.mode)
     }
   }
-}
 
-/// Checks the modes and owners of a group's folder and files. Only the shapes of ``ContainerShape`` are accepted: a
-/// wider mode is probably a mistake, so it is reported and not used.
-enum ContainerTrust {
-  static let permissions: mode_t = 0o7077
-
-  /// Checks the folder of a group and its existing files: the group's file, its log and its index.
-  ///
-  /// - Parameter owner: the only user besides root who may own the folder. In a shared folder each writer owns their
-  ///   files.
-  /// - Throws: `denied` with the reason, also for a folder of another user.
-  static func check(
-    folder: stat, _ file: stat, _ log: stat?, _ index: stat?, owner: uid_t
-  ) throws(VaultError) {
-    let shape = try ContainerShape(folder: folder)
-    guard folder.st_uid == owner || folder.st_uid == 0 else {
-      throw .denied(.permissions("the group's folder belongs to another user"))
-    }
-    for case let file? in [file, log, index] where file.mode & permissions & ~shape.fileMode != 0 {
-      throw refused("file", file.mode)
-    }
-  }
+  fileprivate static let permissions: mode_t = 0o7077
 
   static func refused(_ what: String, _ mode: mode_t) -> VaultError {
     .denied(.openToOthers("the group's \(what) is open to other users (mode \(String(mode, radix: 8)))"))

@@ -131,7 +131,7 @@ final class LockFile: Sendable {
   private static func mode(of place: ContainerPlace, _ toChangeModes: Bool) throws(VaultError) -> mode_t {
     guard let status = try ContainerPlace.status(place.path) else { return 0o600 }
     // Everyone who may read the files may lock them, so Vault only reads such a group.
-    guard toChangeModes || status.mode & S_IROTH == 0 else { throw ContainerTrust.refused("file", status.mode) }
+    guard toChangeModes || status.mode & S_IROTH == 0 else { throw ContainerShape.refused("file", status.mode) }
     return status.mode & S_IWGRP == 0 ? 0o600 : 0o660
   }
 }
