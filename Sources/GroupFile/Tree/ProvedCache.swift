@@ -67,15 +67,6 @@ final class ProvedCache: Sendable {
   }
 }
 
-extension TreeNode {
-  fileprivate var byteCount: Int {
-    switch self {
-    case .leaf(let entries): entries.count * 48
-    case .branch(_, let children): children.count * 32
-    }
-  }
-}
-
 /// When the newer half is full it becomes the older one, whose content is dropped.
 private struct Halves<Content: Sendable>: Sendable {
   private var young = DigestTable<Content>()

@@ -50,30 +50,33 @@ enum TreeNode: Sendable, Equatable {
   /// The digest of a group without items.
   static let emptyRoot = TreeNode.leaf([]).digest(at: .root)
 
+  /// The size of the stored form.
+  var byteCount: Int {
+    switch self {
+    case .leaf(let entries): entries.count * TreeNode.entryByteCount
+    case .branch(_, let children): 2 + children.count * Digest.byteCount
+    }
+  }
+
   /// The stored form: the entries, or the bitmap and the digests.
   func body() -> [UInt8] {
     // Written in place: a change makes four bodies, and appending to an array costs as much as hashing it.
-    switch self {
-    case .leaf(let entries):
-      let count = entries.count * TreeNode.entryByteCount
-      return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-        let bytes = UnsafeMutableRawBufferPointer(buffer)
+    let count = byteCount
+    return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
+      let bytes = UnsafeMutableRawBufferPointer(buffer)
+      switch self {
+      case .leaf(let entries):
         for (index, entry) in entries.enumerated() {
           let start = index * TreeNode.entryByteCount
           unsafe bytes.storeBytes(of: entry.token.high.bigEndian, toByteOffset: start, as: UInt64.self)
           unsafe bytes.storeBytes(of: entry.token.low.bigEndian, toByteOffset: start + 8, as: UInt64.self)
           unsafe entry.digest.write(to: bytes, at: start + Token.byteCount)
         }
-        initializedCount = count
-      }
-    case .branch(let bitmap, let children):
-      let count = 2 + children.count * Digest.byteCount
-      return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-        let bytes = UnsafeMutableRawBufferPointer(buffer)
+      case .branch(let bitmap, let children):
         unsafe bytes.storeBytes(of: bitmap.bigEndian, as: UInt16.self)
         for (index, child) in children.enumerated() { unsafe child.write(to: bytes, at: 2 + index * Digest.byteCount) }
-        initializedCount = count
       }
+      initializedCount = count
     }
   }
 
