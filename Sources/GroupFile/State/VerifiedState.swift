@@ -236,7 +236,7 @@ package struct GroupContext: Sendable {
 }
 
 /// The three parts of table `state`.
-enum StatePart: Int64 {
+enum StatePart: Int64, CaseIterable {
   /// Group id ‖ generation ‖ flags ‖ device key id, not encrypted, because they are needed to find the wrap.
   case header = 1
   case roster = 2

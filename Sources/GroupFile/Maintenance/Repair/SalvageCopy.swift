@@ -179,9 +179,7 @@ enum SalvageCopy {
 struct StoredParts {
   /// `nil` if SQLite cannot read them.
   let tables: Connection?
-  private(set) var header: [UInt8]?
-  private(set) var roster: [UInt8]?
-  private(set) var manifest: [UInt8]?
+  private(set) var parts: [StatePart: [UInt8]] = [:]
   /// The rests of manifests by epoch.
   private(set) var chain: [UInt64: Digest] = [:]
 
@@ -203,9 +201,7 @@ struct StoredParts {
       }
     }
     guard let tables else { return }
-    header = try? tables.part(.header)
-    roster = try? tables.part(.roster)
-    manifest = try? tables.part(.manifest)
+    for part in StatePart.allCases { parts[part] = try? tables.part(part) }
     // A hostile table may repeat pages.
     try? tables.withBoundOfWholeFile { () throws(VaultError) in
       let links = try tables.statement("SELECT epoch, rest FROM chain WHERE length(rest) = 32")

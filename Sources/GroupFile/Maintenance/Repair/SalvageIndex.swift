@@ -34,9 +34,9 @@ struct SalvageIndex: ~Copyable {
   private(set) var nodesByPlace: [TreePlace: Digest] = [:]
   /// The records in the file's own tables.
   let stored: StoredParts
-  /// All records that could be parts of the state, by number: the stored ones, and those on pages that no table
+  /// All records that could be parts of the state: the stored ones, and those on pages that no table
   /// reaches.
-  private(set) var parts: [Int64: Set<[UInt8]>] = [:]
+  private(set) var parts: [StatePart: Set<[UInt8]>] = [:]
   /// Records that could be wraps, by slot.
   private(set) var foundWraps: [[UInt8]: Set<[UInt8]>] = [:]
   private var rests: [UInt64: Set<Digest>] = [:]
@@ -52,11 +52,7 @@ struct SalvageIndex: ~Copyable {
   init(of path: String, _ stored: StoredParts, progress: (UInt64, UInt64) -> Void) throws(VaultError) {
     self.stored = stored
     pages = try DatabasePages(path: path)
-    for (part, bytes) in [(.header, stored.header), (.roster, stored.roster), (.manifest, stored.manifest)]
-      as [(StatePart, [UInt8]?)]
-    {
-      if let bytes { parts[part.rawValue] = [bytes] }
-    }
+    parts = stored.parts.mapValues { [$0] }
     var reading = RecordPage.Reading()
     // Page 1 holds only the list of tables, which is known.
     var last: UInt32 = 1
@@ -108,8 +104,10 @@ struct SalvageIndex: ~Copyable {
     } else if case .null = record.columns[0], record.rowID > 0 {
       if let rest = record.bytes(1, 32...32) {
         rests[UInt64(record.rowID), default: []].insert(Digest(record.payload[rest])!)
-      } else if let bytes = record.bytes(1, 1...GroupLimits.rosterByteCount + 1_024), record.rowID <= 3 {
-        parts[record.rowID, default: []].insert(Array(record.payload[bytes]))
+      } else if let bytes = record.bytes(1, 1...GroupLimits.rosterByteCount + 1_024),
+        let part = StatePart(rawValue: record.rowID)
+      {
+        parts[part, default: []].insert(Array(record.payload[bytes]))
       }
     }
   }
@@ -161,7 +159,7 @@ struct SalvageIndex: ~Copyable {
   }
 
   /// The sealed secret of a row that is stored apart from it; `nil` if it is lost.
-  private func blob(of row: Row) -> [UInt8]? {
+  func blob(of row: Row) -> [UInt8]? {
     guard let digest = Digest(row.encoded[row.secretRange]) else { return nil }
     if let bytes = try? stored.tables?.blob(row.token, version: row.version), Hash.digest(.blob, bytes) == digest {
       return bytes

@@ -102,7 +102,7 @@ struct StateSearch {
 
   /// All headers, sorted by falling generation.
   private func generations(_ index: borrowing SalvageIndex) -> [(number: UInt64, headers: [StateHeader])] {
-    var headers = (index.parts[StatePart.header.rawValue] ?? []).compactMap { try? StateHeader(parsing: $0) }
+    var headers = (index.parts[.header] ?? []).compactMap { try? StateHeader(parsing: $0) }
     // This machine knows the header's content from its witness, unless the group got a new key since.
     if let record = witness.record { headers.append(StateHeader(of: record)) }
     return Dictionary(grouping: headers) { $0.generation }.sorted { $0.key > $1.key }.map { ($0.key, $0.value) }
@@ -116,7 +116,7 @@ struct StateSearch {
     for headers in Dictionary(grouping: headers, by: { $0.groupID }).values {
       let own = try keys(of: context.seed, headers, index)
       opened += own
-      guard own.isEmpty, headers.contains(where: isExpected(index.stored.header)) else { continue }
+      guard own.isEmpty, headers.contains(where: isExpected(index.stored.parts[.header])) else { continue }
       for seed in members { opened += try keys(of: seed, headers, index) }
     }
     return opened
@@ -151,7 +151,7 @@ struct StateSearch {
       if seed === context.seed { return opened.append(Opened(keys: keys, wrap: wrap)) }
       guard commitments.insert(keys.commitment).inserted else { return }
       isFound =
-        index.stored.roster.map {
+        index.stored.parts[.roster].map {
           (try? SignedRoster(opening: $0, with: keys, ownerKey: context.ownerKey)) != nil
         } ?? false
       if isFound || opened.count < StateSearch.memberKeyCount { opened.append(Opened(keys: keys, wrap: nil)) }
@@ -185,9 +185,9 @@ struct StateSearch {
   ) throws(VaultError) -> [VerifiedState] {
     var states: [VerifiedState] = []
     for candidate in opened {
-      let rosters = try rosters(index.parts[StatePart.roster.rawValue] ?? [], candidate)
+      let rosters = try rosters(index.parts[.roster] ?? [], candidate)
       guard !rosters.isEmpty else { continue }
-      for sealed in index.parts[StatePart.manifest.rawValue] ?? [] where sealed.count == SignedManifest.byteCount {
+      for sealed in index.parts[.manifest] ?? [] where sealed.count == SignedManifest.byteCount {
         do throws(VaultError) {
           let manifest = try SignedManifest.open(sealed, with: candidate.keys) { rosters[$0]?.signed }
           guard let roster = rosters[manifest.rosterDigest] else { continue }
@@ -201,7 +201,7 @@ struct StateSearch {
         }
       }
     }
-    let stored = index.stored.manifest
+    let stored = index.stored.parts[.manifest]
     return states.sorted { left, right in
       if (left.sealedManifest == stored) != (right.sealedManifest == stored) { return left.sealedManifest == stored }
       return left.manifest.epoch > right.manifest.epoch
