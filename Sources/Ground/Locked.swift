@@ -56,7 +56,7 @@ internal import Glibc
 }
 
 /// A POSIX semaphore: counts signals that nobody has waited for yet.
-@safe package final class Semaphore: @unchecked Sendable {
+@safe package final class CountingSemaphore: @unchecked Sendable {
   private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
   package init() { unsafe sem_init(semaphore, 0, 0) }

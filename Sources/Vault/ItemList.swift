@@ -149,12 +149,10 @@ public final class ItemList {
     let freed = passed
     defer { extendLifetime(freed) }
     passed = rows
-    thread.begin { [opened] in
-      opened.make { () throws(VaultError) in
-        var result = OpenedRows()
-        for row in rows { opener.open(row, into: &result) }
-        return result
-      }
+    thread.begin(opened) { () throws(VaultError) in
+      var result = OpenedRows()
+      for row in rows { opener.open(row, into: &result) }
+      return result
     }
   }
 

@@ -188,7 +188,7 @@ private final class Waiter: Sendable {
 /// A value that one thread hands to another, which waits for it.
 private final class Handed<Value>: Sendable {
   private let value = Locked<Value?>(nil)
-  private let given = Semaphore()
+  private let given = CountingSemaphore()
 
   func give(_ value: Value) {
     self.value.withLock { $0 = value }

@@ -78,13 +78,13 @@ package struct WriterLock: ~Copyable {
 
 /// The open file `lock` of a group; closed when nobody uses it any more.
 final class LockFile: Sendable {
-  let descriptor: Int32
   /// Identifies the file.
   let identity: FileIdentity
   private let file: OpenFile
 
+  var descriptor: CInt { file.descriptor }
+
   private init(_ file: consuming OpenFile, _ status: stat) {
-    descriptor = file.descriptor
     identity = FileIdentity(status)
     self.file = file
   }

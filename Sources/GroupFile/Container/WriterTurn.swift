@@ -9,16 +9,10 @@ internal import Sealing
 /// The thread that passed the turn may take it again before a waiting one wakes up, because a change of threads costs as
 /// much as a tenth of a small change. But once the first waiter has waited for long, the turn is handed to it.
 final class WriterTurn: @unchecked Sendable {
-  /// A waiting thread.
-  private final class Waiter: Sendable {
-    let wakes = Semaphore()
-    let patience = Deadline(after: 20)
-  }
-
   private struct State {
     var isTaken = false
-    /// In the order in which they began to wait.
-    var waiters: [Waiter] = []
+    /// What wakes each waiting thread, in the order in which they began to wait.
+    var waiters: [(wakes: CountingSemaphore, patience: Deadline)] = []
   }
 
   private let state = Locked(State())
@@ -29,21 +23,20 @@ final class WriterTurn: @unchecked Sendable {
 
   /// Waits for the turn; returns `false` if `deadline` passes without it.
   func take(until deadline: Deadline) -> Bool {
-    let waiter = state.withLock { state -> Waiter? in
+    let wakes = state.withLock { state -> CountingSemaphore? in
       guard state.isTaken else {
         state.isTaken = true
         return nil
       }
-      let waiter = Waiter()
-      state.waiters.append(waiter)
-      return waiter
+      state.waiters.append((CountingSemaphore(), Deadline(after: 20)))
+      return state.waiters.last?.wakes
     }
-    guard let waiter else { return true }
+    guard let wakes else { return true }
     while true {
-      let isInTime = waiter.wakes.wait(until: deadline)
+      let isInTime = wakes.wait(until: deadline)
       let hasTurn = state.withLock { state -> Bool? in
         // Whoever was handed the turn is no waiter any more.
-        guard let place = state.waiters.firstIndex(where: { $0 === waiter }) else { return true }
+        guard let place = state.waiters.firstIndex(where: { $0.wakes === wakes }) else { return true }
         if state.isTaken, isInTime { return nil }
         state.waiters.remove(at: place)
         defer { state.isTaken = true }
@@ -79,7 +72,7 @@ final class LockWait: Sendable {
 
   private let file: LockFile
   private let state = Locked(State.wanted)
-  private let ended = Semaphore()
+  private let ended = CountingSemaphore()
 
   /// Begins to wait for `file`.
   ///

@@ -197,15 +197,13 @@ private struct HashedTree {
     thread.wait()
     var tree = try done.get()
     let nodes = tree.takeNodes()
-    thread.begin { [done, tree] in
-      done.make { () throws(VaultError) in
-        var tree = tree
-        for index in 0..<count {
-          let row = row(index)
-          try tree.append(TreeEntry(token: row.token, digest: row.digest))
-        }
-        return tree
+    thread.begin(done) { [tree] () throws(VaultError) in
+      var tree = tree
+      for index in 0..<count {
+        let row = row(index)
+        try tree.append(TreeEntry(token: row.token, digest: row.digest))
       }
+      return tree
     }
     for node in nodes { try store(node.place, node.body) }
   }

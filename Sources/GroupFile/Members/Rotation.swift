@@ -140,8 +140,8 @@ struct Rotation {
     while thread.isBusy, try writer.writeSome() {}
     if thread.isBusy { return try sealHere(32, into: &writer) }
     try finishBatch(into: &writer)
-    thread.begin { [waiting, keys, done, state = view.state] in
-      done.make { () throws(VaultError) in try Rotation.sealed(waiting, of: state, with: keys) }
+    thread.begin(done) { [waiting, keys, state = view.state] () throws(VaultError) in
+      try Rotation.sealed(waiting, of: state, with: keys)
     }
     waiting = []
     waiting.reserveCapacity(Rotation.batchCount)

@@ -94,15 +94,13 @@ struct SealingQueue {
   private mutating func begin() {
     let thread = thread ?? SecondThread()
     self.thread = thread
-    thread.begin { [drafts = waiting, keys, sealed] in
-      sealed.make { () throws(VaultError) in
-        var rows: [SealedDraft] = []
-        rows.reserveCapacity(drafts.count)
-        // One system call for all. They are drawn here and used at once, so a forked child never has the same ones.
-        let nonces = Nonce.random(count: drafts.count)
-        for (draft, nonce) in zip(drafts, nonces) { rows.append(try draft.sealed(by: keys, nonce: nonce)) }
-        return rows
-      }
+    thread.begin(sealed) { [drafts = waiting, keys] () throws(VaultError) in
+      var rows: [SealedDraft] = []
+      rows.reserveCapacity(drafts.count)
+      // One system call for all. They are drawn here and used at once, so a forked child never has the same ones.
+      let nonces = Nonce.random(count: drafts.count)
+      for (draft, nonce) in zip(drafts, nonces) { rows.append(try draft.sealed(by: keys, nonce: nonce)) }
+      return rows
     }
     (waiting, waitingByteCount) = ([], 0)
     waiting.reserveCapacity(SealingQueue.batchCount)
@@ -191,12 +189,10 @@ package struct TokenQueue {
 
   private mutating func begin() {
     thread.wait()
-    thread.begin { [names, keys, tokens] in
-      tokens.make { () throws(VaultError) in
-        var all = try tokens.take(leaving: [])
-        for name in names { all.append(keys.token(of: name)) }
-        return all
-      }
+    thread.begin(tokens) { [names, keys, tokens] () throws(VaultError) in
+      var all = try tokens.take(leaving: [])
+      for name in names { all.append(keys.token(of: name)) }
+      return all
     }
     names = []
     names.reserveCapacity(TokenQueue.batchCount)

@@ -22,6 +22,11 @@ import Synchronization
     if !bench.offer(job) { job() }
   }
 
+  /// Begins `job`, which makes `result`.
+  package func begin<Value>(_ result: JobResult<Value>, _ job: @escaping @Sendable () throws(VaultError) -> Value) {
+    begin { result.make(job) }
+  }
+
   /// Waits for the job that was begun last. The second thread then releases `value`, which a job has made, before it
   /// begins the next one.
   package func release<Value: Sendable>(_ value: Value) {
@@ -36,8 +41,8 @@ import Synchronization
 
   /// The state that the two threads share. It exists until the second thread has ended, even if that is after `deinit`.
   @safe private final class Bench: @unchecked Sendable {
-    private let begun = Semaphore()
-    private let finished = Semaphore()
+    private let begun = CountingSemaphore()
+    private let finished = CountingSemaphore()
     /// The job that was begun and not waited for.
     private var job: (@Sendable () -> Void)?
     /// Keeps what the second thread will release.
@@ -101,7 +106,7 @@ package final class JobResult<Value: Sendable>: Sendable {
 
   package init(_ first: Value) { result = Locked(.success(first)) }
 
-  package func make(_ body: () throws(VaultError) -> Value) {
+  fileprivate func make(_ body: () throws(VaultError) -> Value) {
     let new = Result { () throws(VaultError) in try body() }
     result.withLock { $0 = new }
   }
