@@ -76,8 +76,7 @@ package struct Row: Sendable {
       to bytes: UnsafeMutableRawBufferPointer, previous: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer
     ) {
       precondition(previous.count == Digest.byteCount && nonce.count == Nonce.byteCount)
-      unsafe bytes.storeBytes(of: token.high.bigEndian, as: UInt64.self)
-      unsafe bytes.storeBytes(of: token.low.bigEndian, toByteOffset: 8, as: UInt64.self)
+      unsafe bytes.storeBytes(of: token.number.bigEndian, as: UInt128.self)
       unsafe bytes.storeBytes(of: version.bigEndian, toByteOffset: 16, as: UInt64.self)
       unsafe bytes[24] = state.rawValue
       unsafe bytes.storeBytes(of: oldest.bigEndian, toByteOffset: Row.oldestOffset, as: UInt64.self)
@@ -209,6 +208,13 @@ package struct Token: Hashable, Sendable, Comparable {
     self.low = low
   }
 
+  private init(_ number: UInt128) {
+    self.init(high: UInt64(truncatingIfNeeded: number >> 64), low: UInt64(truncatingIfNeeded: number))
+  }
+
+  /// The 16 bytes as a big-endian number.
+  var number: UInt128 { UInt128(high) << 64 | UInt128(low) }
+
   /// Takes the first 16 bytes of `digest`.
   package init(prefixOf digest: Bytes32) {
     self = unsafe digest.withUnsafeBytes { unsafe Token(loadingFrom: $0) }
@@ -217,8 +223,7 @@ package struct Token: Hashable, Sendable, Comparable {
   /// Reads 16 bytes from the start of `bytes`, which holds at least that many.
   init(loadingFrom bytes: UnsafeRawBufferPointer) {
     precondition(bytes.count >= Token.byteCount)
-    high = unsafe UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self))
-    low = unsafe UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+    self.init(unsafe UInt128(bigEndian: bytes.loadUnaligned(as: UInt128.self)))
   }
 
   package static let byteCount = 16
@@ -227,8 +232,7 @@ package struct Token: Hashable, Sendable, Comparable {
   func withUnsafeBytes<Result, Failure>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    let inOrder = (high.bigEndian, low.bigEndian)
-    return try unsafe Swift.withUnsafeBytes(of: inOrder) { (bytes) throws(Failure) in try unsafe body(bytes) }
+    try unsafe Swift.withUnsafeBytes(of: number.bigEndian) { (bytes) throws(Failure) in try unsafe body(bytes) }
   }
 
   package var bytes: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
@@ -238,32 +242,24 @@ package struct Token: Hashable, Sendable, Comparable {
   /// Reads 32 hexadecimal digits; `nil` for anything else.
   package init?(hexadecimal text: String) {
     guard text.utf8.count == 32, text.utf8.allSatisfy({ $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "-") }),
-      let high = UInt64(text.prefix(16), radix: 16), let low = UInt64(text.dropFirst(16), radix: 16)
+      let number = UInt128(text, radix: 16)
     else { return nil }
-    self.init(high: high, low: low)
+    self.init(number)
   }
 
-  package static func < (left: Token, right: Token) -> Bool {
-    left.high != right.high ? left.high < right.high : left.low < right.low
-  }
+  package static func < (left: Token, right: Token) -> Bool { left.number < right.number }
 
   /// The nibble at `depth` 0...31; depth 0 is the most significant one.
-  func nibble(at depth: Int) -> Int {
-    depth < 16 ? Int(high >> (60 - 4 * UInt64(depth)) & 15) : Int(low >> (124 - 4 * UInt64(depth)) & 15)
-  }
+  func nibble(at depth: Int) -> Int { Int(truncatingIfNeeded: number &>> UInt128(124 - 4 * depth)) & 15 }
 
   /// The first `depth` nibbles (0...32), the others zero.
   func prefix(_ depth: Int) -> Token {
-    if depth >= 32 { return self }
-    if depth >= 16 { return Token(high: high, low: depth == 16 ? 0 : low & ~(UInt64.max >> (4 * UInt64(depth - 16)))) }
-    return Token(high: depth == 0 ? 0 : high & ~(UInt64.max >> (4 * UInt64(depth))), low: 0)
+    depth >= 32 ? self : Token(number & ~(UInt128.max &>> UInt128(4 * depth)))
   }
 
   /// This prefix with `nibble` set at `depth`.
   func appending(_ nibble: Int, at depth: Int) -> Token {
-    depth < 16
-      ? Token(high: high | UInt64(nibble) << (60 - 4 * UInt64(depth)), low: low)
-      : Token(high: high, low: low | UInt64(nibble) << (124 - 4 * UInt64(depth)))
+    Token(number | UInt128(nibble) &<< UInt128(124 - 4 * depth))
   }
 }
 

@@ -210,8 +210,7 @@ struct RowBinding: Sendable {
     try unsafe withUnsafeTemporaryAllocation(byteCount: RowBinding.byteCount, alignment: 8) {
       (bytes) throws(Failure) in
       unsafe start.span.withUnsafeBytes { unsafe bytes.copyMemory(from: $0) }
-      unsafe bytes.storeBytes(of: token.high.bigEndian, toByteOffset: 56, as: UInt64.self)
-      unsafe bytes.storeBytes(of: token.low.bigEndian, toByteOffset: 64, as: UInt64.self)
+      unsafe bytes.storeBytes(of: token.number.bigEndian, toByteOffset: 56, as: UInt128.self)
       unsafe bytes.storeBytes(of: version.bigEndian, toByteOffset: 72, as: UInt64.self)
       unsafe bytes.storeBytes(of: half.rawValue.bigEndian, toByteOffset: 80, as: UInt32.self)
       unsafe bytes.storeBytes(of: UInt32(state.rawValue).bigEndian, toByteOffset: 84, as: UInt32.self)

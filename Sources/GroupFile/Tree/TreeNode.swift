@@ -25,8 +25,7 @@ struct TreePlace: Hashable, Sendable {
 
   fileprivate func write(to bytes: UnsafeMutableRawBufferPointer) {
     unsafe bytes[0] = UInt8(depth)
-    unsafe bytes.storeBytes(of: prefix.high.bigEndian, toByteOffset: 1, as: UInt64.self)
-    unsafe bytes.storeBytes(of: prefix.low.bigEndian, toByteOffset: 9, as: UInt64.self)
+    unsafe bytes.storeBytes(of: prefix.number.bigEndian, toByteOffset: 1, as: UInt128.self)
   }
 
   fileprivate static let keyByteCount = 17
@@ -68,8 +67,7 @@ enum TreeNode: Sendable, Equatable {
       case .leaf(let entries):
         for (index, entry) in entries.enumerated() {
           let start = index * TreeNode.entryByteCount
-          unsafe bytes.storeBytes(of: entry.token.high.bigEndian, toByteOffset: start, as: UInt64.self)
-          unsafe bytes.storeBytes(of: entry.token.low.bigEndian, toByteOffset: start + 8, as: UInt64.self)
+          unsafe bytes.storeBytes(of: entry.token.number.bigEndian, toByteOffset: start, as: UInt128.self)
           unsafe entry.digest.write(to: bytes, at: start + Token.byteCount)
         }
       case .branch(let bitmap, let children):
