@@ -197,25 +197,18 @@ package struct ChangeTime: Equatable, Sendable {
 
 /// A moment on the monotonic clock, which cannot be set back.
 package struct Deadline: Sendable {
-  package let time: timespec
+  private let nanoseconds: Int
 
   /// The moment `milliseconds` from now.
-  package init(after milliseconds: Int) {
-    var time = Deadline.now()
-    let nanoseconds = time.tv_nsec + milliseconds % 1000 * 1_000_000
-    time.tv_sec += milliseconds / 1000 + nanoseconds / 1_000_000_000
-    time.tv_nsec = nanoseconds % 1_000_000_000
-    self.time = time
-  }
+  package init(after milliseconds: Int) { nanoseconds = Deadline.now() + milliseconds * 1_000_000 }
 
-  package var hasPassed: Bool {
-    let now = Deadline.now()
-    return (now.tv_sec, now.tv_nsec) >= (time.tv_sec, time.tv_nsec)
-  }
+  package var hasPassed: Bool { Deadline.now() >= nanoseconds }
 
-  private static func now() -> timespec {
+  package var time: timespec { timespec(tv_sec: nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000) }
+
+  private static func now() -> Int {
     var now = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &now)
-    return now
+    return now.tv_sec * 1_000_000_000 + now.tv_nsec
   }
 }
