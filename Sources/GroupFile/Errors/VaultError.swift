@@ -30,7 +30,7 @@ public enum VaultError: Error, Sendable, Equatable {
   case witnessUnavailable(group: String, reason: String)
   /// These numbers of signed items and older versions of a group can no longer be proved, and dropping them was not
   /// allowed.
-  case unproved(group: String, items: UInt64, versions: UInt64)
+  case unproved(group: String = "", items: UInt64, versions: UInt64)
   /// A group's state is older than one this machine has verified, or is not descended from it.
   case rolledBack(group: String, found: UInt64, known: UInt64, reason: RollbackReason)
   /// A group still admits a credential that the owner replaced or revoked, or is replacing: that command still runs, or
@@ -73,7 +73,7 @@ public enum VaultError: Error, Sendable, Equatable {
   /// A keyed archive, stored or to be stored, was refused.
   case archive(ArchiveError)
   /// A change of a published group was not ordered among its hosts.
-  case unordered(group: String, Disorder)
+  case unordered(group: String = "", Disorder)
   /// `vaultd` met this error, or could not be asked; the text says which, for people.
   case service(ExitStatus, String)
   /// An internal error.
@@ -245,12 +245,6 @@ extension VaultError {
   package static func rolledBack(found: UInt64, known: UInt64, _ reason: RollbackReason) -> VaultError {
     .rolledBack(group: "", found: found, known: known, reason: reason)
   }
-
-  static func unproved(items: UInt64, versions: UInt64) -> VaultError {
-    .unproved(group: "", items: items, versions: versions)
-  }
-
-  package static func unordered(_ disorder: Disorder) -> VaultError { .unordered(group: "", disorder) }
 
   /// The system's permissions forbid something that is still to be found.
   static let permissionDenied = VaultError.denied(.permissions(""))
