@@ -220,7 +220,6 @@ package final class AccessGroupFile: Sendable {
     var outcome = try WitnessRule.check(state, against: reading, strict: strict, connection)
     if let floor = floor(beside: reading) {
       let above = try WitnessRule.check(state, against: .valid(floor), strict: strict, connection)
-      outcome.gapSeen = outcome.gapSeen || above.gapSeen
       outcome.notice = outcome.notice ?? above.notice
     } else if let confirm {
       // The registry is not asked again for a group that this process has confirmed already.

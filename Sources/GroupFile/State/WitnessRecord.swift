@@ -160,9 +160,10 @@ enum WitnessRule {
   struct Outcome {
     /// The witness should be raised to this state.
     var isAhead = false
-    /// More manifests were missed than the chain keeps, so descent could not be proved.
-    var gapSeen = false
+    /// `gap` if descent could not be proved.
     var notice: Notice?
+
+    var gapSeen: Bool { if case .gap = notice { true } else { false } }
   }
 
   /// Checks `state` against `reading`.
@@ -221,7 +222,7 @@ enum WitnessRule {
     // A gap is accepted only if the chain cannot reach back that far.
     guard manifest.epoch - record.epoch > GroupLimits.chainLength else { throw rolledBack(.fork) }
     return Outcome(
-      isAhead: true, gapSeen: true, notice: .gap(group: state.roster.groupName, from: record.epoch, to: manifest.epoch))
+      isAhead: true, notice: .gap(group: state.roster.groupName, from: record.epoch, to: manifest.epoch))
   }
 }
 
