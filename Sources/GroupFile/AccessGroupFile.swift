@@ -268,14 +268,9 @@ package struct GroupCreation: Sendable {
   ) throws(VaultError) -> WitnessRecord {
     guard GroupLimits.keptVersions.contains(keep) else { throw .overLimit("1 to 1,000 versions") }
     let writer = try GroupWriter(in: folder, fileMode: shape.fileMode)
-    do {
-      let record = try fill(writer.connection, groupID, owner: owner, seed)
-      try writer.complete()
-      return record
-    } catch {
-      writer.connection.discard()
-      throw error
-    }
+    let record = try fill(writer.connection, groupID, owner: owner, seed)
+    try writer.complete()
+    return record
   }
 
   private func fill(

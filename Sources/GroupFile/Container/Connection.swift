@@ -36,6 +36,8 @@ internal import Ground
   }
   /// How many bytes the log held when this connection last checkpointed it; 0 after the log was restarted.
   var checkpointedByteCount = 0
+  /// Whether this is a new file without its final name, which is removed if it never gets one.
+  var isDraft = false
   private var statements: [(key: UInt, statement: Statement)] = []
   var verified = SnapshotCheck()
 
@@ -93,6 +95,7 @@ internal import Ground
     handle = try Connection.handle(at: place, identity, .writing, .shared)
     location = place
     access = .writing
+    isDraft = true
     try settle()
     try makeTables()
     try begin(.reading)
@@ -100,7 +103,7 @@ internal import Ground
     companions = try findCompanions()
   }
 
-  deinit { close() }
+  deinit { discard() }
 
   /// Closes the connection; it and its statements can no longer be used.
   package func close() {

@@ -32,21 +32,20 @@ extension Connection {
   /// - Throws: `exists` if a group file exists by now; `storage`, `denied`. The temporary file is removed then.
   package func place() throws(VaultError) {
     let final = location.sibling(ContainerPlace.groupFileName)
-    do throws(VaultError) {
-      try finish()
-      try final.checkVacant()
-      try onDisk(NewName.give(final.path, to: location.path))
-    } catch {
-      discard()
-      throw error
-    }
+    defer { discard() }
+    try finish()
+    try final.checkVacant()
+    try onDisk(NewName.give(final.path, to: location.path))
+    isDraft = false
     try Connection.synchronise(location.folder)
     try Connection(at: final, access: .writing).close()
   }
 
-  /// Removes a file made by `create` instead of placing it; the connection is closed.
+  /// Closes the connection, and removes a file made by `create` that was not placed.
   package func discard() {
     close()
+    guard isDraft, !handle.isForked else { return }
+    isDraft = false
     Connection.remove(location)
   }
 

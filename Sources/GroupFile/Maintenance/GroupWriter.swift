@@ -3,7 +3,7 @@ import Sealing
 
 /// Writes a group's new file, from any source of proved items and in any order.
 ///
-/// Nobody else sees the file before it is complete. Tokens are random, so rows are collected in runs of a bounded size,
+/// Nobody else sees the file before it is complete, and one that is never completed is removed. Tokens are random, so rows are collected in runs of a bounded size,
 /// and each run is written in the order of the file. The tree is built from the only run, or if there are several, from the
 /// rows that the file holds in the end.
 struct GroupWriter {
@@ -32,10 +32,7 @@ struct GroupWriter {
     lockMode = fileMode & 0o020 == 0 ? 0o600 : 0o660
     // Only this process writes to the file, so no statement needs a bound.
     connection.bound(steps: .max)
-    do { try connection.begin(.immediate) } catch {
-      connection.discard()
-      throw error
-    }
+    try connection.begin(.immediate)
   }
 
   /// Adds items with all their kept versions: those of one item follow each other, the oldest first.
@@ -114,12 +111,9 @@ struct GroupWriter {
 
   /// Makes the file durable and gives it its final name and a lock file. The file is closed.
   ///
-  /// - Throws: `exists`, `storage`, `denied`; no new file is left then.
+  /// - Throws: `exists`, `storage`, `denied`.
   func complete() throws(VaultError) {
-    do { try connection.commit() } catch {
-      connection.discard()
-      throw error
-    }
+    try connection.commit()
     try connection.place()
     // The folder's owner creates the lock file, so that they can change its mode later.
     let place = connection.location

@@ -153,16 +153,11 @@ struct RosterWriting {
       let keys = try newKeys(of: roster)
       roster.keyCommitment = keys.commitment
       var writer = try makeNew()
-      do throws(VaultError) {
-        manifest.root = try rotate(into: &writer, under: keys, dropping: change.drops, &left, progress)
-        manifest.itemCount = writer.itemCount
-        manifest.versionRowCount = writer.versionRowCount
-        roster.members = try wrapped(plan.members, keys, in: writer.connection)
-        return (try store(roster, manifest, under: keys, in: writer.connection), writer)
-      } catch {
-        writer.connection.discard()
-        throw error
-      }
+      manifest.root = try rotate(into: &writer, under: keys, dropping: change.drops, &left, progress)
+      manifest.itemCount = writer.itemCount
+      manifest.versionRowCount = writer.versionRowCount
+      roster.members = try wrapped(plan.members, keys, in: writer.connection)
+      return (try store(roster, manifest, under: keys, in: writer.connection), writer)
     }
     if let salvaged {
       manifest.root = salvaged.root

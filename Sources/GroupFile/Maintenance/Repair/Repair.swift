@@ -199,7 +199,8 @@ extension AccessGroupFile {
     var group: GroupRepair
     var offered: OfferedState?
     let old: VerifiedState
-    do throws(VaultError) {
+    // So that what is needed only for this is released before the proof.
+    do {
       let (copy, stored) = try SalvageCopy.make(of: place, in: salvage, header: connection.header())
       let index = try SalvageIndex(of: copy.path, stored) { progress(.copied(bytes: $0, of: $1)) }
       let state: VerifiedState
@@ -232,9 +233,6 @@ extension AccessGroupFile {
         writer = renewed
       }
       try writer.complete()
-    } catch {
-      writer.connection.discard()
-      throw error
     }
     // The new file is proved like any other group before it replaces the old one.
     let state = try unwitnessed(in: places.draft).provedState { progress(.proved($0)) }.state
