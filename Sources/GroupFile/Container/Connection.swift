@@ -21,8 +21,6 @@ internal import Ground
   package let access: Access
   /// Identifies the file that was opened.
   let identity: FileIdentity
-  /// Whether the file is read without log and index, because they are missing and cannot be created here.
-  private var isFrozen: Bool { handle.use == .frozen }
   private var isReused = false
   private var awaitsSnapshot = false
   /// Whether a change was begun, and neither committed nor rolled back here.
@@ -72,14 +70,13 @@ internal import Ground
     try checkHeader()
     // If the log has grown meanwhile, another process has committed; if it is new, for the first time.
     let now = try location.shape(withIndex: handle.use != .alone)
-    guard now.identity == identity, isFrozen ? try location.isFrozen(now, isResting: isResting) : true, try opensPath()
-    else {
-      throw .storage(.replaced)
-    }
+    guard now.identity == identity, handle.use == .frozen ? try location.isFrozen(now, isResting: isResting) : true,
+      try opensPath()
+    else { throw .storage(.replaced) }
     try settle()
     try begin(.reading)
     try commit()
-    if isFrozen { return }
+    if handle.use == .frozen { return }
     let found = try findCompanions()
     companions = found
     // A log or index that existed before opening must still be the same file.

@@ -50,6 +50,11 @@ extension ContainerPlace {
     guard let status = try ContainerPlace.status(folder) else { throw .notFound(.group) }
     return try ContainerShape(folder: status)
   }
+
+  /// Whether other users may write the group's files, and so replace its lock at any time.
+  func isWritableByOthers() throws(VaultError) -> Bool {
+    try ContainerPlace.status(folder).map { $0.mode & 0o022 != 0 } ?? false
+  }
 }
 
 extension OpenFile {

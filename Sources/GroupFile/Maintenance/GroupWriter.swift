@@ -3,9 +3,9 @@ import Sealing
 
 /// Writes a group's new file, from any source of proved items and in any order.
 ///
-/// Nobody else sees the file before it is complete, and one that is never completed is removed. Tokens are random, so rows are collected in runs of a bounded size,
-/// and each run is written in the order of the file. The tree is built from the only run, or if there are several, from the
-/// rows that the file holds in the end.
+/// Nobody else sees the file before it is complete, and one that is never completed is removed. Tokens are random, so
+/// rows are collected in runs of a bounded size, and each run is written in the order of the file. The tree is built from
+/// the only run, or if there are several, from the rows that the file holds in the end.
 struct GroupWriter {
   /// The new file, in its only transaction.
   let connection: Connection

@@ -12,7 +12,8 @@ extension AccessGroupFile {
   ///   - path: an unused path on the store's file system, from where the caller removes the folder.
   ///   - places: as for `withClosedFiles`.
   ///   - begin: called while nobody else writes, before anything is changed for good; it throws if the group is to stay.
-  /// - Throws: the errors of a writer's checks, and of `begin`; the group is there then, as before. `storage` or `denied` if its files cannot be removed; repeating the removal finishes it then.
+  /// - Throws: the errors of a writer's checks, and of `begin`; the group is there then, as before. `storage` or `denied`
+  ///   if its files cannot be removed; repeating the removal finishes it then.
   package func remove(
     to path: String, at places: DraftPlaces, beginning begin: (Roster) throws(VaultError) -> Void = { _ in }
   ) throws(VaultError) {

@@ -130,6 +130,18 @@ extension Applications {
 
 private func precedes(_ left: String, _ right: String) -> Bool { left.utf8.lexicographicallyPrecedes(right.utf8) }
 
+extension SecretStore {
+  /// Whether this finishes the removal of a group by a process that was killed before it had moved the files.
+  ///
+  /// - Parameter error: that of reading or changing the group.
+  func finishesRemoval(of name: AccessGroup.Name, after error: VaultError) -> Bool {
+    guard case .rolledBack(_, _, _, .broughtBack) = error,
+      (try? registry().entry(of: name))?.presence == .changing
+    else { return false }
+    return (try? removeGroup(name.description)) != nil
+  }
+}
+
 extension Roster {
   /// Whether the group goes with the application `id`: it is purged, and no other application is a member. Where `id` was
   /// removed from another group than its private one, the owner may have kept that group on purpose.

@@ -101,7 +101,7 @@ extension SecretStore {
       return accepted
     }
     switch accepted {
-    case .accepted: try registry().recordPresence(of: name, groupID(of: group(name)))
+    case .accepted: try registry().recordPresence(of: name, group(name).verifiedState().manifest.groupID)
     case .removal: try noteRemoval(of: name)
     default: break
     }
@@ -140,7 +140,7 @@ extension SecretStore {
       if name == .registry {
         try raiseIssues(isNew: true)
       } else {
-        try registry().recordPresence(of: name, groupID(of: group(name)))
+        try registry().recordPresence(of: name, group(name).verifiedState().manifest.groupID)
       }
       return .accepted(epoch: state.manifest.epoch)
     } catch .declined {

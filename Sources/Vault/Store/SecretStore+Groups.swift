@@ -181,16 +181,6 @@ extension SecretStore {
     }
   }
 
-  /// Whether this finishes the removal of a group by a process that was killed before it had moved the files.
-  ///
-  /// - Parameter error: that of reading or changing the group.
-  func finishesRemoval(of name: AccessGroup.Name, after error: VaultError) -> Bool {
-    guard case .rolledBack(_, _, _, .broughtBack) = error,
-      (try? registry().entry(of: name))?.presence == .changing
-    else { return false }
-    return (try? removeGroup(name.description)) != nil
-  }
-
   /// Drops tombstones and returns free space to the file system.
   ///
   /// - Parameters:
@@ -240,11 +230,6 @@ extension SecretStore {
     case .invalid: throw .damaged(group: name.description, level: .witness, detail: "neither record is valid")
     default: break
     }
-  }
-
-  func groupID(of group: AccessGroup) throws(VaultError) -> GroupID {
-    let file = try group.file
-    return try inGroup(group.name.description, file.beginReading().view.state.roster.groupID)
   }
 }
 
