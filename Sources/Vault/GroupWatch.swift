@@ -106,7 +106,7 @@ public final class GroupWatch: Sendable {
 
   /// The changes since the last look.
   private func look() throws(VaultError) -> [ItemChange] {
-    let epoch = try group.verifiedState().manifest.epoch
+    let epoch = try group.reading { (view) throws(VaultError) in view.state.manifest.epoch }
     return try known.withLock { (known) throws(VaultError) in
       guard epoch != known.epoch else { return [] }
       var versions: [Item.Name: UInt64] = [:]

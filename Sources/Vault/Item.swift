@@ -295,7 +295,7 @@ package struct OneState {
 }
 
 extension AccessGroup {
-  /// The newest state. Others who may write the group's files can neither end this process nor prevent the call.
+  /// The newest state, read without the index and the locks of files that others may write.
   func verifiedState() throws(VaultError) -> VerifiedState {
     let file = try file
     let view = try inGroup(name.description, file.beginReadingAlone())

@@ -52,7 +52,8 @@ internal import Ground
   ) throws(VaultError) {
     let shape = try place.shape(withIndex: !isAlone)
     if access == .writing { try ContainerPlace.checkWritable(place.path) }
-    let isFrozen = access == .reading && !isAlone ? try place.isFrozen(shape, isResting: isResting) : false
+    let mayBeFrozen = access == .reading && (!isAlone || shape.log == nil)
+    let isFrozen = mayBeFrozen ? try place.isFrozen(shape, isResting: isResting) : false
     handle = try Connection.handle(at: place, shape.identity, access, isFrozen ? .frozen : isAlone ? .alone : .shared)
     location = place
     self.access = access

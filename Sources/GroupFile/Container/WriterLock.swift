@@ -57,6 +57,7 @@ package struct WriterLock: ~Copyable {
       let opened = if let kept = turn.file { kept } else { try LockFile(place, toChangeModes) }
       turn.file = nil
       let isFree = flock(opened.descriptor, LOCK_EX | LOCK_NB) == 0
+      if isFree { turn.wait = nil }
       guard let file = isFree ? opened : try wait(opened, turn, until: deadline) else { throw .busy(group: nil) }
       // If the file was removed meanwhile, its lock excludes nobody, so open the new one.
       if file.identity == (try? ContainerPlace.status(place.lockPath))?.identity { return file }

@@ -24,7 +24,7 @@ extension AccessGroupFile {
       var hasBegun = false
       func remove(from place: ContainerPlace) throws(VaultError) {
         hasBegun = true
-        let connection = try Connection(at: place, access: .reading)
+        let connection = try Connection(at: place, access: .reading, isAlone: place.isWritableByOthers())
         try connection.begin(.reading)
         let state = try snapshot(connection, witness.readToWrite(), strict: true).state
         try state.confirmRoster(connection)

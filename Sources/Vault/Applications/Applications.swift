@@ -64,29 +64,29 @@ public struct Applications: Sendable {
 
   /// Makes `change` in every group of the store in turn, including groups that the application joins meanwhile.
   ///
-  /// - Parameter isDone: asked before each change whether the group needs none, because it is gone.
+  /// - Parameter removes: called before each change; returns whether it has removed the group instead.
   /// - Returns: the groups that could not be changed, sorted by name. A missing group is one of them, because nothing
   ///   else says who its members are. A group bound to another device is left out, with a notice.
   func changeEverywhere(
     _ change: RosterChange, accepting confirm: ((ReturningState) -> Bool)?,
-    unless isDone: (AccessGroup.Name) -> Bool = { _ in false }, _ progress: (String, MaintenanceProgress) -> Void
+    unless removes: (AccessGroup.Name) -> Bool = { _ in false }, _ progress: (String, MaintenanceProgress) -> Void
   ) throws(VaultError) -> [UnchangedGroup] {
     var found: [UnchangedGroup] = []
-    for name in try namesInOrderOfChange() where !isDone(name) {
+    for name in try namesInOrderOfChange() where !removes(name) {
       do throws(VaultError) {
         let changed = try store.settled(name.description, isChange: true) { () throws(VaultError) in
           try store.change(name, change, accepting: confirm) { progress(name.description, $0) }
         }
         if changed == nil, let problem = try store.missing(name) { throw problem }
       } catch {
-        if !store.finishesRemoval(of: name, after: error) { found += unchanged(name, error) }
+        if !store.finishRemoval(of: name, after: error) { found += unchanged(name, error) }
       }
     }
     return found.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }
 
-  /// The groups of the store. Others who may write a group's files can end this process, so those groups come last, in
-  /// another order each time: whoever ends it in one group does not keep it from all others when it is repeated.
+  /// The groups of the store. Those whose files others may write come last, in another order each time: whatever others do
+  /// there delays no other group, and no group each time.
   func namesInOrderOfChange() throws(VaultError) -> [AccessGroup.Name] {
     let names = try store.ownersGroupNames()
     let shared = names.filter {

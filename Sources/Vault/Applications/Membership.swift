@@ -44,12 +44,17 @@ extension SecretStore {
     // reading the registry again while holding the group's lock is enough.
     change.isStillWanted = { known.isUpToDate(with: try? registry.application(application)) }
     // A state that is only accepted now is described while it is accepted.
-    let isMember = (try? self.group(group).info())?.members.contains { $0.application == application } ?? true
-    let state = try self.change(name, change, accepting: confirm)
+    let now = try? self.group(group).verifiedState()
+    let member = now?.roster.members.first { $0.application == application }
+    // A change would use the index of a group that others may write.
+    let isOpen = (try? self.group(group).file.resolvedPlace().containerShape().unixGroup?.isReadOnly) == false
+    let isDone = isOpen && confirm == nil && member?.issue == known.issue && member?.rights == rights
+    if isDone, !change.isStillWanted() { throw .contradiction(.superseded) }
+    let state = if isDone, let now { now } else { try self.change(name, change, accepting: confirm) }
     let wasRemoved = state.roster.removed.contains { $0.application == application && $0.issue == known.issue }
     return Admission(
       group: group, rights: rights, itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount,
-      isReturning: wasRemoved && !isMember)
+      isReturning: wasRemoved && now != nil && member == nil)
   }
 
   /// Removes an application from a group and gives the group a new key.

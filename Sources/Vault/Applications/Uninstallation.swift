@@ -44,18 +44,11 @@ extension Applications {
     var found = try registry.application(id)
     if found == nil, revoking { found = try unlisted(id) }
     guard var entry = found else { throw try unknown(id) }
-    var report = Uninstallation()
-    var unread: [UnchangedGroup] = []
-    let states = try store.verifiedStates { name, error in
-      if store.finishesRemoval(of: name, after: error) {
-        report.purged.append(name.description)
-      } else {
-        unread += unchanged(name, error)
-      }
-    }
-    var purged = Set(states.filter { $0.state.roster.isPurged(with: id, in: $0.name.description) }.map(\.name))
-    if let areLossesWanted, !purged.isEmpty, !areLossesWanted(purged.map(\.description).sorted(by: precedes)) {
-      throw .declined
+    var wanted: Set<AccessGroup.Name>?
+    if let areLossesWanted {
+      let lost = try store.verifiedStates().filter { $0.state.roster.isPurged(with: id, in: $0.name.description) }
+      guard lost.isEmpty || areLossesWanted(lost.map(\.name.description)) else { throw .declined }
+      wanted = Set(lost.map(\.name))
     }
     if revoking, entry.standing != .revoked {
       // Recorded first, so that no other process adds the application to a group meanwhile.
@@ -65,52 +58,90 @@ extension Applications {
         return revoked
       }
     }
-    for (name, state) in states where !purged.contains(name) && Membership(of: id, in: name, state) != nil {
-      if revoking { report.revoked.append(name.description) } else { report.kept.append(name.description) }
+    var report = Uninstallation()
+    var unread: [UnchangedGroup] = []
+    let states = try store.verifiedStates { name, error in
+      if store.finishRemoval(of: name, after: error) {
+        report.purged.append(name.description)
+      } else {
+        unread += unchanged(name, error)
+      }
+    }
+    var purged: Set<AccessGroup.Name> = []
+    for (name, state) in states {
+      if wanted?.contains(name) ?? true, state.roster.isPurged(with: id, in: name.description) {
+        purged.insert(name)
+      } else if Membership(of: id, in: name, state) == nil {
+        continue
+      } else if revoking {
+        report.revoked.append(name.description)
+      } else {
+        report.kept.append(name.description)
+      }
     }
     let rotation = RosterChange(rotates: true, dropsUnproved: isDroppingUnproved)
     /// Removes a purged group; otherwise it is to be kept.
-    func isRemoved(_ name: AccessGroup.Name) -> Bool {
-      if revoking, unread.contains(where: { $0.name == name.description }) {
-        // A new key mends the file. The application stays a member until the group is removed, so that the call can be
-        // repeated if it is killed.
-        guard let roster = try? store.change(name, rotation, accepting: confirm).roster else { return false }
-        if areLossesWanted == nil, roster.isPurged(with: id, in: name.description) { purged.insert(name) }
-        if roster.members.contains(where: { $0.application == id }) { report.revoked.append(name.description) }
+    func removes(_ name: AccessGroup.Name) -> Bool {
+      let group = name.description
+      /// A new key mends the file. The application stays a member until the group is removed, so that the call can be
+      /// repeated if it is killed.
+      func mend() throws(VaultError) -> Roster {
+        try store.change(name, rotation, accepting: confirm) { progress(group, $0) }.roster
+      }
+      if revoking, wanted == nil, unread.contains(where: { $0.name == group && $0.problem.isAvoidable }),
+        let roster = (try? store.group(name).verifiedState().roster) ?? (try? mend()),
+        roster.isPurged(with: id, in: group)
+      {
+        purged.insert(name)
       }
       guard purged.contains(name) else { return false }
-      func remove() throws(VaultError) {
-        try store.removeGroup(name.description) { $0.isPurged(with: id, in: name.description) }
-      }
       do throws(VaultError) {
+        func remove() throws(VaultError) {
+          try store.removeGroup(group) {
+            $0.isPurged(with: id, in: group) && entry.isUpToDate(with: try? registry.application(id))
+          }
+        }
         do throws(VaultError) { try remove() } catch {
-          guard revoking, error != .contradiction(.superseded) else { throw error }
-          try store.change(name, rotation, accepting: confirm)
+          guard revoking, error != .contradiction(.superseded), store.hasGroup(name) else { throw error }
+          _ = try mend()
           try remove()
         }
-        report.purged.append(name.description)
-        report.revoked.removeAll { $0 == name.description }
+        report.purged.append(group)
         return true
-      } catch .contradiction(.superseded) {
-        // Another application is a member by now.
-        if !revoking { report.kept.append(name.description) }
       } catch {
-        if revoking { report.notRemoved += unchanged(name, error) } else { report.unchanged += unchanged(name, error) }
+        if !store.hasGroup(name), store.witness(name).read().record?.flags.contains(.removed) == true {
+          report.purged.append(group)
+          return true
+        }
+        // Another application may be a member by now, or this one have a new credential.
+        let isWanted = error != .contradiction(.superseded)
+        switch (revoking, isWanted) {
+        case (true, true): report.notRemoved += unchanged(name, error)
+        case (false, true): report.unchanged += unchanged(name, error)
+        case (true, false): break
+        case (false, false): report.kept.append(group)
+        }
+        if revoking { report.revoked.append(group) }
+        return false
       }
-      if revoking, !report.revoked.contains(name.description) { report.revoked.append(name.description) }
-      return false
     }
     if revoking {
       var bound = removeBinding(of: id)
       let change = RosterChange(dropsUnproved: isDroppingUnproved) { $0.application == id }
-      var unchanged = try changeEverywhere(change, accepting: confirm, unless: isRemoved, progress)
+      var unchanged = try changeEverywhere(change, accepting: confirm, unless: removes, progress)
       if !bound.isEmpty { bound = removeBinding(of: id) }
       unchanged += bound.filter { group in !unchanged.contains { $0.name == group.name } }
       report.revoked.removeAll { name in unchanged.contains { $0.name == name } }
       report.notRemoved.removeAll { group in unchanged.contains { $0.name == group.name } }
       report.unchanged = unchanged
+      // What could not be read before was changed all the same.
+      let missed = unread.filter { group in !(unchanged.map(\.name) + report.revoked).contains(group.name) }
+      for group in missed {
+        let roster = try? store.group(group.name).verifiedState().roster
+        if roster?.removed.contains(where: { $0.application == id }) == true { report.revoked.append(group.name) }
+      }
     } else {
-      for name in purged { _ = isRemoved(name) }
+      for name in purged { _ = removes(name) }
       report.unchanged += unread
       if entry.standing != .revoked {
         let known = entry
@@ -131,10 +162,11 @@ extension Applications {
 private func precedes(_ left: String, _ right: String) -> Bool { left.utf8.lexicographicallyPrecedes(right.utf8) }
 
 extension SecretStore {
-  /// Whether this finishes the removal of a group by a process that was killed before it had moved the files.
+  /// Finishes the removal of a group by a process that was killed before it had moved the files.
   ///
   /// - Parameter error: that of reading or changing the group.
-  func finishesRemoval(of name: AccessGroup.Name, after error: VaultError) -> Bool {
+  /// - Returns: whether there was such a removal, and the group is gone.
+  func finishRemoval(of name: AccessGroup.Name, after error: VaultError) -> Bool {
     guard case .rolledBack(_, _, _, .broughtBack) = error,
       (try? registry().entry(of: name))?.presence == .changing
     else { return false }

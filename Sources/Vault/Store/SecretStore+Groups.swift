@@ -160,14 +160,15 @@ extension SecretStore {
       return try registry.record(known, of: group.name)
     }
     var entry = known ?? Registry.Entry(groupID: .zero, presence: .present, created: SystemClock.milliseconds())
+    var hasBegun = false
     do throws(VaultError) {
       try file.remove(to: path, at: places) { (roster) throws(VaultError) in
         guard isWanted(roster) else { throw .contradiction(.superseded) }
-        (entry.groupID, entry.presence) = (roster.groupID, .changing)
+        (entry.groupID, entry.presence, hasBegun) = (roster.groupID, .changing, true)
         try registry.record(entry, of: group.name)
       }
     } catch {
-      if entry.presence == .changing, witness(group.name).read().record?.flags.contains(.removed) != true {
+      if hasBegun, witness(group.name).read().record?.flags.contains(.removed) != true {
         entry.presence = .present
         try? registry.record(entry, of: group.name)
       }

@@ -119,6 +119,7 @@ extension SecretStore {
     guard case .owner(let identity) = try StoreAccess.open(location, unlocking, usesKeyring: false) else {
       throw .denied(.ownerOnly)
     }
+    try identity.confirmOwner()
     let seconds = duration.components.seconds
     let deadline = SystemClock.milliseconds() + UInt64(seconds) * 1_000
     let record = try sealing(UnlockedRecord(identity.ownerKey, identity.personalMember(), until: deadline))

@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import Sealing
 import Testing
 
 @testable import GroupFile
@@ -94,6 +95,34 @@ struct PurgedGroupTests {
     let issued = try store.open().applications.issue("com.example.web", to: store.path("new"), .replacing)
     #expect(issued.unchanged == [])
     #expect(try !store.open().hasGroup(AccessGroup.Name("spare")))
+  }
+
+  @Test func `a purged group that cannot be removed gets a new key, and is named`() throws {
+    // Whoever may read this folder can keep its lock, which a removal needs and a revocation does not.
+    let folder = unsafe Glibc.open(store.location.home + "/groups", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    defer { close(folder) }
+    try #require(flock(folder, LOCK_EX | LOCK_NB) == 0)
+    let report = try store.open().applications.uninstall(app, revoking: true)
+    #expect(report.notRemoved.map(\.name) == [app] && report.notRemoved.first?.problem.status == 15)
+    #expect(report.revoked == [app] && report.purged == [] && report.unchanged == [])
+    #expect(try store.open().value("a", in: app) == "one")
+  }
+
+  @Test func `removing a group whose creation was interrupted leaves its name free`() throws {
+    let name = try AccessGroup.Name("half")
+    let entry = Registry.Entry(groupID: .zero, presence: .changing, created: 1)
+    try store.open().registry().record(entry, of: name)
+    #expect(throws: VaultError.notFound(.group)) { try store.open().removeGroup("half") }
+    try store.open().createGroup("half")
+  }
+
+  @Test func `a new key for a group whose folder is gone says that the group has vanished`() throws {
+    try FileManager.default.removeItem(atPath: path(app))
+    let error = #expect(throws: VaultError.self) { try store.open().rotateGroup(app) }
+    guard case .rolledBack(app, _, _, .vanished)? = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
   }
 
   @Test func `a removal that does not begin leaves the registry as it was`() throws {

@@ -243,6 +243,9 @@ import Testing
     let refused = VaultError.damaged(group: nil, level: .slot, detail: "the seed in it is another owner's")
     #expect(throws: refused) { _ = try group.get("name") }
     #expect(throws: refused) { try group.set("name", to: Secret("new")) }
+    #expect(throws: refused) {
+      try SecretStore.unlock(at: store.location, unlocking: .keyFile(path), for: .seconds(60))
+    }
   }
 
   @Test func `costs beyond the limits block only their slot, and a new passphrase repairs them`() throws {

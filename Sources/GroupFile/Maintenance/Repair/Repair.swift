@@ -157,8 +157,7 @@ extension AccessGroupFile {
   /// - Throws: an error that a repair cannot fix.
   private func isDamaged(_ progress: (MaintenanceProgress) -> Void) throws(VaultError) -> Bool {
     do throws(VaultError) {
-      let place = try resolvedPlace()
-      guard try place.isWritableByOthers() else {
+      guard let place = try? resolvedPlace(), try place.isWritableByOthers() else {
         _ = try FullProof.run(look(.reading)) { progress(.proved($0)) }
         return false
       }
