@@ -94,6 +94,7 @@ struct pending {
 struct private_index {
   char **pages;
   int count;
+  int excludes; // 1 if the shared index is open, 2 if this connection excludes other writers with it
 };
 
 // This follows the data that SQLite's VFS keeps for a file.
@@ -211,10 +212,18 @@ static int map_private_index(sqlite3_file *file, int number, int size, int exten
 static int free_private_index(sqlite3_file *file, int deletes) {
   (void)deletes;
   struct private_index *index = &own(file)->index;
+  if (index->excludes == 2) base_main_methods->xShmLock(file, 0, 1, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE);
+  if (index->excludes) base_main_methods->xShmUnmap(file, 0);
+  index->excludes = 0;
   while (index->count > 0) sqlite3_free(index->pages[--index->count]);
   sqlite3_free(index->pages);
   index->pages = NULL;
   return SQLITE_OK;
+}
+
+static int close_alone(sqlite3_file *file) {
+  free_private_index(file, 0);
+  return base_main_methods->xClose(file);
 }
 
 static int lock_nothing(sqlite3_file *file, int level) {
@@ -243,6 +252,7 @@ static int read_alone(sqlite3_file *file) {
   if (!base_main_methods) {
     base_main_methods = file->pMethods;
     alone_methods = *base_main_methods;
+    alone_methods.xClose = close_alone;
     alone_methods.xLock = lock_nothing;
     alone_methods.xUnlock = lock_nothing;
     alone_methods.xCheckReservedLock = find_no_lock;
@@ -255,6 +265,21 @@ static int read_alone(sqlite3_file *file) {
   if (is_known) file->pMethods = &alone_methods;
   pthread_mutex_unlock(&log_mutex);
   return is_known;
+}
+
+int guarding_vfs_exclude_writers(sqlite3_file *file) {
+  if (file->pMethods != &alone_methods) return SQLITE_MISUSE;
+  struct private_index *index = &own(file)->index;
+  void volatile *unread;
+  int code = base_main_methods->xShmMap(file, 0, index_size, 0, &unread);
+  index->excludes = 1;
+  // Its first byte of locks is that of writers.
+  if (code == SQLITE_OK) code = base_main_methods->xShmLock(file, 0, 1, SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE);
+  if (code != SQLITE_OK) return code;
+  index->excludes = 2;
+  // What was read before may have been overtaken.
+  for (int number = 0; number < index->count; number++) memset(index->pages[number], 0, index_size);
+  return SQLITE_OK;
 }
 
 static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *outcome) {

@@ -101,8 +101,9 @@ package final class AccessGroupFile: Sendable {
   package func beginReadingAlone() throws(VaultError) -> Snapshot {
     guard (try? resolvedPlace().isWritableByOthers()) == true else { return try beginReading() }
     for _ in 1...4 {
+      let before = try? resolvedPlace().traces()
       do throws(VaultError) { return try settled(lookAlone) } catch {
-        guard error.isAvoidable else { throw error }
+        guard error.isAvoidable, before != (try? resolvedPlace().traces()) else { throw error }
         usleep(20_000)
       }
     }

@@ -64,10 +64,13 @@ internal import Ground
     return ConnectionLease(try shared.connection(at: place, for: .writing), lock: lock)
   }
 
-  /// As `writer`, with a connection that only reads, without the index and the locks that others share.
+  /// As `writer`, with a connection that only reads, without the index that others share. SQLite's lock of a writer is held,
+  /// because others may have replaced the lock on the file `lock`.
   static func writerAlone(at place: ContainerPlace) throws(VaultError) -> ConnectionLease {
     let lock = try WriterLock(at: place)
-    return ConnectionLease(try Connection(at: place, access: .reading, isAlone: true), lock: lock)
+    let connection = try Connection(at: place, access: .reading, isAlone: true)
+    try connection.excludeWriters()
+    return ConnectionLease(connection, lock: lock)
   }
 
   private func connection(at place: ContainerPlace, for access: Connection.Access) throws(VaultError) -> Connection {

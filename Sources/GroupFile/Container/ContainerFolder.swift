@@ -51,6 +51,15 @@ extension ContainerPlace {
     return try ContainerShape(folder: status)
   }
 
+  /// What a writer changes of the file's and the log's status.
+  func traces() throws(VaultError) -> [Int] {
+    var traces: [Int] = []
+    for case let found? in [try ContainerPlace.status(path), try ContainerPlace.status(logPath)] {
+      traces += [Int(found.st_ino), found.st_size, found.st_mtim.tv_sec, found.st_mtim.tv_nsec]
+    }
+    return traces
+  }
+
   /// Whether other users may write the group's files, and so replace its lock at any time.
   func isWritableByOthers() throws(VaultError) -> Bool {
     try ContainerPlace.status(folder).map { $0.mode & 0o022 != 0 } ?? false

@@ -1,4 +1,5 @@
 internal import CVaultSQLite
+internal import Glibc
 internal import Ground
 
 /// The last results of checking a connection's file. Each transaction checks again, in full if tables have changed.
@@ -157,6 +158,19 @@ extension Connection {
     try Statement(handle, "PRAGMA cache_size=-16384").run()
     try Statement(handle, "PRAGMA secure_delete=ON").run()
     try Statement(handle, "PRAGMA synchronous=FULL").run()
+  }
+
+  /// Keeps others from writing, for a connection that reads alone and has begun no transaction yet.
+  ///
+  /// - Throws: `busy` if somebody else writes all the time, or keeps the lock.
+  func excludeWriters() throws(VaultError) {
+    let deadline = Deadline(after: Int(Connection.wait))
+    var code = unsafe csqlite_exclude_writers(handle.database)
+    while code & 0xff == SQLITE_BUSY, !deadline.hasPassed {
+      usleep(2_000)
+      code = unsafe csqlite_exclude_writers(handle.database)
+    }
+    try handle.check(code)
   }
 
   /// How long SQLite waits for another process, in milliseconds.

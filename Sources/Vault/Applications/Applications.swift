@@ -79,7 +79,7 @@ public struct Applications: Sendable {
         }
         if changed == nil, let problem = try store.missing(name) { throw problem }
       } catch {
-        if !store.finishRemoval(of: name, after: error) { found += unchanged(name, error) }
+        found += unchanged(name, error)
       }
     }
     return found.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }

@@ -61,7 +61,8 @@ extension Applications {
     var report = Uninstallation()
     var unread: [UnchangedGroup] = []
     let states = try store.verifiedStates { name, error in
-      if store.finishRemoval(of: name, after: error) {
+      // Of another group, nothing says that it was being removed with this application.
+      if name.description == id, store.finishRemoval(of: name, after: error) {
         report.purged.append(name.description)
       } else {
         unread += unchanged(name, error)

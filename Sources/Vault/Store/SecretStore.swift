@@ -190,11 +190,14 @@ public final class SecretStore: Sendable {
   ///
   /// - Throws: ``VaultError/denied(_:)``; the error of opening it.
   func owner() throws(VaultError) -> Identity {
-    switch access {
-    case .owner(let identity): return identity
-    case .unlocked(let unlocked): return try unlocked.identity()
-    case .application, .service: throw .denied(.ownerOnly)
-    }
+    let identity =
+      switch access {
+      case .owner(let identity): identity
+      case .unlocked(let unlocked): try unlocked.identity()
+      case .application, .service: throw VaultError.denied(.ownerOnly)
+      }
+    try identity.confirmOwner()
+    return identity
   }
 
   /// The registry of groups.

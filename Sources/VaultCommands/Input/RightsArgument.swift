@@ -66,6 +66,10 @@ enum UnchangedGroups {
       return
         "bring its files back (vault restore-backup DIR \(gone)), or give it up (vault group accept \(gone)), and repeat the command"
     }
+    if let back = first({ if case .rolledBack(_, _, _, .broughtBack) = $0 { true } else { false } }) {
+      return
+        "if its removal was interrupted: vault group remove \(back); if you put a copy back yourself: vault group accept \(back); and repeat the command"
+    }
     if first({ if case .rolledBack = $0 { true } else { false } }) != nil {
       return
         "with --accept, the command shows what that state brings back and accepts it in the same step; but first find out who put it there"

@@ -160,19 +160,44 @@ import Testing
     #expect(failure { try group.value("name") }?.isDamage == true)
   }
 
-  @Test func `a member is removed, whatever others do with the index and the locks`() throws {
+  @Test func `whoever cuts the index short all the time does not end the removal of a member`() throws {
     let group = try GroupFixture()
     try group.grant("com.example.api", .read)
     try group.share(Self.shapes[0])
     try group.set(["name": "value"])
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
-    #expect(
-      unsafe unlink(group.folder + "/group.vault-shm") == 0 && mkfifo(group.folder + "/group.vault-shm", 0o660) == 0)
+    let index = unsafe open(group.folder + "/group.vault-shm", O_RDWR)
+    let isDone = Atomic(false)
+    let thief = Thread { while !isDone.load(ordering: .acquiring) { ftruncate(index, 0) } }
+    thief.start()
     try group.open().changeRoster(RosterChange { $0.application == "com.example.api" }, by: group.authority())
+    isDone.store(true, ordering: .releasing)
+    while !thief.isFinished { usleep(1_000) }
+    close(index)
     #expect(failure { try group.open("com.example.api").value("name") } == .denied(.notAMember))
     #expect(try group.value("name") == "value")
     expect(group, Self.shapes[0])
     _ = try group.open().verify()
+  }
+
+  /// Whoever may write the folder can unlink the lock, so that two writers hold one each. What the other one commits while
+  /// a new key is made would be lost.
+  @Test func `a writer who holds another lock cannot commit while a new key is made`() throws {
+    let group = try GroupFixture()
+    try group.set(Dictionary(uniqueKeysWithValues: (0..<1_100).map { ("item/\($0)", "") }))
+    try group.share(Self.shapes[0])
+    let other = try Connection(at: ContainerPlace(folder: group.folder), access: .writing)
+    defer { other.close() }
+    var outcome: VaultError??
+    try group.open().changeRoster(RosterChange(rotates: true), by: group.authority()) { _ in
+      if outcome == nil { outcome = .some(failure { try other.begin(.immediate) }) }
+    }
+    #expect(outcome == .busy(group: nil))
+    // A change that is none lets others write again.
+    let next = try Connection(at: ContainerPlace(folder: group.folder), access: .writing)
+    defer { next.close() }
+    try group.open().changeRoster(RosterChange { _ in false }, by: group.authority())
+    try next.begin(.immediate)
   }
 
   @Test func `while others write, a state is read alone`() throws {

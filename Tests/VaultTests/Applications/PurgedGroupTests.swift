@@ -85,16 +85,14 @@ struct PurgedGroupTests {
     try owner.file(group, as: owner.member()).markRemoved(state.witnessRecord())
   }
 
-  @Test func `an interrupted removal is finished by uninstalling, and by replacing another credential`() throws {
-    try store.issue("com.example.web")
-    for name in ["scratch", "spare"] { try store.open().createGroup(name) }
-    try interruptRemoval(of: "scratch")
+  @Test func `an interrupted removal of the private group is finished, and one of another group is named`() throws {
+    try store.open().createGroup("scratch")
+    for name in [app, "scratch"] { try interruptRemoval(of: name) }
+    let report = try store.open().applications.uninstall(app, revoking: true)
+    #expect(report.purged == [app] && report.unchanged.map(\.name) == ["scratch"])
+    #expect(try !store.open().hasGroup(AccessGroup.Name(app)) && store.open().hasGroup(AccessGroup.Name("scratch")))
+    try store.open().removeGroup("scratch")
     #expect(try store.open().applications.uninstall(app, revoking: true).unchanged == [])
-    #expect(try !store.open().hasGroup(AccessGroup.Name("scratch")))
-    try interruptRemoval(of: "spare")
-    let issued = try store.open().applications.issue("com.example.web", to: store.path("new"), .replacing)
-    #expect(issued.unchanged == [])
-    #expect(try !store.open().hasGroup(AccessGroup.Name("spare")))
   }
 
   @Test func `a purged group that cannot be removed gets a new key, and is named`() throws {

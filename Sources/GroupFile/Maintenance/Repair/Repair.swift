@@ -164,7 +164,10 @@ extension AccessGroupFile {
       // Others could cut the index short, so it is not used. But then the files look damaged while somebody writes.
       if (try? FullProof.run(lookAlone()) { progress(.proved($0)) }) != nil { return false }
       let lock = try WriterLock(at: place, replacing: true)
-      _ = try FullProof.run(lookAlone()) { progress(.proved($0)) }
+      do throws(VaultError) { _ = try FullProof.run(lookAlone()) { progress(.proved($0)) } } catch {
+        guard error.isAvoidable else { throw error }
+        return true
+      }
       _ = lock.isShared
       return false
     } catch {
