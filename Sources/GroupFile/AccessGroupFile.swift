@@ -96,10 +96,14 @@ package final class AccessGroupFile: Sendable {
     return view
   }
 
-  /// As `beginReading`, but of files that others may write, neither the index nor the locks are used: they can neither end
-  /// this process nor keep it from reading. If somebody writes meanwhile, it is tried again.
+  /// Whether other users may write the group's files; `false` if that cannot be found out.
+  package var isWritableByOthers: Bool { (try? resolvedPlace().isWritableByOthers()) == true }
+
+  /// As `beginReading`, but of files that others may write, neither the index nor the locks are used: whoever cuts the index
+  /// short does not end this process, and whoever keeps a lock does not delay it. If somebody writes meanwhile, it is tried
+  /// again.
   package func beginReadingAlone() throws(VaultError) -> Snapshot {
-    guard (try? resolvedPlace().isWritableByOthers()) == true else { return try beginReading() }
+    guard isWritableByOthers else { return try beginReading() }
     for _ in 1...4 {
       let before = try? resolvedPlace().traces()
       do throws(VaultError) { return try settled(lookAlone) } catch {

@@ -40,7 +40,7 @@ extension AccessGroupFile {
   ) throws(VaultError) -> (state: VerifiedState, left: LeftBehind) {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     // A new key makes a new file. Others who may write this one could end this process by cutting its index short.
-    let isAlone = change.mayOnlyRotate && (try? resolvedPlace().isWritableByOthers()) == true
+    let isAlone = change.mayOnlyRotate && isWritableByOthers
     let session = try beginSession(alone: isAlone)
     // SQLite would take memory for a key of any length up to the size that the file claims, again for each search.
     let file = try resolvedPlace().file()

@@ -18,8 +18,8 @@ final class WriteSession {
   /// Gets each state of a published group before it becomes durable here, with the rows that make it.
   private var publishing: (publisher: any CommitPublishing, draft: GroupCommit.Draft)?
 
-  /// - Parameter isAlone: whether the session can only put a new file in the place of this one, which others may write, so
-  ///   that it uses neither their index nor SQLite's locks.
+  /// - Parameter isAlone: whether the session can only put a new file in the place of this one. It does not read the index
+  ///   that others may write, and holds SQLite's lock of a writer.
   init(of file: AccessGroupFile, alone isAlone: Bool = false) throws(VaultError) {
     self.file = file
     let place = try file.resolvedPlace()

@@ -89,9 +89,7 @@ public struct Applications: Sendable {
   /// there delays no other group, and no group each time.
   func namesInOrderOfChange() throws(VaultError) -> [AccessGroup.Name] {
     let names = try store.ownersGroupNames()
-    let shared = names.filter {
-      (try? store.group($0).file.resolvedPlace().containerShape().unixGroup?.isReadOnly) == false
-    }
+    let shared = names.filter { (try? store.group($0).file.isWritableByOthers) == true }
     return names.filter { !shared.contains($0) } + shared.shuffled()
   }
 

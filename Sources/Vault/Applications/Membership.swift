@@ -47,7 +47,7 @@ extension SecretStore {
     let now = try? self.group(group).verifiedState()
     let member = now?.roster.members.first { $0.application == application }
     // A change would use the index of a group that others may write.
-    let isOpen = (try? self.group(group).file.resolvedPlace().containerShape().unixGroup?.isReadOnly) == false
+    let isOpen = try self.group(group).file.isWritableByOthers
     let isDone = isOpen && confirm == nil && member?.issue == known.issue && member?.rights == rights
     if isDone, !change.isStillWanted() { throw .contradiction(.superseded) }
     let state = if isDone, let now { now } else { try self.change(name, change, accepting: confirm) }

@@ -114,13 +114,13 @@ extension Applications {
           report.purged.append(group)
           return true
         }
-        // Another application may be a member by now, or this one have a new credential.
-        let isWanted = error != .contradiction(.superseded)
-        switch (revoking, isWanted) {
-        case (true, true): report.notRemoved += unchanged(name, error)
-        case (false, true): report.unchanged += unchanged(name, error)
-        case (true, false): break
-        case (false, false): report.kept.append(group)
+        if error == .contradiction(.superseded) {
+          // Another application may be a member by now, or this one have a new credential.
+          if !revoking { report.kept.append(group) }
+        } else if revoking {
+          report.notRemoved += unchanged(name, error)
+        } else {
+          report.unchanged += unchanged(name, error)
         }
         if revoking { report.revoked.append(group) }
         return false

@@ -209,15 +209,17 @@ import Testing
       isDone.store(true, ordering: .releasing)
     }
     writer.start()
-    var count = 0
     var newest: UInt64 = 0
-    while !isDone.load(ordering: .acquiring) {
-      let epoch = try group.open().beginReadingAlone().state.manifest.epoch
-      #expect(epoch >= newest)
-      newest = epoch
-      count += 1
-    }
-    #expect(count > 3 && newest > 3)
+    repeat {
+      do {
+        let epoch = try group.open().beginReadingAlone().state.manifest.epoch
+        #expect(epoch >= newest)
+        newest = epoch
+      } catch let error as VaultError where error.isAvoidable {
+        // Somebody wrote each time.
+      }
+    } while !isDone.load(ordering: .acquiring)
+    #expect(try group.open().beginReadingAlone().state.manifest.epoch == group.witness.record?.epoch)
   }
 
   @Test func `a change of sharing keeps all acknowledged writes, in the log or in the file`() throws {

@@ -221,12 +221,14 @@ struct RemoveGroup: Command {
     let store = try session.openStore(key)
     // The items of a damaged or missing group cannot be counted, nor are those of one that others may write. The group is
     // removed all the same.
-    let count = Result { () throws(VaultError) -> Int? in
-      let isOpen = try store.group(name).info().unixGroup?.isReadOnly == false
-      return isOpen || consent.yes ? nil : try store.group(name).items().count
-    }
-    if count != .failure(.notFound(.group)) {
-      let items = ((try? count.get()) ?? nil).map { $0 == 1 ? "its 1 item" : "its \($0) items" } ?? "all its items"
+    let group = try store.group(name)
+    let sharing = Result { () throws(VaultError) in try group.info().unixGroup }
+    if sharing != .failure(.notFound(.group)) {
+      var count: Int?
+      if !consent.yes, case .success(let unixGroup) = sharing, unixGroup?.isReadOnly != false {
+        count = try? group.items().count
+      }
+      let items = count.map { $0 == 1 ? "its 1 item" : "its \($0) items" } ?? "all its items"
       try consent.confirm(
         "the group '\(name)' would be lost with \(items), and only a backup brings them back", in: session)
     }
