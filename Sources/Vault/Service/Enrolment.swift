@@ -102,8 +102,8 @@ extension SecretStore {
   /// Removes the service from every group. Its credential then opens nothing that is written later. Bindings and the
   /// record are kept.
   ///
-  /// - Returns: as ``Applications/uninstall(_:revoking:droppingUnproved:accepting:progress:)``.
-  /// - Throws: as ``Applications/uninstall(_:revoking:droppingUnproved:accepting:progress:)``.
+  /// - Returns: as ``Applications/uninstall(_:revoking:droppingUnproved:removing:accepting:progress:)``.
+  /// - Throws: as ``Applications/uninstall(_:revoking:droppingUnproved:removing:accepting:progress:)``.
   @discardableResult
   public func revokeService(
     droppingUnproved isDroppingUnproved: Bool = false, accepting confirm: ((ReturningState) -> Bool)? = nil,
