@@ -129,14 +129,15 @@ extension SecretStore {
 
   /// Removes a group with all its items. Backups, snapshots and disk blocks may still hold them.
   ///
-  /// Repeating an interrupted removal finishes it.
+  /// Repeating an interrupted removal finishes it. A group that was removed before and whose files were put back is not
+  /// verified again.
   ///
   /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anyone but the owner, and the error of a
   ///   group that fails verification.
-  public func removeGroup(_ name: String) throws(VaultError) { try removeGroup(name) { _ in true } }
+  public func removeGroup(_ name: String) throws(VaultError) { try removeGroup(name, if: nil) }
 
-  /// - Parameter isWanted: asked while nobody else writes; otherwise the call throws `contradiction(.superseded)`.
-  func removeGroup(_ name: String, if isWanted: (Roster) -> Bool) throws(VaultError) {
+  /// - Parameter isWanted: asked while nobody else writes; if it says no, the call throws `contradiction(.superseded)`.
+  func removeGroup(_ name: String, if isWanted: ((Roster) -> Bool)?) throws(VaultError) {
     let group = try group(name)
     try replacing(group.name) { (drafts) throws(VaultError) in
       let (path, places) = (drafts.path(of: group.name) + ".removed", drafts.places(of: group.name))
@@ -149,13 +150,14 @@ extension SecretStore {
 
   private func remove(
     _ group: AccessGroup, in groups: borrowing Folder, to path: String, at places: DraftPlaces,
-    _ isWanted: (Roster) -> Bool
+    _ isWanted: ((Roster) -> Bool)?
   ) throws(VaultError) {
     let name = group.name.description
     let registry = try registry()
     let known = try registry.entry(of: group.name)
     let file = try group.file
-    if var known, known.presence == .changing, try inGroup(name, file.finishRemoval(to: path)) {
+    if isWanted == nil || known?.presence == .changing, try inGroup(name, file.finishRemoval(to: path)) {
+      guard var known else { return }
       known.presence = .absent
       return try registry.record(known, of: group.name)
     }
@@ -163,7 +165,7 @@ extension SecretStore {
     var hasBegun = false
     do throws(VaultError) {
       try file.remove(to: path, at: places) { (roster) throws(VaultError) in
-        guard isWanted(roster) else { throw .contradiction(.superseded) }
+        guard isWanted?(roster) != false else { throw .contradiction(.superseded) }
         (entry.groupID, entry.presence, hasBegun) = (roster.groupID, .changing, true)
         try registry.record(entry, of: group.name)
       }

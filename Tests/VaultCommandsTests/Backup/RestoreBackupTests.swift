@@ -116,10 +116,24 @@ import Testing
 
   @Test func `a removed group is restored once that is accepted`() {
     store.run("group", "remove", "team", "--yes")
-    #expect(store.run("restore-backup", backup).status == 0)
+    // The second time, its files are there, and it is still closed.
+    for result in ["restored", "already in this state"] {
+      let restored = store.run("restore-backup", backup)
+      #expect(restored.status == 0 && restored.output.contains("team\t\(result)\t"), "\(restored.output)")
+      #expect(restored.errors.contains("it stays closed until you run: vault group accept team"), "\(restored.errors)")
+    }
     #expect(store.run("get", "b", "-g", "team").status == 14)
     #expect(store.run("group", "accept", "team", "--yes").status == 0)
     #expect(store.run("get", "b", "-g", "team").output == "two")
+    #expect(store.run("verify").status == 0)
+  }
+
+  @Test func `a removed group that is restored can be removed again without being accepted`() {
+    store.run("group", "remove", "team", "--yes")
+    store.run("restore-backup", backup)
+    let removed = store.run("group", "remove", "team", "--yes")
+    #expect(removed.status == 0, "\(removed.errors)")
+    #expect(!store.folder.exists("store/groups/team"))
     #expect(store.run("verify").status == 0)
   }
 

@@ -59,14 +59,19 @@ extension StoreRestoration {
   /// - Throws: the error of a group, or `notFound` for a group that is neither in the backup nor in the store.
   func finish(_ store: SecretStore, in session: Session) throws {
     for group in groups {
-      guard case .restored(let restored) = group.outcome else { continue }
-      if let kept = restored.keptAside { session.say("the replaced files of '\(group.name)' are in \(kept)") }
-      for member in restored.left {
-        session.say("stays out of '\(group.name)': \(member.who.text), who was replaced or revoked since the backup")
+      if case .restored(let restored) = group.outcome {
+        if let kept = restored.keptAside { session.say("the replaced files of '\(group.name)' are in \(kept)") }
+        for member in restored.left {
+          session.say("stays out of '\(group.name)': \(member.who.text), who was replaced or revoked since the backup")
+        }
       }
-      do throws(VaultError) { _ = try store.group(group.name).info() } catch {
-        guard case .rolledBack = error else { continue }
-        session.warn("\(error.message); it stays closed until you run: vault group accept \(group.name)")
+      switch group.outcome {
+      case .restored, .unchanged:
+        do throws(VaultError) { _ = try store.group(group.name).info() } catch {
+          guard case .rolledBack = error else { continue }
+          session.warn("\(error.message); it stays closed until you run: vault group accept \(group.name)")
+        }
+      default: continue
       }
     }
     for case .failed(let error) in groups.map(\.outcome) { throw error }
