@@ -49,7 +49,7 @@ extension VerifiedState {
   /// The signer of this state, in the form in which attributes name a writer.
   package var signer: Writer? { roster.member(signing: manifest.writerKey)?.who }
 
-  /// Reads and verifies the state in `connection`'s transaction, in the order of the format's rule 10.
+  /// Reads and verifies the state in `connection`'s transaction, in the order of the format's reasons 15 to 42.
   ///
   /// - Parameters:
   ///   - known: a state verified before; parts that have not changed since are not opened again.

@@ -4,7 +4,8 @@ public import GroupFile
 public struct Application: Sendable, Equatable {
   /// The application's id, such as `com.example.notes`; its private group has the same name.
   public let id: String
-  /// The number of its identity: 1 at first, and 1 more whenever a credential was replaced.
+  /// The number of its identity: 1 at first, and 1 more whenever a credential was replaced, or 1,024 more if a group
+  /// could not be read then.
   public internal(set) var issue: UInt32
   /// The highest number that any of its seeds may have been derived with. After a restore it is above `issue`, because
   /// the lost machine may already have used the numbers in between.

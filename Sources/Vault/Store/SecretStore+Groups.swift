@@ -129,8 +129,7 @@ extension SecretStore {
 
   /// Removes a group with all its items. Backups, snapshots and disk blocks may still hold them.
   ///
-  /// Repeating an interrupted removal finishes it. A group that was removed before and whose files were put back is not
-  /// verified again.
+  /// Repeating an interrupted removal finishes it; what was removed and put back is not verified again.
   ///
   /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/denied(_:)`` for anyone but the owner, and the error of a
   ///   group that fails verification.
@@ -344,8 +343,7 @@ extension VaultError {
   fileprivate var canPass: Bool {
     switch self {
     case .notFound(.group), .rolledBack, .anotherGroup, .witnessUnavailable: true
-    case .damaged(_, .witness, _), .damaged(_, .container, _): true
-    case .denied(.permissions), .storage(.replaced): true
+    case .damaged(_, .witness, _), .damaged(_, .container, _), .denied(.permissions), .storage(.replaced): true
     default: false
     }
   }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import GroupFile
 
-/// What a machine without a witness accepts, given the floor in its credential (format article, rule 3).
+/// What a machine without a witness accepts, given the floor in its credential (format article, reason 54).
 @Suite struct FloorTests {
   /// A group with an application, an old copy of its files, and the floor of its newest state.
   private func aged() throws -> (group: GroupFixture, copy: GroupFiles, floor: Floor) {
