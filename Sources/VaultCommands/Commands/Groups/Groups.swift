@@ -198,7 +198,7 @@ struct ShareGroup: Command {
     "Let the users of a Unix group open a group's files, or make the files private again.",
     usage: "vault group share NAME --unix-group GROUP [--read-only] | --private",
     more: """
-      For applications that run as separate Unix users. Each change of sharing gives the group new files, and it makes nobody a member; a \
+      For applications that run as separate Unix users. Sharing gives the group new files and makes nobody a member; a \
       non-member can read nothing. Users who can write the files can also delete them.
       """,
     example: """
