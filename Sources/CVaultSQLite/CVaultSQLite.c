@@ -101,10 +101,10 @@ static int main_file(sqlite3 *db, sqlite3_file **file) {
   return *file && (*file)->pMethods ? SQLITE_OK : SQLITE_CANTOPEN;
 }
 
-int csqlite_exclude_writers(sqlite3 *db) {
+int csqlite_take_index(sqlite3 *db, const void *bytes, int count) {
   sqlite3_file *file;
   int code = main_file(db, &file);
-  return code == SQLITE_OK ? guarding_vfs_exclude_writers(file) : code;
+  return code == SQLITE_OK ? guarding_vfs_take_index(file, bytes, count) : code;
 }
 
 int csqlite_read(sqlite3 *db, void *bytes, int count, long long offset) {

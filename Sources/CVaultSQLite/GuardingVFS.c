@@ -94,7 +94,6 @@ struct pending {
 struct private_index {
   char **pages;
   int count;
-  int excludes; // 1 if the shared index is open, 2 if this connection excludes other writers with it
 };
 
 // This follows the data that SQLite's VFS keeps for a file.
@@ -212,9 +211,6 @@ static int map_private_index(sqlite3_file *file, int number, int size, int exten
 static int free_private_index(sqlite3_file *file, int deletes) {
   (void)deletes;
   struct private_index *index = &own(file)->index;
-  if (index->excludes == 2) base_main_methods->xShmLock(file, 0, 1, SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE);
-  if (index->excludes) base_main_methods->xShmUnmap(file, 0);
-  index->excludes = 0;
   while (index->count > 0) sqlite3_free(index->pages[--index->count]);
   sqlite3_free(index->pages);
   index->pages = NULL;
@@ -245,8 +241,8 @@ static int lock_no_index(sqlite3_file *file, int offset, int count, int flags) {
 static void order_nothing(sqlite3_file *file) { (void)file; }
 
 // Others who may write the index could cut it short while it is mapped, which ends the process, or keep its locks. This
-// connection makes an index of its own from the log. Whoever writes meanwhile may mix states, so what it reads must be
-// proved.
+// connection has an index of its own, a copy of the shared one, or made from the log. Whoever writes meanwhile may mix
+// states, so what it reads must be proved.
 static int read_alone(sqlite3_file *file) {
   pthread_mutex_lock(&log_mutex);
   if (!base_main_methods) {
@@ -267,18 +263,14 @@ static int read_alone(sqlite3_file *file) {
   return is_known;
 }
 
-int guarding_vfs_exclude_writers(sqlite3_file *file) {
+int guarding_vfs_take_index(sqlite3_file *file, const char *bytes, int count) {
   if (file->pMethods != &alone_methods) return SQLITE_MISUSE;
-  struct private_index *index = &own(file)->index;
-  void volatile *unread;
-  int code = base_main_methods->xShmMap(file, 0, index_size, 0, &unread);
-  index->excludes = 1;
-  // Its first byte of locks is that of writers.
-  if (code == SQLITE_OK) code = base_main_methods->xShmLock(file, 0, 1, SQLITE_SHM_LOCK | SQLITE_SHM_EXCLUSIVE);
-  if (code != SQLITE_OK) return code;
-  index->excludes = 2;
-  // What was read before may have been overtaken.
-  for (int number = 0; number < index->count; number++) memset(index->pages[number], 0, index_size);
+  for (int number = 0; number < count / index_size; number++) {
+    void volatile *page;
+    int code = map_private_index(file, number, index_size, 1, &page);
+    if (code != SQLITE_OK) return code;
+    memcpy((void *)page, bytes + (size_t)number * index_size, index_size);
+  }
   return SQLITE_OK;
 }
 

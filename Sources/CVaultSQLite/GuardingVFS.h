@@ -8,9 +8,8 @@
 // Registers the VFS, but not as the default.
 int guarding_vfs_register(void);
 
-// Keeps others from writing through SQLite until `file`, which is read alone, is closed, and makes its next transaction read
-// the log anew. The shared index is opened, but never read. SQLITE_BUSY if somebody is writing, or keeps the lock.
-int guarding_vfs_exclude_writers(sqlite3_file *file);
+// Gives `file`, which is read alone and was not read yet, a copy of the log's shared index: `count` bytes, whole pages of it.
+int guarding_vfs_take_index(sqlite3_file *file, const char *bytes, int count);
 
 // The descriptor of a file that the VFS opened; -1 where that is not known.
 int guarding_vfs_descriptor(sqlite3_file *file);

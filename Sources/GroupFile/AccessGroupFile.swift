@@ -99,26 +99,33 @@ package final class AccessGroupFile: Sendable {
   /// Whether other users may write the group's files; `false` if that cannot be found out.
   package var isWritableByOthers: Bool { (try? resolvedPlace().isWritableByOthers()) == true }
 
-  /// As `beginReading`, but of files that others may write, neither the index nor the locks are used: whoever cuts the index
-  /// short does not end this process, and whoever keeps a lock does not delay it. If somebody writes meanwhile, it is tried
+  /// As `beginReading`, but of files that others may write, the index is copied and the locks are not used: whoever cuts the
+  /// index short does not end this process, and whoever keeps a lock does not delay it. The witness stays as it is. If somebody writes meanwhile, it is tried
   /// again.
   package func beginReadingAlone() throws(VaultError) -> Snapshot {
     guard isWritableByOthers else { return try beginReading() }
     for _ in 1...4 {
       let before = try? resolvedPlace().traces()
-      do throws(VaultError) { return try settled(lookAlone) } catch {
+      do throws(VaultError) { return try settled { () throws(VaultError) in try lookAlone() } } catch {
         guard error.isAvoidable, before != (try? resolvedPlace().traces()) else { throw error }
         usleep(20_000)
       }
     }
-    return try settled(lookAlone)
+    return try settled { () throws(VaultError) in try lookAlone() }
+  }
+
+  /// Whether `state` is what the files have for all readers, those with the present index and those with one that is made
+  /// from the log.
+  func haveOnly(_ state: VerifiedState) -> Bool {
+    [false, true].allSatisfy { (try? lookAlone(ignoringIndex: $0).state.link) == state.link }
   }
 
   /// One look of `beginReadingAlone`.
-  func lookAlone() throws(VaultError) -> Snapshot {
+  func lookAlone(ignoringIndex ignoresIndex: Bool = false) throws(VaultError) -> Snapshot {
     let reading = witness.read()
     do {
-      let connection = try Connection(at: resolvedPlace(), access: .reading, isAlone: true)
+      let connection = try Connection(
+        at: resolvedPlace(), access: .reading, isAlone: true, ignoringIndex: ignoresIndex)
       try connection.begin(.reading)
       return try snapshot(connection, reading, strict: false)
     } catch {
@@ -235,10 +242,12 @@ package final class AccessGroupFile: Sendable {
     }
     // If the file claims a later format, so far only the tables of the state were compared.
     if mending, connection.version != state.roster.flags.version { try connection.compareTables() }
-    if state.hasOwnersVersion { know(state) }
     let view = Snapshot(connection, state, cache, witnessed: reading)
     view.notices = outcome.notice.map { [$0] } ?? []
-    if outcome.isAhead, state.hasOwnersVersion { view.raise(witness, to: state, gapSeen: outcome.gapSeen) }
+    // A state in a log that nobody reads was perhaps never committed, and another one may take its place.
+    guard state.hasOwnersVersion, !connection.isAlone else { return view }
+    know(state)
+    if outcome.isAhead { view.raise(witness, to: state, gapSeen: outcome.gapSeen) }
     return view
   }
 }

@@ -16,9 +16,9 @@ int csqlite_open(const char *path, int flags, sqlite3 **db, int *system_errno);
 /// being created.
 int csqlite_keep_log(sqlite3 *db, int keep);
 
-/// Keeps others from writing through SQLite until `db`, a connection that reads alone, is closed. Its next transaction sees
-/// whatever was written before. SQLITE_BUSY if somebody is writing, or keeps the lock.
-int csqlite_exclude_writers(sqlite3 *db);
+/// Gives `db`, a connection that reads alone and has begun no transaction, a copy of the log's shared index: `count` bytes,
+/// whole pages of it. Without one, it makes an index from the log.
+int csqlite_take_index(sqlite3 *db, const void *bytes, int count);
 
 /// Reads bytes of the main file through SQLite's own descriptor. If the file is too short, the rest is zeros and the
 /// result SQLITE_IOERR_SHORT_READ.

@@ -21,6 +21,8 @@ internal import Ground
   package let access: Access
   /// Identifies the file that was opened.
   let identity: FileIdentity
+  /// Whether neither the index nor the locks that others share are used.
+  let isAlone: Bool
   private var isReused = false
   private var awaitsSnapshot = false
   /// Whether a change was begun, and neither committed nor rolled back here.
@@ -44,21 +46,29 @@ internal import Ground
   /// - Parameters:
   ///   - isResting: whether nobody writes to the file, as in a backup: if its log is empty, the file is read as it is, and
   ///     no log or index is created.
-  ///   - isAlone: whether to read without the index and the locks that others share.
+  ///   - isAlone: whether to read without the index and the locks that others share. If somebody uses the index, a copy of
+  ///     it counts, so that the connection sees what all readers see.
+  ///   - ignoresIndex: whether an index is made from the log instead, also if somebody uses the shared one.
   /// - Throws: `damaged`; `newerFormat`, for `writing` also if only the write version is newer; `notFound`; `denied`;
   ///   `busy`; `storage`, with `replaced` if the file was replaced meanwhile; `networkFileSystem`. Nothing is changed.
   package init(
-    at place: ContainerPlace, access: Access, isResting: Bool = false, isAlone: Bool = false
+    at place: ContainerPlace, access: Access, isResting: Bool = false, isAlone: Bool = false,
+    ignoringIndex ignoresIndex: Bool = false
   ) throws(VaultError) {
     let shape = try place.shape(withIndex: !isAlone)
+    let index = isAlone && !ignoresIndex ? LogIndex(place) : nil
     if access == .writing { try ContainerPlace.checkWritable(place.path) }
     let mayBeFrozen = access == .reading && (!isAlone || shape.log == nil)
     let isFrozen = mayBeFrozen ? try place.isFrozen(shape, isResting: isResting) : false
     handle = try Connection.handle(at: place, shape.identity, access, isFrozen ? .frozen : isAlone ? .alone : .shared)
     location = place
     self.access = access
+    self.isAlone = isAlone
     identity = shape.identity
     do throws(VaultError) {
+      if handle.use == .alone, let index {
+        try handle.check(unsafe csqlite_take_index(handle.database, index.bytes, CInt(index.bytes.count)))
+      }
       try prove(shape, isResting: isResting)
     } catch {
       // The log or index of a file that was replaced may be gone already.
@@ -93,6 +103,7 @@ internal import Ground
     handle = try Connection.handle(at: place, identity, .writing, .shared)
     location = place
     access = .writing
+    isAlone = false
     isDraft = true
     try settle()
     try makeTables()
@@ -107,7 +118,7 @@ internal import Ground
   package func close() {
     guard !handle.isClosed, !handle.isForked else { return }
     handle.close()
-    ConnectionPool.shared.didClose(identity)
+    ConnectionPool.shared.didClose(identity, tookLocks: handle.use != .alone)
   }
 
   /// Whether the pool may lend it again: open, in this process, in no transaction, and in step with other writers.
@@ -140,11 +151,11 @@ internal import Ground
   private static func handle(
     at place: ContainerPlace, _ identity: FileIdentity, _ access: Access, _ use: Handle.Use
   ) throws(VaultError) -> Handle {
-    try ConnectionPool.shared.willOpen(identity)
+    try ConnectionPool.shared.willOpen(identity, takesLocks: use != .alone)
     do throws(VaultError) {
       return try Handle(at: place, writable: access == .writing, use)
     } catch {
-      ConnectionPool.shared.didClose(identity)
+      ConnectionPool.shared.didClose(identity, tookLocks: use != .alone)
       // The file existed just now.
       throw error == .notFound(.group) ? .storage(.replaced) : error
     }
@@ -325,18 +336,6 @@ extension Connection {
     unsafe csqlite_allow_attaching(handle.database, 1)
     defer { unsafe csqlite_allow_attaching(handle.database, 0) }
     try withBoundOfWholeFile { () throws(VaultError) in try statement("VACUUM").run() }
-  }
-
-  /// Limits each statement in `body` to the work for as many rows as fit into the file, because the tree of a table in
-  /// a hostile file may repeat pages.
-  func withBoundOfWholeFile<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
-    let file = try ContainerPlace.status(location.path)?.storedByteCount ?? 0
-    let log = try ContainerPlace.status(location.logPath)?.storedByteCount ?? 0
-    let limit = handle.stepLimit
-    defer { handle.stepLimit = limit }
-    // The smallest row has 40 bytes, and checking it takes some 30 instructions.
-    handle.stepLimit = 2 * (file + log) + Handle.defaultStepLimit
-    return try body()
   }
 
   /// The size of the log in bytes above which it is checkpointed.

@@ -43,7 +43,7 @@ internal import Ground
     return try body()
   }
 
-  /// Whether this process has connections to the file.
+  /// Whether this process has connections to the file that take locks.
   func isOpen(_ identity: FileIdentity) -> Bool { locked { open.contains(identity) } }
 
   /// A connection for reading: an idle one, or a new one.
@@ -64,13 +64,10 @@ internal import Ground
     return ConnectionLease(try shared.connection(at: place, for: .writing), lock: lock)
   }
 
-  /// As `writer`, with a connection that only reads, without the index that others share. SQLite's lock of a writer is held,
-  /// because others may have replaced the lock on the file `lock`.
+  /// As `writer`, with a connection that only reads, without the index and the locks that others share.
   static func writerAlone(at place: ContainerPlace) throws(VaultError) -> ConnectionLease {
     let lock = try WriterLock(at: place)
-    let connection = try Connection(at: place, access: .reading, isAlone: true)
-    try connection.excludeWriters()
-    return ConnectionLease(connection, lock: lock)
+    return ConnectionLease(try Connection(at: place, access: .reading, isAlone: true), lock: lock)
   }
 
   private func connection(at place: ContainerPlace, for access: Connection.Access) throws(VaultError) -> Connection {
@@ -164,15 +161,17 @@ internal import Ground
 
   /// Records that a connection to the file is about to open.
   ///
+  /// - Parameter takesLocks: whether it will have SQLite's locks; otherwise closing the file elsewhere ends none of its.
   /// - Throws: `storage` if the parent of this process had the file open when it forked.
-  func willOpen(_ identity: FileIdentity) throws(VaultError) {
+  func willOpen(_ identity: FileIdentity, takesLocks: Bool) throws(VaultError) {
     try locked { () throws(VaultError) in
       guard !inherited.contains(identity) else { throw .storage(.forked) }
-      open.append(identity)
+      if takesLocks { open.append(identity) }
     }
   }
 
-  func didClose(_ identity: FileIdentity) {
+  func didClose(_ identity: FileIdentity, tookLocks: Bool) {
+    guard tookLocks else { return }
     locked {
       if let index = open.lastIndex(of: identity) { open.remove(at: index) }
     }

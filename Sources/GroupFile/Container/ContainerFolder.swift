@@ -25,6 +25,10 @@ public struct UnixGroup: Sendable, Equatable {
 }
 
 extension ContainerShape {
+  /// This shape, or closed where the system does not let this process give files to the Unix group: so an owner who has left
+  /// it can still remove others.
+  var attainable: ContainerShape { unixGroup?.isOurs == false ? .closed : self }
+
   /// Makes the folder of a new group, or reuses the folder that an interrupted creation left.
   ///
   /// - Throws: `denied`, `damaged` if something else has the name, `storage`.

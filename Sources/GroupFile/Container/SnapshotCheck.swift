@@ -111,6 +111,18 @@ extension Connection {
   /// The unsigned versions in the file when the last transaction began.
   var version: FormatVersion { verified.version }
 
+  /// Limits each statement in `body` to the work for as many rows as fit into the file, because the tree of a table in
+  /// a hostile file may repeat pages.
+  func withBoundOfWholeFile<Result>(_ body: () throws(VaultError) -> Result) throws(VaultError) -> Result {
+    let file = try ContainerPlace.status(location.path)?.storedByteCount ?? 0
+    let log = try ContainerPlace.status(location.logPath)?.storedByteCount ?? 0
+    let limit = handle.stepLimit
+    defer { handle.stepLimit = limit }
+    // The smallest row has 40 bytes, and checking it takes some 30 instructions.
+    handle.stepLimit = 2 * (file + log) + Handle.defaultStepLimit
+    return try body()
+  }
+
   /// Compares the tables with those of the format, or only the tables called `names`.
   ///
   /// - Throws: `damaged`.
@@ -158,19 +170,6 @@ extension Connection {
     try Statement(handle, "PRAGMA cache_size=-16384").run()
     try Statement(handle, "PRAGMA secure_delete=ON").run()
     try Statement(handle, "PRAGMA synchronous=FULL").run()
-  }
-
-  /// Keeps others from writing, for a connection that reads alone and has begun no transaction yet.
-  ///
-  /// - Throws: `busy` if somebody else writes all the time, or keeps the lock.
-  func excludeWriters() throws(VaultError) {
-    let deadline = Deadline(after: Int(Connection.wait))
-    var code = unsafe csqlite_exclude_writers(handle.database)
-    while code & 0xff == SQLITE_BUSY, !deadline.hasPassed {
-      usleep(2_000)
-      code = unsafe csqlite_exclude_writers(handle.database)
-    }
-    try handle.check(code)
   }
 
   /// How long SQLite waits for another process, in milliseconds.

@@ -31,6 +31,8 @@ public enum Notice: Sendable, Hashable {
   case setAsideMoved(to: String)
   /// The chain of a group's states was lost: machines that have not seen the last state must accept it.
   case chainLost(group: String)
+  /// The group's files are no longer shared, because the owner is not in their Unix group.
+  case groupClosed(group: String)
 }
 
 extension Notice {
@@ -61,6 +63,8 @@ extension Notice {
       "the store's folder 'set-aside' was open to others, or no folder; it is now \(Printable.name(path))"
     case .chainLost(let group):
       "machines that have not seen the last state of '\(group)' refuse it; on each of them: vault group accept \(group)"
+    case .groupClosed(let group):
+      "the files of '\(group)' are for you alone now: you are not in the Unix group that they were shared with"
     }
   }
 

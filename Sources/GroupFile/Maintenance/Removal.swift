@@ -23,7 +23,6 @@ extension AccessGroupFile {
       let lock = try WriterLock(at: place, toChangeModes: true, replacing: true)
       var hasBegun = false
       func remove(from place: ContainerPlace) throws(VaultError) {
-        hasBegun = true
         let connection = try Connection(at: place, access: .reading, isAlone: place.isWritableByOthers())
         try connection.begin(.reading)
         let state = try snapshot(connection, witness.readToWrite(), strict: true).state
@@ -32,6 +31,7 @@ extension AccessGroupFile {
         try state.requireWriter()
         guard !state.isPublished || publisher() != nil else { throw .unordered(.notHere) }
         try begin(state.roster)
+        hasBegun = true
         connection.close()
         try markRemoved(state.witnessRecord())
         try place.removeFolder(folder, to: path)

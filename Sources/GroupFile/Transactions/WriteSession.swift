@@ -18,8 +18,9 @@ final class WriteSession {
   /// Gets each state of a published group before it becomes durable here, with the rows that make it.
   private var publishing: (publisher: any CommitPublishing, draft: GroupCommit.Draft)?
 
-  /// - Parameter isAlone: whether the session can only put a new file in the place of this one. It does not read the index
-  ///   that others may write, and holds SQLite's lock of a writer.
+  /// - Parameter isAlone: whether the session can only put a new file in the place of this one. It reads a copy of the index
+  ///   that others may write. They may also have replaced the lock, so what they have written meanwhile is looked for at
+  ///   the end.
   init(of file: AccessGroupFile, alone isAlone: Bool = false) throws(VaultError) {
     self.file = file
     let place = try file.resolvedPlace()
@@ -83,7 +84,12 @@ final class WriteSession {
     }
     // Whatever fails now, this connection is not used for another file.
     isReplaced = true
-    do throws(VaultError) { _ = try draft.takeWhileLocked(keeping: kept, dropping: true) } catch {
+    let isAlone = connection.isAlone
+    do throws(VaultError) {
+      _ = try draft.takeWhileLocked(keeping: kept, dropping: true) { (replaced) throws(VaultError) in
+        !isAlone || file.unwitnessed(in: replaced.folder).haveOnly(old)
+      }
+    } catch {
       // As with a commit: the other hosts have the state.
       throw isPublished ? .storage(.unconfirmed) : error
     }

@@ -46,9 +46,13 @@ extension Applications {
     guard var entry = found else { throw try unknown(id) }
     var wanted: Set<AccessGroup.Name>?
     if let areLossesWanted {
-      let lost = try store.verifiedStates().filter { $0.state.roster.isPurged(with: id, in: $0.name.description) }
-      guard lost.isEmpty || areLossesWanted(lost.map(\.name.description)) else { throw .declined }
-      wanted = Set(lost.map(\.name))
+      var lost: [AccessGroup.Name] = []
+      let states = try store.verifiedStates { name, error in
+        if name.description == id, store.isBeingRemoved(name, error) { lost.append(name) }
+      }
+      lost += states.filter { $0.state.roster.isPurged(with: id, in: $0.name.description) }.map(\.name)
+      guard lost.isEmpty || areLossesWanted(lost.map(\.description)) else { throw .declined }
+      wanted = Set(lost)
     }
     if revoking, entry.standing != .revoked {
       // Recorded first, so that no other process adds the application to a group meanwhile.
@@ -62,7 +66,9 @@ extension Applications {
     var unread: [UnchangedGroup] = []
     let states = try store.verifiedStates { name, error in
       // Of another group, nothing says that it was being removed with this application.
-      if name.description == id, store.finishRemoval(of: name, after: error) {
+      if name.description == id, wanted?.contains(name) ?? true, store.isBeingRemoved(name, error),
+        (try? store.removeGroup(id)) != nil
+      {
         report.purged.append(name.description)
       } else {
         unread += unchanged(name, error)
@@ -163,15 +169,12 @@ extension Applications {
 private func precedes(_ left: String, _ right: String) -> Bool { left.utf8.lexicographicallyPrecedes(right.utf8) }
 
 extension SecretStore {
-  /// Finishes the removal of a group by a process that was killed before it had moved the files.
+  /// Whether a process was killed while it removed a group, before it had moved the files.
   ///
-  /// - Parameter error: that of reading or changing the group.
-  /// - Returns: whether there was such a removal, and the group is gone.
-  func finishRemoval(of name: AccessGroup.Name, after error: VaultError) -> Bool {
-    guard case .rolledBack(_, _, _, .broughtBack) = error,
-      (try? registry().entry(of: name))?.presence == .changing
-    else { return false }
-    return (try? removeGroup(name.description)) != nil
+  /// - Parameter error: that of reading the group.
+  fileprivate func isBeingRemoved(_ name: AccessGroup.Name, _ error: VaultError) -> Bool {
+    guard case .rolledBack(_, _, _, .broughtBack) = error else { return false }
+    return (try? registry().entry(of: name))?.presence == .changing
   }
 }
 

@@ -185,8 +185,13 @@ extension SecretStore {
     _ group: AccessGroup.Name, _ body: (borrowing DraftFolder) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     let drafts = try draftFolder()
+    func unixGroup() -> UnixGroup? {
+      (try? ContainerPlace(folder: location.groupFolder(group.description)).containerShape())?.unixGroup
+    }
     return try drafts.locking(group) { () throws(VaultError) in
+      let isForeign = unixGroup()?.isOurs == false
       defer {
+        if isForeign, hasGroup(group), unixGroup() == nil { notices.post(.groupClosed(group: group.description)) }
         // Another command may have found no shared group while this one's was closed.
         try? lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups) }
         for path in drafts.unreadFiles(of: group) {

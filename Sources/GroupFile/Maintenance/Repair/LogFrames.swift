@@ -98,13 +98,14 @@ struct LogFrames: ~Copyable {
         frame[8..<16].elementsEqual(header[16..<24]) && frame.word(at: 0) != 0 && sum.isEqual(to: frame[16..<24])
       if isProved, frame.word(at: 4) != 0 { visible = 0..<pages.count }
     }
-    guard let index, index.frameCount <= pages.count, index.pages.count == index.frameCount else { return }
-    let isSame = index.pages[...] == pages[..<index.frameCount]
+    guard let index, index.frameCount <= pages.count else { return }
+    let indexed = index.pages
+    let isSame = indexed[...] == pages[..<index.frameCount]
     isIndexed = index.backfilledCount..<index.frameCount != visible || !isSame
     guard isIndexed else { return }
     isMoved = isSame && index.frameCount == visible.upperBound
     visible = index.backfilledCount..<index.frameCount
-    pages.replaceSubrange(..<index.frameCount, with: index.pages)
+    pages.replaceSubrange(..<index.frameCount, with: indexed)
   }
 
   /// Whether the frames that the index does not show are all in `file`, so that index and checksums show the same.
@@ -130,7 +131,7 @@ struct LogFrames: ~Copyable {
   }
 
   private static let headerByteCount = 32
-  fileprivate static let frameByteCount = 24 + DatabasePages.size
+  static let frameByteCount = 24 + DatabasePages.size
 
   /// SQLite's sum of words of four bytes, which goes on from frame to frame.
   private struct Checksum {
@@ -154,57 +155,6 @@ struct LogFrames: ~Copyable {
     func isEqual(to stored: ArraySlice<UInt8>) -> Bool {
       let bytes = Array(stored)
       return bytes.word(at: 0) == sums.0 && bytes.word(at: 4) == sums.1
-    }
-  }
-}
-
-/// The index of a log, as far as readers use it (https://www.sqlite.org/walformat.html, section 2).
-private struct LogIndex {
-  let frameCount: Int
-  /// How many frames are in the file, where readers look for them.
-  let backfilledCount: Int
-  /// The page of each frame.
-  private(set) var pages: [UInt32] = []
-
-  /// - Returns: `nil` without one that somebody uses: otherwise the next reader makes it anew.
-  init?(_ place: ContainerPlace) {
-    guard let file = try? place.file(), let status = try? ContainerPlace.status(place.indexPath), status.isRegular,
-      let log = try? ContainerPlace.status(place.logPath)
-    else { return nil }
-    let descriptor = unsafe open(place.indexPath, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else { return nil }
-    // Closing it would end the locks of this process's connections to the file.
-    let isOurs = ConnectionPool.shared.isOpen(file.identity)
-    defer { if !isOurs { close(descriptor) } }
-    // Everybody who uses the index has a lock on this byte.
-    var lock = flock()
-    (lock.l_type, lock.l_whence, lock.l_start, lock.l_len) = (Int16(F_WRLCK), Int16(SEEK_SET), 128, 1)
-    guard isOurs || (unsafe fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != Int16(F_UNLCK)) else { return nil }
-    // Read and not mapped, because somebody could cut the file short.
-    func words(_ count: Int, at offset: Int) -> [UInt32]? {
-      var words = [UInt32](repeating: 0, count: count)
-      return unsafe pread(descriptor, &words, 4 * count, offset) == 4 * count ? words : nil
-    }
-    guard let header = words(25, at: 0), header[..<12] == header[12..<24], header[0] == 3_007_000,
-      header[3] & 0xFF == 1
-    else { return nil }
-    // A reader makes an index with another checksum anew.
-    var sums: (UInt32, UInt32) = (0, 0)
-    for index in stride(from: 0, to: 10, by: 2) {
-      sums.0 = sums.0 &+ header[index] &+ sums.1
-      sums.1 = sums.1 &+ header[index + 1] &+ sums.0
-    }
-    guard header[10] == sums.0, header[11] == sums.1,
-      Int(header[4]) <= log.storedByteCount / LogFrames.frameByteCount
-    else { return nil }
-    (frameCount, backfilledCount) = (Int(header[4]), min(Int(header[24]), Int(header[4])))
-    // The first block has fewer, because the header takes part of its space.
-    var block = 0
-    while pages.count < frameCount {
-      let count = min(block == 0 ? 4_062 : 4_096, frameCount - pages.count)
-      guard let found = words(count, at: block == 0 ? 136 : block << 15) else { return nil }
-      pages += found
-      block += 1
     }
   }
 }

@@ -93,7 +93,7 @@ extension AccessGroupFile {
     if witness.read() == .invalid { throw .damaged(.witness, "neither record is valid") }
     // What was moved away leaves the group with the folder that is replaced.
     guard try isCleared ? true : isDamaged(progress) else { return nil }
-    let shape = (try? place.containerShape()) ?? .closed
+    let shape = (try? place.containerShape().attainable) ?? .closed
     let lock = try WriterLock(at: place, replacing: true)
     return try withClosedFiles(of: place, under: lock, at: places) { (_, lock, _) throws(VaultError) in
       try makeNew(
@@ -140,7 +140,7 @@ extension AccessGroupFile {
       if let acceptance, let offered = salvaged.offered { change = change.taking(offered, acceptance) }
       return try writing.write(change, at: now(), &left, progress, makingNew: makeNew)?.writer
     }
-    let shape = (try? place.containerShape()) ?? .closed
+    let shape = (try? place.containerShape().attainable) ?? .closed
     let lock = try WriterLock(at: place, replacing: true)
     let made = try withClosedFiles(of: place, under: lock, at: places) { (_, lock, _) throws(VaultError) in
       guard change.isStillWanted() else { throw .contradiction(.superseded) }

@@ -1,0 +1,62 @@
+internal import Glibc
+internal import Ground
+
+/// The index of a log that some process uses (https://www.sqlite.org/walformat.html, section 2), read and not mapped, because
+/// somebody could cut it short.
+struct LogIndex {
+  /// Its pages, of 32 KiB each.
+  let bytes: [UInt8]
+  let frameCount: Int
+  /// How many frames are in the file, where readers look for them.
+  let backfilledCount: Int
+
+  /// - Returns: `nil` without one that somebody uses: otherwise the next reader makes it anew.
+  init?(_ place: ContainerPlace) {
+    guard let file = try? place.file(), let status = try? ContainerPlace.status(place.indexPath), status.isRegular,
+      let log = try? ContainerPlace.status(place.logPath)
+    else { return nil }
+    let descriptor = unsafe open(place.indexPath, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { return nil }
+    // Closing it would end the locks of this process's connections to the file.
+    let isOurs = ConnectionPool.shared.isOpen(file.identity)
+    defer { if !isOurs { close(descriptor) } }
+    // Everybody who uses the index has a lock on this byte.
+    var lock = flock()
+    (lock.l_type, lock.l_whence, lock.l_start, lock.l_len) = (Int16(F_WRLCK), Int16(SEEK_SET), 128, 1)
+    guard isOurs || (unsafe fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != Int16(F_UNLCK)) else { return nil }
+    let storedCount = log.storedByteCount / LogFrames.frameByteCount
+    var bytes = [UInt8](repeating: 0, count: LogIndex.pageByteCount * LogIndex.pageCount(storedCount))
+    let readCount = unsafe max(0, pread(descriptor, &bytes, bytes.count, 0))
+    func word(_ index: Int) -> UInt32 { LogIndex.word(index, of: bytes) }
+    guard readCount > 0, bytes[..<48] == bytes[48..<96], word(0) == 3_007_000, word(3) & 0xFF == 1 else { return nil }
+    // A reader makes an index with another checksum anew.
+    var sums: (UInt32, UInt32) = (0, 0)
+    for index in stride(from: 0, to: 10, by: 2) {
+      sums.0 = sums.0 &+ word(index) &+ sums.1
+      sums.1 = sums.1 &+ word(index + 1) &+ sums.0
+    }
+    guard word(10) == sums.0, word(11) == sums.1, Int(word(4)) <= storedCount else { return nil }
+    (frameCount, backfilledCount) = (Int(word(4)), min(Int(word(24)), Int(word(4))))
+    let byteCount = LogIndex.pageByteCount * LogIndex.pageCount(frameCount)
+    guard readCount >= byteCount else { return nil }
+    self.bytes = Array(bytes[..<byteCount])
+  }
+
+  /// The page of the file that each frame has.
+  var pages: [UInt32] {
+    (0..<frameCount).map { frame in
+      // The first page of the index has fewer, because the header takes part of its space.
+      let place = frame < 4_062 ? 34 + frame : (frame - 4_062) / 4_096 * 8_192 + 8_192 + (frame - 4_062) % 4_096
+      return LogIndex.word(place, of: bytes)
+    }
+  }
+
+  private static let pageByteCount = 32_768
+
+  /// How many pages an index of so many frames has.
+  private static func pageCount(_ frameCount: Int) -> Int { frameCount <= 4_062 ? 1 : 2 + (frameCount - 4_063) / 4_096 }
+
+  private static func word(_ index: Int, of bytes: [UInt8]) -> UInt32 {
+    unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: 4 * index, as: UInt32.self) }
+  }
+}
