@@ -394,6 +394,23 @@ import Testing
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == [])
   }
 
+  @Test func `a shared group is removed even if its copies leave no space to note that in the registry`() throws {
+    let group = try GroupFixture()
+    try group.set(["item": "value"])
+    try group.share(Self.shapes[0])
+    var tries = 0
+    let kept = group.folder + ".kept"
+    try group.open().remove(
+      to: group.folder + ".removed", at: DraftPlaces(draft: group.folder + ".draft", kept: kept)
+    ) { _ throws(VaultError) in
+      tries += 1
+      if FileManager.default.fileExists(atPath: kept + "+locked") { throw .storage(.full) }
+    }
+    #expect(tries == 2 && !FileManager.default.fileExists(atPath: group.folder))
+    group.removeDrafts()
+    try FileManager.default.removeItem(atPath: group.folder + ".removed")
+  }
+
   @Test func `a log that is partly in the file already leaves no old files behind`() throws {
     let group = try GroupFixture()
     try group.share(Self.shapes[0])

@@ -74,6 +74,35 @@ import Testing
         """ + denied + denied + "two", "\(result.errors)")
   }
 
+  @Test func `an owner who has left the Unix group can still put others out, and the group is closed then`() {
+    let result = users.shell(
+      """
+      mkdir own && chown 12345:12345 own
+      own() {
+        groups=$1; shift
+        setpriv --reuid=12345 --regid=12345 $groups env -u HOME VAULT_KEY_FILE="$folder/own/key" \\
+          VAULT_HOME="$folder/own/home" VAULT_STATE="$folder/own/state" "$vault" "$@"
+      }
+      own --groups=34567 init --key-file "$folder/own/key" >/dev/null 2>&1
+      own --groups=34567 group create team --unix-group 34567
+      own --groups=34567 app issue api --output own/api --group team:read
+      for change in 'revoke team api' 'group rotate team'; do own --clear-groups $change; echo $?; done
+      stat -c '%a %u:%g' own/home/groups/team own/home/groups/team/group.vault
+      own --clear-groups verify team | cut -f1,2
+      """)
+    #expect(
+      result.output.hasSuffix(
+        """
+        0
+        0
+        700 12345:12345
+        600 12345:12345
+        team\tverified
+
+        """), "\(result.output)\(result.errors)")
+    #expect(result.errors.contains("for you alone now: you are not in the Unix group that they were shared with"))
+  }
+
   @Test func `four writers of two users lose nothing when some are killed, and a reader never fails`() {
     let rounds = RunLength.of(60, sample: 8)
     let result = users.shell(

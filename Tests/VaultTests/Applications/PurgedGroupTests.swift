@@ -95,6 +95,21 @@ struct PurgedGroupTests {
     #expect(try store.open().applications.uninstall(app, revoking: true).unchanged == [])
   }
 
+  /// Whoever has put the files back wants to keep them, or does not know of the removal.
+  @Test func `an interrupted removal of the private group is finished only with consent`() throws {
+    try interruptRemoval(of: app)
+    var asked: [[String]] = []
+    #expect(throws: VaultError.declined) {
+      try store.open().applications.uninstall(app) { (groups: [String]) in
+        asked.append(groups)
+        return false
+      }
+    }
+    #expect(try asked == [[app]] && store.open().hasGroup(AccessGroup.Name(app)))
+    #expect(try store.open().applications.uninstall(app, removing: { $0 == [app] }).purged == [app])
+    #expect(try !store.open().hasGroup(AccessGroup.Name(app)))
+  }
+
   @Test func `a purged group that cannot be removed gets a new key, and is named`() throws {
     // Whoever may read this folder can keep its lock, which a removal needs and a revocation does not.
     let folder = unsafe Glibc.open(store.location.home + "/groups", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
