@@ -100,8 +100,8 @@ package final class AccessGroupFile: Sendable {
   package var isWritableByOthers: Bool { (try? resolvedPlace().isWritableByOthers()) == true }
 
   /// As `beginReading`, but of files that others may write, the index is copied and the locks are not used: whoever cuts the
-  /// index short does not end this process, and whoever keeps a lock does not delay it. The witness stays as it is. If somebody writes meanwhile, it is tried
-  /// again.
+  /// index short does not end this process, and whoever keeps a lock does not delay it. The witness stays as it is. If
+  /// somebody writes meanwhile, it is tried again.
   package func beginReadingAlone() throws(VaultError) -> Snapshot {
     guard isWritableByOthers else { return try beginReading() }
     for _ in 1...4 {

@@ -77,6 +77,11 @@ final class WriteSession {
     for draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState, keeping kept: String
   ) throws(VaultError) {
     guard try !connection.hasMoved() else { throw .storage(.replaced) }
+    let isAlone = connection.isAlone
+    // Looked at before, too: those who read the new file until it is exchanged back would refuse the one that follows.
+    guard !isAlone || file.unwitnessed().haveOnly(old) else { throw .busy(group: nil) }
+    // Nobody writes to the new file until it stays.
+    let lock = isAlone ? try WriterLock(at: ContainerPlace(folder: draft.folder)) : nil
     if let publishing {
       try publishing.publisher.publish(
         fileAt: draft.filePath, holding: PublishedState(state), after: PublishedState(old))
@@ -84,7 +89,6 @@ final class WriteSession {
     }
     // Whatever fails now, this connection is not used for another file.
     isReplaced = true
-    let isAlone = connection.isAlone
     do throws(VaultError) {
       _ = try draft.takeWhileLocked(keeping: kept, dropping: true) { (replaced) throws(VaultError) in
         !isAlone || file.unwitnessed(in: replaced.folder).haveOnly(old)
@@ -93,6 +97,7 @@ final class WriteSession {
       // As with a commit: the other hosts have the state.
       throw isPublished ? .storage(.unconfirmed) : error
     }
+    _ = consume lock
   }
 
   /// Ends the session: rolls back uncommitted changes, checkpoints if necessary, and admits the next writer.
