@@ -120,12 +120,22 @@ package final class AccessGroupFile: Sendable {
     [false, true].allSatisfy { (try? lookAlone(ignoringIndex: $0).state.link) == state.link }
   }
 
+  /// A connection that reads alone. If the index, which others may have altered, shows readers an older state than the log
+  /// proves, it is ignored, unless `ignoresIndex` decides that.
+  func openAlone(ignoringIndex ignoresIndex: Bool? = nil) throws(VaultError) -> Connection {
+    let place = try resolvedPlace()
+    func epoch(_ ignoresIndex: Bool) -> UInt64 {
+      (try? unwitnessed().lookAlone(ignoringIndex: ignoresIndex).state.manifest.epoch) ?? 0
+    }
+    let ignoresIndex = ignoresIndex ?? (LogIndex(place) != nil && epoch(false) < epoch(true))
+    return try Connection(at: place, access: .reading, isAlone: true, ignoringIndex: ignoresIndex)
+  }
+
   /// One look of `beginReadingAlone`.
-  func lookAlone(ignoringIndex ignoresIndex: Bool = false) throws(VaultError) -> Snapshot {
+  func lookAlone(ignoringIndex ignoresIndex: Bool? = nil) throws(VaultError) -> Snapshot {
     let reading = witness.read()
     do {
-      let connection = try Connection(
-        at: resolvedPlace(), access: .reading, isAlone: true, ignoringIndex: ignoresIndex)
+      let connection = try openAlone(ignoringIndex: ignoresIndex)
       try connection.begin(.reading)
       return try snapshot(connection, reading, strict: false)
     } catch {

@@ -64,12 +64,6 @@ internal import Ground
     return ConnectionLease(try shared.connection(at: place, for: .writing), lock: lock)
   }
 
-  /// As `writer`, with a connection that only reads, without the index and the locks that others share.
-  static func writerAlone(at place: ContainerPlace) throws(VaultError) -> ConnectionLease {
-    let lock = try WriterLock(at: place)
-    return ConnectionLease(try Connection(at: place, access: .reading, isAlone: true), lock: lock)
-  }
-
   private func connection(at place: ContainerPlace, for access: Connection.Access) throws(VaultError) -> Connection {
     let identity = try place.identity()
     while let idle = takeIdle(identity, access) {
@@ -171,10 +165,7 @@ internal import Ground
   }
 
   func didClose(_ identity: FileIdentity, tookLocks: Bool) {
-    guard tookLocks else { return }
-    locked {
-      if let index = open.lastIndex(of: identity) { open.remove(at: index) }
-    }
+    locked { if tookLocks, let index = open.lastIndex(of: identity) { open.remove(at: index) } }
   }
 
   // MARK: Fork

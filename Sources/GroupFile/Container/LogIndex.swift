@@ -1,8 +1,7 @@
 internal import Glibc
 internal import Ground
 
-/// The index of a log that some process uses (https://www.sqlite.org/walformat.html, section 2), read and not mapped, because
-/// somebody could cut it short.
+/// A log's index (https://www.sqlite.org/walformat.html) that somebody uses; not mapped, because others could cut it short.
 struct LogIndex {
   /// Its pages, of 32 KiB each.
   let bytes: [UInt8]

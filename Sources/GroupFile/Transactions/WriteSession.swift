@@ -18,13 +18,13 @@ final class WriteSession {
   /// Gets each state of a published group before it becomes durable here, with the rows that make it.
   private var publishing: (publisher: any CommitPublishing, draft: GroupCommit.Draft)?
 
-  /// - Parameter isAlone: whether the session can only put a new file in the place of this one. It reads a copy of the index
-  ///   that others may write. They may also have replaced the lock, so what they have written meanwhile is looked for at
-  ///   the end.
+  /// - Parameter isAlone: whether the session can only put a new file in the place of this one. It uses no index or lock that
+  ///   others may write or replace, so what they have written meanwhile is looked for at the end.
   init(of file: AccessGroupFile, alone isAlone: Bool = false) throws(VaultError) {
     self.file = file
     let place = try file.resolvedPlace()
-    let lease = try isAlone ? ConnectionPool.writerAlone(at: place) : ConnectionPool.writer(at: place)
+    let lock = isAlone ? try WriterLock(at: place) : nil
+    let lease = try isAlone ? ConnectionLease(file.openAlone(), lock: lock) : ConnectionPool.writer(at: place)
     connection = lease.connection
     try connection.begin(isAlone ? .reading : .immediate)
     self.lease = consume lease
