@@ -164,7 +164,9 @@ extension AccessGroupFile {
       for number in 1...3 where isNeeded {
         if number > 1 { usleep(300_000) }
         let again = try FolderCopy(
-          of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, source, locking: !isOpen)
+          of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, source, locking: !isOpen,
+          // Somebody may have altered it, so that readers see an older state than the log proves.
+          ignoringIndex: number == 2)
         if copy.digest != nil, again.digest == copy.digest {
           isNeeded = false
           break
@@ -226,14 +228,15 @@ private struct FolderCopy: ~Copyable {
   /// - Parameter isLocking: whether SQLite's lock of a reader is held meanwhile, so that an honest writer moves no pages from
   ///   the log to the file. The index of others, which they could cut short, is not used for that.
   init(
-    of files: ContainerPlace, in folder: String, for target: String, _ source: CopySource, locking isLocking: Bool
+    of files: ContainerPlace, in folder: String, for target: String, _ source: CopySource, locking isLocking: Bool,
+    ignoringIndex ignoresIndex: Bool = false
   ) throws(VaultError) {
     let draft = try GroupDraft(in: folder, for: target, shape: .closed)
     let place = try ContainerPlace(folder: folder)
     let reader = isLocking ? try? Connection(at: files, access: .reading) : nil
     defer { reader?.close() }
     try? reader?.begin(.reading)
-    let digest = try SalvageCopy.duplicate(files, to: place, .closed, source)
+    let digest = try SalvageCopy.duplicate(files, to: place, .closed, source, ignoringIndex: ignoresIndex)
     let identity = try ContainerPlace.identity(of: folder)
     lock = try WriterLock(at: place)
     (self.draft, self.digest, self.identity, self.target) = (draft, digest, identity, target)

@@ -138,9 +138,7 @@ final class NodeScan {
       // The pages of a hostile table can name one large value many times.
       while try connection.limitingValues(to: 4 << 10, { () throws(VaultError) in try scan.step() }) {
         let order = unsafe memcmp(try scan.blob(0, count: key.count).baseAddress!, key.baseAddress!, key.count)
-        guard order < 0 else {
-          return order == 0 ? unsafe try scan.blob(1, count: Connection.nodeByteCount) : nil
-        }
+        guard order < 0 else { return order == 0 ? unsafe try scan.blob(1, count: Connection.nodeByteCount) : nil }
       }
       return nil
     }

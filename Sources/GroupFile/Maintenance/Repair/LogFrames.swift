@@ -22,10 +22,11 @@ struct LogFrames: ~Copyable {
   /// - Returns: `nil` without a log, or if `source` says that what is there is not to be copied.
   /// - Throws: `damaged` for a log that the copy may not have; `denied`, `storage`.
   init?(
-    of place: ContainerPlace, copiedTo path: String, _ shape: ContainerShape = .closed, _ source: CopySource = .trusted
+    of place: ContainerPlace, copiedTo path: String, _ shape: ContainerShape = .closed, _ source: CopySource = .trusted,
+    ignoringIndex ignoresIndex: Bool = false
   ) throws(VaultError) {
     guard try ContainerPlace.status(place.logPath) != nil else { return nil }
-    let index = LogIndex(place)
+    let index = ignoresIndex ? nil : LogIndex(place)
     var digest = CopyDigest()
     guard let file = try LogFrames.copy(place.logPath, to: path, shape, source, index?.frameCount ?? 0, &digest) else {
       return nil

@@ -49,17 +49,16 @@ enum SalvageCopy {
   /// - Throws: `storage`, `denied`; `damaged` if there is no regular file, or, for a copy that will be shared with others, if
   ///   the log is none or has further hard links. When the call returns, the copy is on the disk.
   static func duplicate(
-    _ place: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape, _ source: CopySource = .trusted
+    _ place: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape, _ source: CopySource = .trusted,
+    ignoringIndex ignoresIndex: Bool = false
   ) throws(VaultError) -> Digest? {
     let original = try Handle(at: place, writable: false, .raw)
     defer { original.close() }
-    if source == .toShare {
-      try ContainerHeader.check(original.read(ContainerHeader.byteCount, at: 0).bytes)
-    }
+    if source == .toShare { try ContainerHeader.check(original.read(ContainerHeader.byteCount, at: 0).bytes) }
     let file = try Connection.newFile(target.path, mode: shape.fileMode)
     var (count, digest) = try copyPages(original, to: file)
     var isWhole = true
-    if let log = try LogFrames(of: place, copiedTo: target.logPath, shape, source) {
+    if let log = try LogFrames(of: place, copiedTo: target.logPath, shape, source, ignoringIndex: ignoresIndex) {
       digest.add(log.digest.value.bytes, at: 0)
       if try !log.isShown(with: file) {
         isWhole = false
