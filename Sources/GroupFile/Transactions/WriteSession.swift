@@ -1,3 +1,4 @@
+internal import Ground
 import Sealing
 
 /// The only writer of a group file: holds the lock and an immediate transaction until it ends.
@@ -71,17 +72,17 @@ final class WriteSession {
 
   /// Puts the complete file in `draft` in the place of the group's file, while nobody else can write to that one.
   ///
-  /// - Parameter kept: an unused path, as for `GroupDraft.take(keeping:dropping:)`; the replaced files are dropped.
-  /// - Throws: `denied`, `storage`; the group is unchanged then, unless the error is `unconfirmed`.
+  /// - Parameter kept: an unused path, as for `GroupDraft.take(keeping:dropping:)`. The replaced files are dropped, but if
+  ///   others may write them, and have written a state that the new file lacks, they are there, with
+  ///   `DraftPlaces.lockedMark`.
+  /// - Throws: `denied`, `storage`, `busy` if others have written already; the group is unchanged then, unless the error is
+  ///   `unconfirmed`.
   func exchange(
     for draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState, keeping kept: String
   ) throws(VaultError) {
     guard try !connection.hasMoved() else { throw .storage(.replaced) }
     let isAlone = connection.isAlone
-    // Looked at before, too: those who read the new file until it is exchanged back would refuse the one that follows.
     guard !isAlone || file.unwitnessed().haveOnly(old) else { throw .busy(group: nil) }
-    // Nobody writes to the new file until it stays.
-    let lock = isAlone ? try WriterLock(at: ContainerPlace(folder: draft.folder)) : nil
     if let publishing {
       try publishing.publisher.publish(
         fileAt: draft.filePath, holding: PublishedState(state), after: PublishedState(old))
@@ -89,15 +90,13 @@ final class WriteSession {
     }
     // Whatever fails now, this connection is not used for another file.
     isReplaced = true
-    do throws(VaultError) {
-      _ = try draft.takeWhileLocked(keeping: kept, dropping: true) { (replaced) throws(VaultError) in
-        !isAlone || file.unwitnessed(in: replaced.folder).haveOnly(old)
-      }
-    } catch {
+    let kept = isAlone ? kept + DraftPlaces.lockedMark : kept
+    do throws(VaultError) { _ = try draft.takeWhileLocked(keeping: kept, dropping: !isAlone) } catch {
       // As with a commit: the other hosts have the state.
       throw isPublished ? .storage(.unconfirmed) : error
     }
-    _ = consume lock
+    // Nothing is exchanged back: others may have read the new file, and written to it.
+    if isAlone, file.unwitnessed(in: kept).haveOnly(old) { try? NewName.give(draft.folder, to: kept) }
   }
 
   /// Ends the session: rolls back uncommitted changes, checkpoints if necessary, and admits the next writer.
