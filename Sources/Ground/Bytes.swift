@@ -112,9 +112,7 @@ extension UnsafeRawBufferPointer {
       guard (word | (word &- 0x20 * ones) | (word &+ ones)) & (0x80 * ones) == 0 else { return false }
       start += 8
     }
-    for index in start..<count {
-      guard unsafe (0x20..<0x7F).contains(self[index]) else { return false }
-    }
+    for index in start..<count { guard unsafe (0x20..<0x7F).contains(self[index]) else { return false } }
     return true
   }
 }

@@ -7,7 +7,7 @@ package final class AccessGroupFile: Sendable {
   /// The folder that holds `group.vault`, its log and its lock.
   package let folder: String
   package let context: GroupContext
-  private let folderOwner: UInt32?
+  let folderOwner: UInt32?
   let witness: any Witnessing
   let confirm: (@Sendable (VerifiedState) throws(VaultError) -> Void)?
   /// The newest state that this process has verified.
@@ -99,11 +99,17 @@ package final class AccessGroupFile: Sendable {
   /// Whether other users may write the group's files; `false` if that cannot be found out.
   package var isWritableByOthers: Bool { (try? resolvedPlace().isWritableByOthers()) == true }
 
+  /// Whether the files are read alone: others may write them, and this process uses their index nowhere else.
+  var isReadAlone: Bool {
+    guard isWritableByOthers, let file = try? resolvedPlace().file() else { return false }
+    return !ConnectionPool.shared.isOpen(file.identity)
+  }
+
   /// As `beginReading`, but of files that others may write, the index is copied and the locks are not used: whoever cuts the
   /// index short does not end this process, and whoever keeps a lock does not delay it. The witness stays as it is. If
   /// somebody writes meanwhile, it is tried again.
   package func beginReadingAlone() throws(VaultError) -> Snapshot {
-    guard isWritableByOthers else { return try beginReading() }
+    guard isReadAlone else { return try beginReading() }
     for _ in 1...4 {
       let before = try? resolvedPlace().traces()
       do throws(VaultError) { return try settled { () throws(VaultError) in try lookAlone() } } catch {
@@ -117,7 +123,7 @@ package final class AccessGroupFile: Sendable {
   /// Whether `state` is what the files have for all readers, those with the present index and those with one that is made
   /// from the log.
   func haveOnly(_ state: VerifiedState) -> Bool {
-    [false, true].allSatisfy { (try? lookAlone(ignoringIndex: $0).state.link) == state.link }
+    [false, true].allSatisfy { (try? lookAlone(ignoringIndex: $0, mending: true).state.link) == state.link }
   }
 
   /// A connection that reads alone. If the index, which others may have altered, shows readers an older state than the log
@@ -125,19 +131,19 @@ package final class AccessGroupFile: Sendable {
   func openAlone(ignoringIndex ignoresIndex: Bool? = nil) throws(VaultError) -> Connection {
     let place = try resolvedPlace()
     func epoch(_ ignoresIndex: Bool) -> UInt64 {
-      (try? unwitnessed().lookAlone(ignoringIndex: ignoresIndex).state.manifest.epoch) ?? 0
+      (try? unwitnessed().lookAlone(ignoringIndex: ignoresIndex, mending: true).state.manifest.epoch) ?? 0
     }
     let ignoresIndex = ignoresIndex ?? (LogIndex(place) != nil && epoch(false) < epoch(true))
     return try Connection(at: place, access: .reading, isAlone: true, ignoringIndex: ignoresIndex)
   }
 
   /// One look of `beginReadingAlone`.
-  func lookAlone(ignoringIndex ignoresIndex: Bool? = nil) throws(VaultError) -> Snapshot {
+  func lookAlone(ignoringIndex ignoresIndex: Bool? = nil, mending: Bool = false) throws(VaultError) -> Snapshot {
     let reading = witness.read()
     do {
       let connection = try openAlone(ignoringIndex: ignoresIndex)
       try connection.begin(.reading)
-      return try snapshot(connection, reading, strict: false)
+      return try snapshot(connection, reading, strict: false, mending: mending)
     } catch {
       throw meaning(of: error, toWrite: false)
     }

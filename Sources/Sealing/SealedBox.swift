@@ -235,9 +235,7 @@ package enum Padding {
     guard Padding.padded(count: count) == padded.count else { throw .wrongPadding }
     let text = lengthByteCount..<lengthByteCount + count
     // A loop over numbers: each row of a list comes here, and `allSatisfy` over a slice is not specialized.
-    for index in text.upperBound..<padded.count {
-      guard unsafe padded[index] == 0 else { throw .wrongPadding }
-    }
+    for index in text.upperBound..<padded.count { guard unsafe padded[index] == 0 else { throw .wrongPadding } }
     return text
   }
 }

@@ -295,7 +295,7 @@ package struct OneState {
 }
 
 extension AccessGroup {
-  /// The newest state, read without the index and the locks of files that others may write.
+  /// The newest state; of files that others may write, it is read without their locks, and their index is not mapped.
   func verifiedState() throws(VaultError) -> VerifiedState {
     let file = try file
     let view = try inGroup(name.description, file.beginReadingAlone())

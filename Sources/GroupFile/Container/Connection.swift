@@ -21,7 +21,7 @@ internal import Ground
   package let access: Access
   /// Identifies the file that was opened.
   let identity: FileIdentity
-  /// Whether neither the index nor the locks that others share are used.
+  /// Whether neither the index that others share is mapped, nor the locks are used.
   let isAlone: Bool
   private var isReused = false
   private var awaitsSnapshot = false

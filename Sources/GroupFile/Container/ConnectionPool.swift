@@ -46,6 +46,11 @@ internal import Ground
   /// Whether this process has connections to the file that take locks.
   func isOpen(_ identity: FileIdentity) -> Bool { locked { open.contains(identity) } }
 
+  /// Runs `body` while no further connection to the file opens; its argument is as `isOpen(_:)`.
+  func keepingClosed<Result>(_ identity: FileIdentity, _ body: (Bool) -> Result) -> Result {
+    locked { body(open.contains(identity)) }
+  }
+
   /// A connection for reading: an idle one, or a new one.
   ///
   /// - Throws: as `Connection.init`.

@@ -165,7 +165,7 @@ extension AccessGroupFile {
         if number > 1 { usleep(300_000) }
         let again = try FolderCopy(
           of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, source, locking: !isOpen,
-          // Somebody may have altered it, so that readers see an older state than the log proves.
+          // Somebody may have altered the index, so that readers see an older state than the log proves.
           ignoringIndex: number == 2)
         if copy.digest != nil, again.digest == copy.digest {
           isNeeded = false

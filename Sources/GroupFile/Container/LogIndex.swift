@@ -14,18 +14,18 @@ struct LogIndex {
     guard let file = try? place.file(), let status = try? ContainerPlace.status(place.indexPath), status.isRegular,
       let log = try? ContainerPlace.status(place.logPath)
     else { return nil }
-    let descriptor = unsafe open(place.indexPath, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else { return nil }
-    // Closing it would end the locks of this process's connections to the file.
-    let isOurs = ConnectionPool.shared.isOpen(file.identity)
-    defer { if !isOurs { close(descriptor) } }
-    // Everybody who uses the index has a lock on this byte.
-    var lock = flock()
-    (lock.l_type, lock.l_whence, lock.l_start, lock.l_len) = (Int16(F_WRLCK), Int16(SEEK_SET), 128, 1)
-    guard isOurs || (unsafe fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != Int16(F_UNLCK)) else { return nil }
     let storedCount = log.storedByteCount / LogFrames.frameByteCount
     var bytes = [UInt8](repeating: 0, count: LogIndex.pageByteCount * LogIndex.pageCount(storedCount))
-    let readCount = unsafe max(0, pread(descriptor, &bytes, bytes.count, 0))
+    let readCount = ConnectionPool.shared.keepingClosed(file.identity) { isOurs in
+      let descriptor = unsafe open(place.indexPath, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+      // Closing it would end the locks of this process's connections to the file.
+      defer { if descriptor >= 0, !isOurs { close(descriptor) } }
+      // Everybody who uses the index has a lock on this byte.
+      var lock = flock()
+      (lock.l_type, lock.l_whence, lock.l_start, lock.l_len) = (Int16(F_WRLCK), Int16(SEEK_SET), 128, 1)
+      let isUsed = unsafe isOurs || (fcntl(descriptor, F_GETLK, &lock) == 0 && lock.l_type != Int16(F_UNLCK))
+      return isUsed ? unsafe pread(descriptor, &bytes, bytes.count, 0) : 0
+    }
     func word(_ index: Int) -> UInt32 { LogIndex.word(index, of: bytes) }
     guard readCount > 0, bytes[..<48] == bytes[48..<96], word(0) == 3_007_000, word(3) & 0xFF == 1 else { return nil }
     // A reader makes an index with another checksum anew.

@@ -197,8 +197,8 @@ package import Sealing
     case frozen = "immutable=1"
     /// Nothing, because only the bytes of the file are wanted. Opening it waits for the end of leases that others have on it.
     case raw = "immutable=1&raw=1"
-    /// The log, but neither the index nor the locks, which others could cut short or keep. Only for reading, and only what
-    /// is proved: whoever writes meanwhile may mix states.
+    /// The log with a copy of the index, or with one made from the log, and no locks: others could cut the index short, or
+    /// keep the locks. Only for reading, and only what is proved: whoever writes meanwhile may mix states.
     case alone = "alone=1"
   }
 

@@ -103,9 +103,7 @@ struct FullProof {
     guard root == view.state.manifest.root else { throw .damaged(.tree, "the rows do not give the signed root") }
     let stored = try view.connection.nodes()
     defer { stored.reset() }
-    for _ in 0..<nodes {
-      guard try stored.step() else { throw .damaged(.tree, "a node is missing") }
-    }
+    for _ in 0..<nodes { guard try stored.step() else { throw .damaged(.tree, "a node is missing") } }
     guard try !stored.step() else { throw .damaged(.tree, "a node too many") }
   }
 

@@ -13,13 +13,12 @@ package struct GroupDraft: Sendable {
   /// The permissions of the group's files.
   package let fileMode: UInt32
 
-  /// Makes the draft's folder, with the modes and the Unix group of `target`, if this process may use that, unless it gets
-  /// another shape.
+  /// Makes the draft's folder, with the modes and the Unix group of `target` unless it gets another shape.
   ///
   /// - Throws: `denied`, `storage`, `exists`.
   package init(in folder: String, for target: String, shape: ContainerShape? = nil) throws(VaultError) {
     let status = shape == nil ? try ContainerPlace.status(target) : nil
-    let shape = shape ?? status.flatMap { try? ContainerShape(folder: $0).attainable } ?? .closed
+    let shape = shape ?? status.flatMap { try? ContainerShape(folder: $0) } ?? .closed
     self.folder = folder
     self.target = target
     fileMode = shape.fileMode
@@ -157,7 +156,9 @@ package struct NoWitness: Witnessing {
 extension AccessGroupFile {
   /// The group's file, or another one of the group in `folder`, whatever this machine has seen of it.
   package func unwitnessed(in folder: String? = nil) -> AccessGroupFile {
-    AccessGroupFile(folder: folder ?? self.folder, context: context, witness: NoWitness(), now: now)
+    AccessGroupFile(
+      folder: folder ?? self.folder, context: context, folderOwner: folder == nil ? folderOwner : nil,
+      witness: NoWitness(), now: now)
   }
 
   /// The state at the group's place, proved completely, whatever this machine has seen before.

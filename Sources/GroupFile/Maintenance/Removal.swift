@@ -23,7 +23,7 @@ extension AccessGroupFile {
       let lock = try WriterLock(at: place, toChangeModes: true, replacing: true)
       var hasBegun = false
       func remove(from place: ContainerPlace) throws(VaultError) {
-        let connection = try Connection(at: place, access: .reading, isAlone: place.isWritableByOthers())
+        let connection = try isReadAlone ? openAlone() : Connection(at: place, access: .reading)
         try connection.begin(.reading)
         let state = try snapshot(connection, witness.readToWrite(), strict: true).state
         try state.confirmRoster(connection)

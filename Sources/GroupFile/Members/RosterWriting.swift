@@ -40,7 +40,8 @@ extension AccessGroupFile {
   ) throws(VaultError) -> (state: VerifiedState, left: LeftBehind) {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     // A new key makes a new file. Others who may write this one could end this process by cutting its index short.
-    let isAlone = change.mayOnlyRotate && isWritableByOthers
+    if change.mayOnlyRotate, isWritableByOthers { try ConnectionPool.closeIdle(at: resolvedPlace()) }
+    let isAlone = change.mayOnlyRotate && isReadAlone
     let session = try beginSession(alone: isAlone)
     // SQLite would take memory for a key of any length up to the size that the file claims, again for each search.
     let file = try resolvedPlace().file()
@@ -101,7 +102,8 @@ struct RosterWriting {
     let written = try write(
       change, at: time, &left, progress,
       makingNew: { () throws(VaultError) in
-        let new = try GroupDraft(in: places.draft, for: connection.location.folder)
+        let place = connection.location
+        let new = try GroupDraft(in: places.draft, for: place.folder, shape: place.containerShape().attainable)
         draft = new
         return try GroupWriter(in: new.folder, fileMode: new.fileMode)
       })

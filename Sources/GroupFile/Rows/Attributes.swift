@@ -167,9 +167,7 @@ package struct AttributeFields {
       case .writer: writer = try AttributeFields.decodeWriter(bytes[field])
       }
     }
-    guard let name, let changed, let kind, let epoch else {
-      throw VaultError.damaged(.row, "missing attributes")
-    }
+    guard let name, let changed, let kind, let epoch else { throw VaultError.damaged(.row, "missing attributes") }
     guard created != changed else { throw VaultError.damaged(.row, "time of creation") }
     (self.range, self.name, self.label, self.typeName) = (range, name, label, typeName)
     (self.pairs, self.created, self.changed, self.expires) = (pairs, created ?? changed, changed, expires)

@@ -1,7 +1,7 @@
 internal import Ground
 import Sealing
 
-/// The only writer of a group file: holds the lock and an immediate transaction until it ends.
+/// The only writer of a group file: holds the lock, and an immediate transaction unless it reads alone, until it ends.
 final class WriteSession {
   let connection: Connection
   let file: AccessGroupFile
@@ -70,11 +70,11 @@ final class WriteSession {
     isCommitted = true
   }
 
-  /// Puts the complete file in `draft` in the place of the group's file, while nobody else can write to that one.
+  /// Puts the complete file in `draft` in the place of the group's file. A session alone cannot keep others from writing to
+  /// that one, so it looks at it before and afterwards.
   ///
-  /// - Parameter kept: an unused path, as for `GroupDraft.take(keeping:dropping:)`. The replaced files are dropped, but if
-  ///   others may write them, and have written a state that the new file lacks, they are there, with
-  ///   `DraftPlaces.lockedMark`.
+  /// - Parameter kept: an unused path, as for `GroupDraft.take(keeping:dropping:)`. The replaced files are dropped; but those
+  ///   that others may write stay at this path with `DraftPlaces.lockedMark` if they have not just the old state.
   /// - Throws: `denied`, `storage`, `busy` if others have written already; the group is unchanged then, unless the error is
   ///   `unconfirmed`.
   func exchange(

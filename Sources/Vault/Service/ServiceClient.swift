@@ -100,9 +100,7 @@ extension StoreLocation {
   /// somebody listens; `nil` if nobody does.
   func listening<Result>(_ connect: (String) throws(VaultError) -> Result) throws(VaultError) -> Result? {
     let named = variable("VAULT_SOCKET").map { [StoreLocation.absolute($0)] }
-    for path in named ?? serviceSockets {
-      do { return try connect(path) } catch ServiceClient.nobodyListens {}
-    }
+    for path in named ?? serviceSockets { do { return try connect(path) } catch ServiceClient.nobodyListens {} }
     return nil
   }
 

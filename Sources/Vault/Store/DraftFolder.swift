@@ -194,9 +194,7 @@ extension SecretStore {
         if isForeign, hasGroup(group), unixGroup() == nil { notices.post(.groupClosed(group: group.description)) }
         // Another command may have found no shared group while this one's was closed.
         try? lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups) }
-        for path in drafts.unreadFiles(of: group) {
-          notices.post(.filesLeft(group: group.description, path: path))
-        }
+        for path in drafts.unreadFiles(of: group) { notices.post(.filesLeft(group: group.description, path: path)) }
       }
       return try body(drafts)
     }

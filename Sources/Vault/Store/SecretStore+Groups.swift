@@ -154,8 +154,8 @@ extension SecretStore {
     let name = group.name.description
     let registry = try registry()
     let known = try registry.entry(of: group.name)
-    let file = try group.file
-    if isWanted == nil || known?.presence == .changing, try inGroup(name, file.finishRemoval(to: path)) {
+    let mayFinish = known?.presence == .changing || isWanted == nil && hasGroup(group.name)
+    if mayFinish, try inGroup(name, group.file.finishRemoval(to: path)) {
       guard var known else { return }
       known.presence = .absent
       return try registry.record(known, of: group.name)
@@ -163,7 +163,7 @@ extension SecretStore {
     var entry = known ?? Registry.Entry(groupID: .zero, presence: .present, created: SystemClock.milliseconds())
     var hasBegun = false
     do throws(VaultError) {
-      try file.remove(to: path, at: places) { (roster) throws(VaultError) in
+      try group.file.remove(to: path, at: places) { (roster) throws(VaultError) in
         guard isWanted?(roster) != false else { throw .contradiction(.superseded) }
         (entry.groupID, entry.presence, hasBegun) = (roster.groupID, .changing, true)
         try registry.record(entry, of: group.name)

@@ -213,9 +213,8 @@ import Testing
     try group.set(["name": "value"])
     let place = try ContainerPlace(folder: group.folder)
     ConnectionPool.closeIdle(at: place)
-    let reader = try Connection(folder: group.folder, access: .reading)
-    defer { reader.close() }
-    try reader.begin(.reading)
+    let user = try useIndex(group)
+    defer { close(user) }
     let index = URL(fileURLWithPath: group.folder + "/group.vault-shm")
     let before = try Data(contentsOf: index)
     let epoch = try #require(group.witness.record?.epoch)
@@ -229,20 +228,31 @@ import Testing
     #expect(failure { try group.open().changeRoster(change, by: group.authority()) } == .busy(group: nil))
     if isSeen {
       #expect(failure { try group.value("name") } == .rolledBack(found: epoch, known: epoch + 1, .olderState))
-      _ = try group.forceRevocation(of: "com.example.api", droppingUnproved: true)
     } else {
       try group.set(["name": "newer"])
     }
+    _ = try group.forceRevocation(of: "com.example.api", droppingUnproved: true)
     #expect(try group.value("name") == "newer")
+  }
+
+  @Test func `looks at a group that this process uses open no more files`() throws {
+    let group = try GroupFixture()
+    try group.share(Self.shapes[0])
+    try group.set(["name": "value"])
+    func openCount() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
+    let file = try group.open()
+    _ = try file.beginReadingAlone()
+    let before = try openCount()
+    for _ in 0..<40 { _ = try file.beginReadingAlone() }
+    #expect(try openCount() < before + 40)
   }
 
   @Test func `what readers see of a shared group's log outlives a new key, whatever the log's header says`() throws {
     let group = try GroupFixture()
     try group.share(Self.shapes[0])
     try group.set(["name": "before"])
-    let reader = try Connection(folder: group.folder, access: .reading)
-    defer { reader.close() }
-    try reader.begin(.reading)
+    let user = try useIndex(group)
+    defer { close(user) }
     let log = try #require(FileHandle(forUpdatingAtPath: group.folder + "/group.vault-wal"))
     try log.seek(toOffset: 17)
     let byte = try #require(try log.read(upToCount: 1)?.first)
@@ -253,6 +263,16 @@ import Testing
     let error = failure { try group.open().changeRoster(RosterChange(rotates: true), by: group.authority()) }
     #expect(error == .busy(group: nil))
     #expect(try group.value("name") == "after")
+  }
+
+  /// Locks what another process that uses the index of the log has locked.
+  private func useIndex(_ group: GroupFixture) throws -> CInt {
+    let descriptor = unsafe open(group.folder + "/group.vault-shm", O_RDWR | O_CLOEXEC)
+    var lock = flock()
+    lock.l_type = Int16(F_RDLCK)
+    (lock.l_start, lock.l_len) = (128, 1)
+    try #require(unsafe fcntl(descriptor, setOpenFileLock, &lock) == 0)
+    return descriptor
   }
 
   /// Sets an item in a process with another witness.

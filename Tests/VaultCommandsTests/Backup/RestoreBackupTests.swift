@@ -135,6 +135,7 @@ import Testing
     #expect(removed.status == 0, "\(removed.errors)")
     #expect(!store.folder.exists("store/groups/team"))
     #expect(store.run("verify").status == 0)
+    #expect(store.run("group", "remove", "team", "--yes").status == 10)
   }
 
   @Test func `on a machine that has seen nothing, restored groups get new keys and higher numbers`() throws {

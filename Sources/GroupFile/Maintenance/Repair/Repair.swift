@@ -157,11 +157,11 @@ extension AccessGroupFile {
   /// - Throws: an error that a repair cannot fix.
   private func isDamaged(_ progress: (MaintenanceProgress) -> Void) throws(VaultError) -> Bool {
     do throws(VaultError) {
-      guard let place = try? resolvedPlace(), try place.isWritableByOthers() else {
+      guard isReadAlone, let place = try? resolvedPlace() else {
         _ = try FullProof.run(look(.reading)) { progress(.proved($0)) }
         return false
       }
-      // Others could cut the index short, so it is not used. But then the files look damaged while somebody writes.
+      // Others could cut the index short, so it is not mapped. But then the files look damaged while somebody writes.
       if (try? FullProof.run(lookAlone()) { progress(.proved($0)) }) != nil { return false }
       let lock = try WriterLock(at: place, replacing: true)
       do throws(VaultError) { _ = try FullProof.run(lookAlone()) { progress(.proved($0)) } } catch {
