@@ -112,38 +112,45 @@ package final class AccessGroupFile: Sendable {
     guard isReadAlone else { return try beginReading() }
     for _ in 1...4 {
       let before = try? resolvedPlace().traces()
-      do throws(VaultError) { return try settled { () throws(VaultError) in try lookAlone() } } catch {
+      do throws(VaultError) { return try settled(lookAlone) } catch {
         guard error.isAvoidable, before != (try? resolvedPlace().traces()) else { throw error }
         usleep(20_000)
       }
     }
-    return try settled { () throws(VaultError) in try lookAlone() }
+    return try settled(lookAlone)
   }
 
-  /// Whether `state` is what the files have for all readers, those with the present index and those with one that is made
+  /// Whether `state` is what the files hold for all readers, those with the present index and those with one that is made
   /// from the log.
-  func haveOnly(_ state: VerifiedState) -> Bool {
-    [false, true].allSatisfy { (try? lookAlone(ignoringIndex: $0, mending: true).state.link) == state.link }
+  func holdsOnly(_ state: VerifiedState) -> Bool {
+    guard let place = try? resolvedPlace() else { return false }
+    return [LogIndex(place), nil].allSatisfy { (try? lookAlone(with: $0).state.link) == state.link }
   }
 
-  /// A connection that reads alone. If the index, which others may have altered, shows readers an older state than the log
-  /// proves, it is ignored, unless `ignoresIndex` decides that.
-  func openAlone(ignoringIndex ignoresIndex: Bool? = nil) throws(VaultError) -> Connection {
+  /// A connection that reads alone, with a copy of the index, unless that shows an older state than the log proves, because
+  /// others have altered it.
+  func openAlone() throws(VaultError) -> Connection {
     let place = try resolvedPlace()
-    func epoch(_ ignoresIndex: Bool) -> UInt64 {
-      (try? unwitnessed().lookAlone(ignoringIndex: ignoresIndex, mending: true).state.manifest.epoch) ?? 0
-    }
-    let ignoresIndex = ignoresIndex ?? (LogIndex(place) != nil && epoch(false) < epoch(true))
-    return try Connection(at: place, access: .reading, isAlone: true, ignoringIndex: ignoresIndex)
+    let index = LogIndex(place)
+    let file = unwitnessed()
+    func epoch(_ index: LogIndex?) -> UInt64 { (try? file.lookAlone(with: index).state.manifest.epoch) ?? 0 }
+    let isBehind = index != nil && epoch(index) < epoch(nil)
+    return try Connection(at: place, access: .reading, isAlone: true, index: isBehind ? nil : index)
+  }
+
+  private func lookAlone(with index: LogIndex?) throws(VaultError) -> Snapshot {
+    let connection = try Connection(at: resolvedPlace(), access: .reading, isAlone: true, index: index)
+    try connection.begin(.reading)
+    return try snapshot(connection, witness.read(), strict: false, mending: true)
   }
 
   /// One look of `beginReadingAlone`.
-  func lookAlone(ignoringIndex ignoresIndex: Bool? = nil, mending: Bool = false) throws(VaultError) -> Snapshot {
+  func lookAlone() throws(VaultError) -> Snapshot {
     let reading = witness.read()
     do {
-      let connection = try openAlone(ignoringIndex: ignoresIndex)
+      let connection = try openAlone()
       try connection.begin(.reading)
-      return try snapshot(connection, reading, strict: false, mending: mending)
+      return try snapshot(connection, reading, strict: false)
     } catch {
       throw meaning(of: error, toWrite: false)
     }

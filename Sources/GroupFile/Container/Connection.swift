@@ -46,17 +46,14 @@ internal import Ground
   /// - Parameters:
   ///   - isResting: whether nobody writes to the file, as in a backup: if its log is empty, the file is read as it is, and
   ///     no log or index is created.
-  ///   - isAlone: whether to read without the index and the locks that others share. If somebody uses the index, a copy of
-  ///     it counts, so that the connection sees what all readers see.
-  ///   - ignoresIndex: whether an index is made from the log instead, also if somebody uses the shared one.
+  ///   - isAlone: whether to read without the index and the locks that others share.
+  ///   - index: a copy of that index, so that a connection alone sees what all readers see; `nil` makes one from the log.
   /// - Throws: `damaged`; `newerFormat`, for `writing` also if only the write version is newer; `notFound`; `denied`;
   ///   `busy`; `storage`, with `replaced` if the file was replaced meanwhile; `networkFileSystem`. Nothing is changed.
   package init(
-    at place: ContainerPlace, access: Access, isResting: Bool = false, isAlone: Bool = false,
-    ignoringIndex ignoresIndex: Bool = false
+    at place: ContainerPlace, access: Access, isResting: Bool = false, isAlone: Bool = false, index: LogIndex? = nil
   ) throws(VaultError) {
     let shape = try place.shape(withIndex: !isAlone)
-    let index = isAlone && !ignoresIndex ? LogIndex(place) : nil
     if access == .writing { try ContainerPlace.checkWritable(place.path) }
     let mayBeFrozen = access == .reading && (!isAlone || shape.log == nil)
     let isFrozen = mayBeFrozen ? try place.isFrozen(shape, isResting: isResting) : false

@@ -47,9 +47,7 @@ internal import Ground
   func isOpen(_ identity: FileIdentity) -> Bool { locked { open.contains(identity) } }
 
   /// Runs `body` while no further connection to the file opens; its argument is as `isOpen(_:)`.
-  func keepingClosed<Result>(_ identity: FileIdentity, _ body: (Bool) -> Result) -> Result {
-    locked { body(open.contains(identity)) }
-  }
+  func keepingClosed(_ file: FileIdentity, _ body: (Bool) -> Int) -> Int { locked { body(open.contains(file)) } }
 
   /// A connection for reading: an idle one, or a new one.
   ///

@@ -2,7 +2,7 @@ internal import Glibc
 internal import Ground
 
 /// A log's index (https://www.sqlite.org/walformat.html) that somebody uses; not mapped, because others could cut it short.
-struct LogIndex {
+package struct LogIndex {
   /// Its pages, of 32 KiB each.
   let bytes: [UInt8]
   let frameCount: Int
@@ -52,7 +52,6 @@ struct LogIndex {
 
   private static let pageByteCount = 32_768
 
-  /// How many pages an index of so many frames has.
   private static func pageCount(_ frameCount: Int) -> Int { frameCount <= 4_062 ? 1 : 2 + (frameCount - 4_063) / 4_096 }
 
   private static func word(_ index: Int, of bytes: [UInt8]) -> UInt32 {

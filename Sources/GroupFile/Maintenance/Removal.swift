@@ -11,7 +11,7 @@ extension AccessGroupFile {
   /// - Parameters:
   ///   - path: an unused path on the store's file system, from where the caller removes the folder.
   ///   - places: as for `withClosedFiles`.
-  ///   - begin: called while nobody else writes, before anything is changed for good; it throws if the group is to stay.
+  ///   - begin: called once or twice while nobody else writes and nothing is final; it throws if the group is to stay.
   /// - Throws: the errors of a writer's checks, and of `begin`; the group is there then, as before. `storage` or `denied`
   ///   if its files cannot be removed; repeating the removal finishes it then.
   package func remove(

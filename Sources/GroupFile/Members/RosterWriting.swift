@@ -39,7 +39,7 @@ extension AccessGroupFile {
     by authority: any RosterAuthority, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> (state: VerifiedState, left: LeftBehind) {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
-    // A new key makes a new file. Others who may write this one could end this process by cutting its index short.
+    // A new key makes a new file. Others who may write this one could cut its index short, which ends whoever maps it.
     if change.mayOnlyRotate, isWritableByOthers { try ConnectionPool.closeIdle(at: resolvedPlace()) }
     let isAlone = change.mayOnlyRotate && isReadAlone
     let session = try beginSession(alone: isAlone)

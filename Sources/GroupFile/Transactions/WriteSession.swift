@@ -81,8 +81,7 @@ final class WriteSession {
     for draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState, keeping kept: String
   ) throws(VaultError) {
     guard try !connection.hasMoved() else { throw .storage(.replaced) }
-    let isAlone = connection.isAlone
-    guard !isAlone || file.unwitnessed().haveOnly(old) else { throw .busy(group: nil) }
+    guard !connection.isAlone || file.unwitnessed().holdsOnly(old) else { throw .busy(group: nil) }
     if let publishing {
       try publishing.publisher.publish(
         fileAt: draft.filePath, holding: PublishedState(state), after: PublishedState(old))
@@ -90,13 +89,13 @@ final class WriteSession {
     }
     // Whatever fails now, this connection is not used for another file.
     isReplaced = true
-    let kept = isAlone ? kept + DraftPlaces.lockedMark : kept
-    do throws(VaultError) { _ = try draft.takeWhileLocked(keeping: kept, dropping: !isAlone) } catch {
+    let kept = connection.isAlone ? kept + DraftPlaces.lockedMark : kept
+    do throws(VaultError) { _ = try draft.takeWhileLocked(keeping: kept, dropping: !connection.isAlone) } catch {
       // As with a commit: the other hosts have the state.
       throw isPublished ? .storage(.unconfirmed) : error
     }
     // Nothing is exchanged back: others may have read the new file, and written to it.
-    if isAlone, file.unwitnessed(in: kept).haveOnly(old) { try? NewName.give(draft.folder, to: kept) }
+    if connection.isAlone, file.unwitnessed(in: kept).holdsOnly(old) { try? NewName.give(draft.folder, to: kept) }
   }
 
   /// Ends the session: rolls back uncommitted changes, checkpoints if necessary, and admits the next writer.

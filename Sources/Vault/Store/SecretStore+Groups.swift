@@ -135,7 +135,7 @@ extension SecretStore {
   ///   group that fails verification.
   public func removeGroup(_ name: String) throws(VaultError) { try removeGroup(name, if: nil) }
 
-  /// - Parameter isWanted: asked while nobody else writes; if it says no, the call throws `contradiction(.superseded)`.
+  /// - Parameter isWanted: `nil`, or asked while nobody else writes; a no is thrown as `contradiction(.superseded)`.
   func removeGroup(_ name: String, if isWanted: ((Roster) -> Bool)?) throws(VaultError) {
     let group = try group(name)
     try replacing(group.name) { (drafts) throws(VaultError) in

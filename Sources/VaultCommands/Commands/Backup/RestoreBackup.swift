@@ -65,13 +65,10 @@ extension StoreRestoration {
           session.say("stays out of '\(group.name)': \(member.who.text), who was replaced or revoked since the backup")
         }
       }
-      switch group.outcome {
-      case .restored, .unchanged:
-        do throws(VaultError) { _ = try store.group(group.name).info() } catch {
-          guard case .rolledBack = error else { continue }
-          session.warn("\(error.message); it stays closed until you run: vault group accept \(group.name)")
-        }
-      default: continue
+      if case .failed = group.outcome { continue }
+      do throws(VaultError) { _ = try store.group(group.name).info() } catch {
+        guard case .rolledBack = error else { continue }
+        session.warn("\(error.message); it stays closed until you run: vault group accept \(group.name)")
       }
     }
     for case .failed(let error) in groups.map(\.outcome) { throw error }
