@@ -47,6 +47,8 @@ final class TestHost: CommitPublishing {
   /// Whether the folder was made by this host.
   private let isOwn: Bool
   private let file = Locked<AccessGroupFile?>(nil)
+  /// Called once a complete file is in the log, before the host puts it in its place.
+  let onFile = Locked<@Sendable () -> Void>({})
 
   /// A host without a copy, as the owner (or `application`) of the fixture's group.
   init(_ group: GroupFixture, _ log: MemoryLog, application: String? = nil) throws {
@@ -95,6 +97,7 @@ final class TestHost: CommitPublishing {
       content.base = (bytes, state)
       content.commits = []
     }
+    onFile.withLock { $0 }()
   }
 
   func catchUp() throws(VaultError) {

@@ -37,6 +37,23 @@ import Testing
     #expect(second.witness.record?.link == first.witness.record?.link)
   }
 
+  /// Between the last look at the old file and the exchange, a published group gets its new file into the log.
+  @Test(arguments: [false, true]) func `what somebody does to the files before a new key is in place is kept aside`(
+    _ isTouched: Bool
+  ) throws {
+    let (group, _, host) = try published()
+    try group.share(.shared(UnixGroup(number: getegid())))
+    try host.group.set(["item/1": "in the log"])
+    let log = group.folder + "/group.vault-wal"
+    host.onFile.withLock { $0 = { if isTouched { unsafe truncate(log, 32) } } }
+    let places = DraftPlaces(draft: group.folder + ".draft", kept: group.folder + ".kept")
+    let left = places.kept + DraftPlaces.lockedMark
+    defer { for path in [places.draft, left] { try? FileManager.default.removeItem(atPath: path) } }
+    try host.group.changeRoster(RosterChange(rotates: true), at: places, by: group.authority())
+    #expect(FileManager.default.fileExists(atPath: left) == isTouched)
+    #expect(try host.group.value("item/1") == "in the log")
+  }
+
   @Test func `every kind of change arrives as it was made`() throws {
     let (group, log, first) = try published()
     let second = try TestHost(group, log)
