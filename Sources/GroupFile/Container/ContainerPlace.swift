@@ -4,8 +4,8 @@ internal import Sealing
 
 /// The folder of a group and the files in it, examined only with `lstat`.
 ///
-/// Only SQLite may open the group's file, its log or its index: SQLite's locks end when the process closes *any*
-/// descriptor of the file, and an acknowledged write can be lost then.
+/// Only SQLite may open the group's file, its log or its index, and `LogIndex` and `LogFrames` with care: SQLite's locks
+/// end when the process closes *any* descriptor of the file, and an acknowledged write can be lost then.
 package final class ContainerPlace: Equatable, Sendable {
   /// The folder's path, absolute and without links.
   package let folder: String

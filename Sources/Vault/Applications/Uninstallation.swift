@@ -25,8 +25,8 @@ extension Applications {
   ///   - id: the application's id.
   ///   - revoking: whether the application also leaves the kept groups, so that no credential of it opens anything.
   ///   - isDroppingUnproved: whether signed items of those groups that can no longer be proved may be dropped.
-  ///   - areLossesWanted: if given, decides whether these groups may be removed, before anything is changed. A group that
-  ///     cannot be read then is not removed.
+  ///   - areLossesWanted: if given, decides whether these groups may be removed, before anything is changed; one whose
+  ///     removal was interrupted is among them. Another group that cannot be read then is not removed.
   ///   - confirm: if given, revoking also accepts states of groups that contradict what this machine has seen, as
   ///     ``SecretStore/revoke(_:from:droppingUnproved:accepting:progress:)`` does.
   ///   - progress: called now and then with a group's name while the group gets a new key.
