@@ -66,7 +66,7 @@ package final class AccessGroupFile: Sendable {
   /// group's file and its witness cannot change in one step.
   private func settled<Result>(_ look: () throws(VaultError) -> Result) throws(VaultError) -> Result {
     do {
-      return try look()
+      return try afterInterruption(look)
     } catch {
       guard let keepingGroups else { throw error }
       switch error {
@@ -81,6 +81,16 @@ package final class AccessGroupFile: Sendable {
       } catch {}
       return try again.get()
     }
+  }
+
+  /// Calls `look`, and calls it again once the owner has replaced the files, ten seconds later at most.
+  private func afterInterruption<Result>(_ look: () throws(VaultError) -> Result) throws(VaultError) -> Result {
+    do throws(VaultError) { return try look() } catch {
+      guard case .denied(.permissions) = error else { throw error }
+    }
+    let deadline = Deadline(after: 10_000)
+    while (try? resolvedPlace().isBeingReplaced()) == true, !deadline.hasPassed { usleep(20_000) }
+    return try look()
   }
 
   /// One look, for callers that hold the group's lock: they must not wait for those who make or remove groups.

@@ -188,10 +188,13 @@ package struct ChangeTime: Equatable, Sendable {
   /// Whether a later change is sure to have another time, and this one is very probably complete. The clock of these
   /// times advances in steps of milliseconds, and a file's time is set before its new bytes, for which a writer may wait
   /// on a busy disk.
-  package var isSettled: Bool {
+  package var isSettled: Bool { age > 1_000_000_000 }
+
+  /// How many nanoseconds ago it was.
+  package var age: Int {
     var now = timespec()
     unsafe clock_gettime(CLOCK_REALTIME_COARSE, &now)
-    return (now.tv_sec - seconds) * 1_000_000_000 + now.tv_nsec - nanoseconds > 1_000_000_000
+    return (now.tv_sec - seconds) * 1_000_000_000 + now.tv_nsec - nanoseconds
   }
 }
 

@@ -25,9 +25,19 @@ public struct UnixGroup: Sendable, Equatable {
 }
 
 extension ContainerShape {
-  /// This shape, or closed where the system does not let this process give files to the Unix group: so an owner who has left
-  /// it can still remove others.
-  var attainable: ContainerShape { unixGroup?.isOurs == false ? .closed : self }
+  /// The shape after a change: the Unix group is let in again, but not where the system does not let this process give files
+  /// to it, so that an owner who has left it can still remove others.
+  var attainable: ContainerShape {
+    let shape = if case .interrupted(let group) = self { ContainerShape.shared(group) } else { self }
+    return shape.unixGroup?.isOurs == false ? .closed : shape
+  }
+
+  /// The Unix group of the folder.
+  fileprivate var folderGroup: UInt32 {
+    if case .interrupted(let group) = self { return group.number }
+    // A group that is closed again gives up the Unix group that it was shared with.
+    return unixGroup?.number ?? getegid()
+  }
 
   /// Makes the folder of a new group, or reuses the folder that an interrupted creation left.
   ///
@@ -64,6 +74,14 @@ extension ContainerPlace {
     return traces
   }
 
+  /// Whether the owner is replacing the files, and lets this user in again; not if a command was killed long ago.
+  func isBeingReplaced() throws(VaultError) -> Bool {
+    guard let status = try ContainerPlace.status(folder),
+      case .interrupted(let group) = try ContainerShape(folder: status)
+    else { return false }
+    return group.isOurs && ChangeTime(status).age < 60_000_000_000
+  }
+
   /// Whether other users may write the group's files, and so replace its lock at any time.
   func isWritableByOthers() throws(VaultError) -> Bool {
     try ContainerPlace.status(folder).map { $0.mode & 0o022 != 0 } ?? false
@@ -74,12 +92,10 @@ extension OpenFile {
   /// Gives the folder, which is at `path`, its shape.
   fileprivate func take(_ shape: ContainerShape, at path: String) throws(VaultError) {
     let mode = shape.folderMode
-    // A group that is closed again gives up the Unix group that it was shared with.
-    let unixGroup = shape.unixGroup?.number ?? getegid()
     let found = try onDisk(status())
-    let isGiven = found.st_gid == unixGroup
+    let isGiven = found.st_gid == shape.folderGroup
     if found.st_mode & 0o7777 == mode, isGiven { return }
-    guard isGiven || csystem_give_to_group(descriptor, unixGroup) == 0,
+    guard isGiven || csystem_give_to_group(descriptor, shape.folderGroup) == 0,
       unsafe chmod("/proc/self/fd/\(descriptor)", mode) == 0
     else {
       throw errno == EPERM || errno == EACCES
@@ -108,7 +124,7 @@ extension AccessGroupFile {
       // Checked before locking, which would report a link's own mode as too wide.
       _ = try place.file()
       let lock = try WriterLock(at: place, toChangeModes: true, replacing: true)
-      return try withClosedFiles(of: place, under: lock, at: places, toShare: shape != .closed) {
+      return try withClosedFiles(of: place, under: lock, at: places, for: shape, toShare: shape != .closed) {
         (place, lock, isCopy) throws(VaultError) in
         if isCopy, shape == .closed { return false }
         let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
@@ -135,12 +151,14 @@ extension AccessGroupFile {
   /// They stay there only if they may have a state that the copies lack.
   ///
   /// - Parameters:
+  ///   - shape: the shape that `body` gives the group; a Unix group that may write then waits meanwhile.
   ///   - isShared: whether others will be able to read the copies or copies of them.
   ///   - body: gets the place, its lock, and whether the files there are copies.
   /// - Throws: the error of `body`, `damaged`, `denied`, `storage`; the old files are in their place then, unless `body` has
   ///   put others there.
   func withClosedFiles<Result>(
-    of place: ContainerPlace, under lock: borrowing WriterLock, at places: DraftPlaces, toShare isShared: Bool = false,
+    of place: ContainerPlace, under lock: borrowing WriterLock, at places: DraftPlaces,
+    for shape: ContainerShape = .closed, toShare isShared: Bool = false,
     _ body: (ContainerPlace, borrowing WriterLock, _ isCopy: Bool) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     guard let status = try ContainerPlace.status(folder), status.isFolder, lock.isShared || status.mode & 0o022 != 0
@@ -151,10 +169,12 @@ extension AccessGroupFile {
     let isOpen = status.mode & 0o022 != 0
     let source: CopySource = isShared ? .toShare : isOpen ? .untrusted : .trusted
     // Whoever is not in the Unix group would lose the folder's set-group-ID bit, and could not set it again.
+    let unixGroup = UnixGroup(number: status.st_gid)
     let modes: (open: mode_t, closed: mode_t)? =
-      UnixGroup(number: status.st_gid).isOurs ? (status.mode, status.mode & 0o2000 | 0o700) : nil
+      unixGroup.isOurs ? (status.mode, status.mode & 0o2000 | 0o700) : nil
+    let closed = shape == .shared(unixGroup) && isOpen ? ContainerShape.interrupted(unixGroup) : .closed
     let kept = places.kept + DraftPlaces.lockedMark
-    var copy = try FolderCopy(of: place, in: places.draft + ".copy", for: folder, source, locking: !isOpen)
+    var copy = try FolderCopy(of: place, in: places.draft + ".copy", for: folder, closed, source, locking: !isOpen)
     var isNeeded = true
     do throws(VaultError) {
       _ = try copy.draft.takeWhileLocked(keeping: kept, dropping: false)
@@ -164,7 +184,8 @@ extension AccessGroupFile {
       for number in 1...3 where isNeeded {
         if number > 1 { usleep(300_000) }
         let again = try FolderCopy(
-          of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, source, locking: !isOpen,
+          of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, closed, source,
+          locking: !isOpen,
           // Somebody may have altered the index, so that readers see an older state than the log proves.
           ignoringIndex: number == 2)
         if copy.digest != nil, again.digest == copy.digest {
@@ -225,13 +246,14 @@ private struct FolderCopy: ~Copyable {
   private let identity: FileIdentity?
   private let target: String
 
+  /// - Parameter shape: closed or interrupted.
   /// - Parameter isLocking: whether SQLite's lock of a reader is held meanwhile, so that an honest writer moves no pages from
   ///   the log to the file. The index of others, which they could cut short, is not used for that.
   init(
-    of files: ContainerPlace, in folder: String, for target: String, _ source: CopySource, locking isLocking: Bool,
-    ignoringIndex ignoresIndex: Bool = false
+    of files: ContainerPlace, in folder: String, for target: String, _ shape: ContainerShape, _ source: CopySource,
+    locking isLocking: Bool, ignoringIndex ignoresIndex: Bool = false
   ) throws(VaultError) {
-    let draft = try GroupDraft(in: folder, for: target, shape: .closed)
+    let draft = try GroupDraft(in: folder, for: target, shape: shape)
     let place = try ContainerPlace(folder: folder)
     let reader = isLocking ? try? Connection(at: files, access: .reading) : nil
     defer { reader?.close() }

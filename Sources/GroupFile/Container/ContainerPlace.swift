@@ -212,6 +212,8 @@ package enum ContainerShape: Equatable, Sendable {
   case closed
   /// 2750 and 0640 if the Unix group may only read, otherwise 2770 and 0660.
   case shared(UnixGroup)
+  /// 3700 and 0600: closed while the owner replaces files that the Unix group may write. Others wait for that.
+  case interrupted(UnixGroup)
   /// 0755 and 0644: everyone may read, and nobody writes through Vault. The files are sealed, so a public copy reveals
   /// only sizes and times. But locks held by other users could block a writer.
   case visible
@@ -220,6 +222,7 @@ package enum ContainerShape: Equatable, Sendable {
     switch self {
     case .closed: 0o700
     case .shared(let group): group.isReadOnly ? 0o2750 : 0o2770
+    case .interrupted: 0o3700
     case .visible: 0o755
     }
   }
@@ -227,7 +230,7 @@ package enum ContainerShape: Equatable, Sendable {
   /// The mode of the group's file, its log and its index.
   package var fileMode: UInt32 {
     switch self {
-    case .closed: 0o600
+    case .closed, .interrupted: 0o600
     case .shared(let group): group.isReadOnly ? 0o640 : 0o660
     case .visible: 0o644
     }
@@ -245,6 +248,7 @@ package enum ContainerShape: Equatable, Sendable {
     switch folder.mode & ContainerShape.permissions {
     // `chmod 700` on a shared folder leaves its set-group-ID bit.
     case 0, 0o2000: self = .closed
+    case 0o3000: self = .interrupted(UnixGroup(number: folder.st_gid))
     case 0o2050, 0o2070: self = .shared(UnixGroup(number: folder.st_gid, isReadOnly: folder.mode & S_IWGRP == 0))
     case 0o055: self = .visible
     default: throw ContainerShape.refused("folder", folder.mode)

@@ -58,7 +58,7 @@ extension StoreLocation {
       for name in try groups.names() {
         var status = stat()
         guard unsafe fstatat(groups.file.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }
-        if status.st_mode & S_IFMT == S_IFDIR, status.st_mode & 0o070 != 0 { isShared = true }
+        if status.st_mode & S_IFMT == S_IFDIR, status.st_mode & 0o1070 != 0 { isShared = true }
       }
       let store = try Folder(home, .visible(), followingLink: true)
       // The outer folder is opened last and closed first.

@@ -493,6 +493,26 @@ import Testing
     #expect(try group.value("item") == "b")
   }
 
+  @Test func `while the files of a shared group are replaced, its folder says that it will be open again`() throws {
+    let group = try damagedGroup()
+    let seen = Locked<(mode: mode_t, unixGroup: gid_t)?>(nil)
+    var change = RosterChange { $0.application == "com.example.api" }
+    change.dropsUnproved = true
+    change.isStillWanted = { [folder = group.folder] in
+      var found = stat()
+      if unsafe lstat(folder, &found) == 0 { seen.withLock { $0 = (found.st_mode & 0o7777, found.st_gid) } }
+      return true
+    }
+    let places = DraftPlaces(draft: group.folder + ".draft", kept: group.folder + ".kept")
+    defer {
+      group.removeDrafts()
+      try? FileManager.default.removeItem(atPath: places.kept)
+    }
+    _ = try group.open().changeRoster(change, salvagingAt: places, by: group.authority())
+    #expect(seen.withLock { $0.map { $0 == (0o3700, Self.unixGroup) } } == true)
+    expect(group, Self.shapes[0])
+  }
+
   @Test func `a damaged group is made private unchanged, and a file that claims 200 GiB is not copied`() throws {
     let group = try GroupFixture()
     try group.set(["name": "value"])

@@ -103,6 +103,34 @@ import Testing
     #expect(result.errors.contains("for you alone now: you are not in the Unix group that they were shared with"))
   }
 
+  @Test func `while the owner replaces the files of a shared group, others wait and are then let in again`() {
+    let result = users.shell(
+      """
+      printf one | "$vault" set a -g team
+      chmod 3700 $team
+      (sleep 0.5; chmod 2770 $team) &
+      as 12347 "$vault" get a -g team; echo " $?"
+      chmod 3700 $team
+      (sleep 0.5; chmod 2770 $team) &
+      printf two | as 12346 "$vault" set a -g team; echo $?
+      # After a command that was killed meanwhile, the store stays open to others, and the next new key lets them in.
+      chmod 3700 $team; chmod 600 $team/*
+      "$vault" group share other --private; "$vault" get a -g team; echo
+      "$vault" group rotate team 2>/dev/null; modes store $team $team/group.vault
+      as 12346 "$vault" get a -g team
+      """)
+    #expect(
+      result.output == """
+        one 0
+        0
+        two
+        711 0:0 store
+        2770 0:34567 store/groups/team
+        660 0:34567 store/groups/team/group.vault
+        two
+        """, "\(result.errors)")
+  }
+
   @Test func `four writers of two users lose nothing when some are killed, and a reader never fails`() {
     let rounds = RunLength.of(60, sample: 8)
     let result = users.shell(
