@@ -143,7 +143,8 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["Ground", "Sealing"], path: "Tests/TestSupport", swiftSettings: settings),
     .testTarget(name: "GroundTests", dependencies: ["Ground", "TestSupport"], swiftSettings: settings),
-    .testTarget(name: "AuthenticatorsTests", dependencies: ["Authenticators", "Vault"], swiftSettings: settings),
+    .testTarget(
+      name: "AuthenticatorsTests", dependencies: ["Authenticators", "Vault", "TestSupport"], swiftSettings: settings),
     .testTarget(name: "KeyedArchivesTests", dependencies: ["KeyedArchives", "TestSupport"], swiftSettings: settings),
     .testTarget(
       name: "SecureCodingTests", dependencies: ["SecureCoding", "KeyedArchives", "TestSupport"], exclude: ["Vectors"],

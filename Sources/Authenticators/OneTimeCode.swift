@@ -14,11 +14,11 @@ package struct OneTimeCode: Sendable {
     case sha256 = "SHA256"
     case sha512 = "SHA512"
 
-    fileprivate var messageCode: MessageCode {
+    fileprivate func code(of message: [UInt8], key: [UInt8]) -> [UInt8] {
       switch self {
-      case .sha1: .sha1
-      case .sha256: .sha256
-      case .sha512: .sha512
+      case .sha1: SHA1.code(of: message, key: key)
+      case .sha256: MessageCode.sha256.code(of: message, key: key)
+      case .sha512: MessageCode.sha512.code(of: message, key: key)
       }
     }
   }
@@ -37,7 +37,7 @@ package struct OneTimeCode: Sendable {
   /// The code for one counter value (HOTP, RFC 4226, section 5.3).
   static func text(key: [UInt8], algorithm: Algorithm, digits: Int, counter: UInt64) -> String {
     let message = (0..<8).map { UInt8(truncatingIfNeeded: counter >> (56 - 8 * $0)) }
-    let code = algorithm.messageCode.code(of: message, key: key)
+    let code = algorithm.code(of: message, key: key)
     let offset = Int(code[code.count - 1] & 0xF)
     let word = code[offset..<offset + 4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) } & 0x7FFF_FFFF
     let limit = (0..<digits).reduce(UInt32(1)) { power, _ in power * 10 }

@@ -40,13 +40,12 @@ package struct GroupDraft: Sendable {
   ///   - kept: an unused path, to which the replaced files are moved.
   ///   - drops: whether the replaced files are not needed. They are in the draft's folder afterwards, for the caller to
   ///     remove.
-  ///   - isSame: whether the replaced files have the state that the draft was made after. Otherwise the call changes
-  ///     nothing and throws `busy`.
+  ///   - isSame: whether the files at the group's place still have the state that the draft was made after.
   /// - Returns: whether files were moved to `kept`.
-  /// - Throws: `busy`, `denied`, `storage`; the group is unchanged then, unless the error is `unconfirmed`.
+  /// - Throws: `busy`, also if `isSame` says no; `denied`, `storage`. The group is unchanged then, unless the error is
+  ///   `unconfirmed`.
   package func take(
-    keeping kept: String, dropping drops: Bool = false,
-    if isSame: (ContainerPlace) throws(VaultError) -> Bool = { _ in true }
+    keeping kept: String, dropping drops: Bool = false, if isSame: () -> Bool = { true }
   ) throws(VaultError) -> Bool {
     guard try ContainerPlace.status(target) != nil else {
       ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder))
@@ -55,24 +54,21 @@ package struct GroupDraft: Sendable {
       return false
     }
     let lock = try WriterLock(at: ContainerPlace(folder: target))
-    let isKept = try takeWhileLocked(keeping: kept, dropping: drops, if: isSame)
+    guard isSame() else { throw .busy(group: nil) }
+    let isKept = try takeWhileLocked(keeping: kept, dropping: drops)
     // The lock ends here, and not before.
     _ = lock.isShared
     return isKept
   }
 
   /// As `take(keeping:dropping:if:)`, while the writer lock of the group's place is held.
-  func takeWhileLocked(
-    keeping kept: String, dropping drops: Bool = false,
-    if isSame: (ContainerPlace) throws(VaultError) -> Bool = { _ in true }
-  ) throws(VaultError) -> Bool {
+  func takeWhileLocked(keeping kept: String, dropping drops: Bool = false) throws(VaultError) -> Bool {
     let old = try ContainerPlace(folder: target)
     for place in [try ContainerPlace(folder: folder), old] { ConnectionPool.closeIdle(at: place) }
     // A folder without a group's file holds nothing to keep.
     let drops = drops || (try? old.checkVacant()) != nil
     // If the process is killed, the replaced files are where the drafts of killed processes are removed.
     if drops, try GroupDraft.exchange(folder, target) {
-      try requireSame(folder, isSame)
       try confirm(folder)
       return false
     }
@@ -81,10 +77,6 @@ package struct GroupDraft: Sendable {
     do throws(VaultError) {
       if try !GroupDraft.exchange(kept, target) { try GroupDraft.exchangeInSteps(kept, target) }
     } catch {
-      try? NewName.give(folder, to: kept)
-      throw error
-    }
-    do throws(VaultError) { try requireSame(kept, isSame) } catch {
       try? NewName.give(folder, to: kept)
       throw error
     }
@@ -99,16 +91,6 @@ package struct GroupDraft: Sendable {
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: target))
     if try !GroupDraft.exchange(kept, target) { try GroupDraft.exchangeInSteps(kept, target) }
     try? NewName.give(aside, to: kept)
-  }
-
-  /// Exchanges the folders back if somebody has written to the replaced files. Whoever writes to them later notices that
-  /// they are not at their path any more.
-  private func requireSame(
-    _ replaced: String, _ isSame: (ContainerPlace) throws(VaultError) -> Bool
-  ) throws(VaultError) {
-    if (try? isSame(ContainerPlace(folder: replaced))) == true { return }
-    if try !GroupDraft.exchange(replaced, target) { try GroupDraft.exchangeInSteps(replaced, target) }
-    throw .busy(group: nil)
   }
 
   /// - Returns: `false` if the file system cannot exchange two folders.

@@ -149,10 +149,8 @@ struct Restoration {
       guard replacing || !AccessGroupFile.exists(in: store.location.groupFolder(name.description)) else {
         throw .otherState(group: name.description)
       }
-      let isKept = try prepared.draft.take(keeping: kept) { place in
-        defer { ConnectionPool.closeIdle(at: place) }
-        return prepared.replaced.isSame(as: prepared.file.unwitnessed(in: place.folder))
-      }
+      let replaced = prepared.file.unwitnessed(in: store.location.groupFolder(name.description))
+      let isKept = try prepared.draft.take(keeping: kept) { prepared.replaced.isSame(as: replaced) }
       let state = prepared.state
       (restoredID, isPublished) = (state.manifest.groupID, state.isPublished)
       if prepared.isRenewed {
