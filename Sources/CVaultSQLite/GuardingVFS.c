@@ -188,9 +188,40 @@ static void watch_log(sqlite3_file *file) {
   pthread_mutex_unlock(&log_mutex);
 }
 
-// The system VFS's methods for a main file, and a copy for a connection that shares neither locks nor index with others.
+// The system VFS's methods for a main file, a copy for one that is only read, and a copy for a connection that shares
+// neither locks nor index with others.
 static const sqlite3_io_methods *base_main_methods;
-static sqlite3_io_methods alone_methods;
+static sqlite3_io_methods reading_methods, alone_methods;
+
+// Whether the header of an index has not two equal copies with the right checksum.
+static int is_torn(sqlite3_file *file, void volatile *index) {
+  uint32_t header[12], copy[12], sums[2] = {0, 0};
+  memcpy(header, (const void *)index, sizeof header);
+  base_main_methods->xShmBarrier(file);
+  memcpy(copy, (const char *)index + sizeof header, sizeof copy);
+  for (int word = 0; word < 10; word += 2) {
+    sums[0] += header[word] + sums[1];
+    sums[1] += header[word + 1] + sums[0];
+  }
+  int is_made = ((const char *)header)[12];
+  return !is_made || memcmp(header, copy, sizeof copy) != 0 || memcmp(header + 10, sums, sizeof sums) != 0;
+}
+
+// A writer who was killed while changing the header leaves it torn until the next writer makes the index anew, and SQLite
+// fails for those who may only read it. Told that nobody who may write has the files open, it makes an index of its own
+// from the log.
+static int map_index(sqlite3_file *file, int number, int size, int extends, void volatile **page) {
+  int code = base_main_methods->xShmMap(file, number, size, extends, page);
+  if (code != SQLITE_READONLY || number != 0 || !*page || !is_torn(file, *page)) return code;
+  // If a writer has its lock, the header is being changed.
+  if (base_main_methods->xShmLock(file, 0, 1, SQLITE_SHM_LOCK | SQLITE_SHM_SHARED) != SQLITE_OK) return code;
+  if (is_torn(file, *page)) {
+    *page = NULL;
+    code = SQLITE_READONLY_CANTINIT;
+  }
+  base_main_methods->xShmLock(file, 0, 1, SQLITE_SHM_UNLOCK | SQLITE_SHM_SHARED);
+  return code;
+}
 
 static int map_private_index(sqlite3_file *file, int number, int size, int extends, void volatile **page) {
   struct private_index *index = &own(file)->index;
@@ -243,10 +274,12 @@ static void order_nothing(sqlite3_file *file) { (void)file; }
 // Others who may write the index could cut it short while it is mapped, which ends the process, or keep its locks. This
 // connection has an index of its own, a copy of the shared one, or made from the log. Whoever writes meanwhile may mix
 // states, so what it reads must be proved.
-static int read_alone(sqlite3_file *file) {
+static int read_main(sqlite3_file *file, int is_alone) {
   pthread_mutex_lock(&log_mutex);
   if (!base_main_methods) {
     base_main_methods = file->pMethods;
+    reading_methods = *base_main_methods;
+    reading_methods.xShmMap = map_index;
     alone_methods = *base_main_methods;
     alone_methods.xClose = close_alone;
     alone_methods.xLock = lock_nothing;
@@ -258,7 +291,7 @@ static int read_alone(sqlite3_file *file) {
     alone_methods.xShmUnmap = free_private_index;
   }
   int is_known = file->pMethods == base_main_methods;
-  if (is_known) file->pMethods = &alone_methods;
+  if (is_known) file->pMethods = is_alone ? &alone_methods : &reading_methods;
   pthread_mutex_unlock(&log_mutex);
   return is_known;
 }
@@ -300,7 +333,8 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
   // It stays -1 where SQLite had an unused descriptor of the file.
   if (code == SQLITE_OK) own(file)->descriptor = last_opened;
   if (code == SQLITE_OK && flags & SQLITE_OPEN_WAL) watch_log(file);
-  if (code == SQLITE_OK && is_alone && !read_alone(file)) {
+  int is_read = flags & SQLITE_OPEN_MAIN_DB && flags & SQLITE_OPEN_READONLY;
+  if (code == SQLITE_OK && is_read && !read_main(file, is_alone) && is_alone) {
     file->pMethods->xClose(file);
     file->pMethods = NULL;
     code = SQLITE_CANTOPEN;

@@ -94,13 +94,16 @@ package final class AccessGroupFile: Sendable {
   }
 
   /// One look, for callers that hold the group's lock: they must not wait for those who make or remove groups.
-  func look(_ beginning: Connection.Beginning) throws(VaultError) -> Snapshot {
+  func look(_ beginning: Connection.Beginning, triesLeft: Int = 4) throws(VaultError) -> Snapshot {
     // The witness first: read after the snapshot began, another process's newer witness would look like a rollback.
     let reading = witness.read()
     let lease: ConnectionLease
     do { lease = try ConnectionPool.reader(at: resolvedPlace()) } catch { throw meaning(of: error, toWrite: false) }
     let connection = lease.connection
-    try connection.begin(beginning)
+    do throws(VaultError) { try connection.begin(beginning) } catch {
+      guard error == .storage(.replaced), triesLeft > 0 else { throw error }
+      return try look(beginning, triesLeft: triesLeft - 1)
+    }
     let view = try snapshot(connection, reading, strict: false)
     view.lease = consume lease
     return view

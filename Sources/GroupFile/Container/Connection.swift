@@ -180,7 +180,8 @@ internal import Ground
 
   /// Begins a transaction, takes its snapshot, and checks that the tables are still those of the format.
   ///
-  /// - Throws: `busy` if another writer holds the file; as opening the connection. No transaction is open then.
+  /// - Throws: `busy` if another writer holds the file; as opening the connection. No transaction is open then, and with
+  ///   `storage(.replaced)` the connection is closed.
   package func begin(_ beginning: Beginning) throws(VaultError) {
     guard !handle.isForked else { throw .storage(.forked) }
     awaitsSnapshot = beginning == .readingLater && verified.isCurrent(for: self)
@@ -191,6 +192,8 @@ internal import Ground
     }
     do throws(VaultError) { try verified.check(self) } catch {
       rollback()
+      // It is of no further use.
+      if error == .storage(.replaced) { close() }
       throw error
     }
   }

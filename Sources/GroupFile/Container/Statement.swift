@@ -309,7 +309,7 @@ enum ResultCode {
     case _ where code == syncFailed || code == folderSyncFailed: .storage(.unconfirmed)
     // The file lacks a page that it should have: it was truncated.
     case _ where code == shortRead: .damaged(.container, "the file is truncated")
-    case _ where code == readOnlyMoved: .storage(.replaced)
+    case _ where code == readOnlyMoved || code == readOnlyTorn: .storage(.replaced)
     case SQLITE_IOERR where systemError == 0: .storage(.inputOutput)
     case SQLITE_CANTOPEN where systemError == 0: .damaged(.container, "a file of the group is not a regular file")
     case SQLITE_IOERR, SQLITE_CANTOPEN: error(errno: systemError)
@@ -335,4 +335,6 @@ enum ResultCode {
   private static let shortRead = SQLITE_IOERR | 2 << 8
   private static let noMemoryForIO = SQLITE_IOERR | 12 << 8
   private static let readOnlyMoved = SQLITE_READONLY | 4 << 8
+  // A writer was killed while it changed the index. A new connection reads the log without it.
+  private static let readOnlyTorn = SQLITE_READONLY | 1 << 8
 }
