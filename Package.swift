@@ -167,7 +167,9 @@ let package = Package(
     .testTarget(name: "VaultFoundationTests", dependencies: ["VaultFoundation"], swiftSettings: settings),
     .testTarget(
       name: "VaultCommandsTests",
-      dependencies: ["VaultCommands", "Vault", "GroupFile", "KeyedArchives", "Sealing", "TestSupport"],
+      dependencies: [
+        "VaultCommands", "Authenticators", "Vault", "GroupFile", "KeyedArchives", "Sealing", "TestSupport",
+      ],
       swiftSettings: settings),
   ]
 )

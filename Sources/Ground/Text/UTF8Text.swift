@@ -1,23 +1,12 @@
 /// Checks of bytes that may be text, without copying them.
 package enum UTF8Text {
-  /// Whether a terminal shows the bytes as they are: UTF-8 without the control characters that could move its cursor,
-  /// recolour it or type on the user's behalf.
-  package static func isPrintable(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    guard let text = unsafe try? UTF8Span(validating: Span(_unsafeBytes: bytes)) else { return false }
-    var scalars = text.makeUnicodeScalarIterator()
-    while let scalar = scalars.next() {
-      if isControl(scalar) && !["\t", "\n", "\r"].contains(scalar) { return false }
-    }
-    return true
-  }
-
   /// C0, DEL and C1.
   package static func isControl(_ scalar: Unicode.Scalar) -> Bool {
     scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
   }
 
   /// Characters that reorder or break a line, so that a text could look like another.
-  private static func isDeceptive(_ scalar: Unicode.Scalar) -> Bool {
+  package static func isDeceptive(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {
     case 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: true
     default: false
@@ -45,20 +34,5 @@ package enum UTF8Text {
     }
     guard let scalar = Unicode.Scalar(found.scalar), isControl(scalar) || isDeceptive(scalar) else { return nil }
     return found
-  }
-
-  /// The text for one line of a terminal or a pipe. Characters that could break the line become `\u{…}`.
-  package static func onOneLine(_ text: String) -> String {
-    if text.isPrintableASCII { return text }
-    guard text.unicodeScalars.contains(where: { isControl($0) || isDeceptive($0) }) else { return text }
-    var line = String.UnicodeScalarView()
-    for scalar in text.unicodeScalars {
-      if isControl(scalar) || isDeceptive(scalar) {
-        line.append(contentsOf: "\\u{\(String(scalar.value, radix: 16))}".unicodeScalars)
-      } else {
-        line.append(scalar)
-      }
-    }
-    return String(line)
   }
 }

@@ -1,3 +1,4 @@
+internal import Authenticators
 import CVaultSystem
 import Glibc
 internal import Vault

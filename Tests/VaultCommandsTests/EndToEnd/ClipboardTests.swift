@@ -1,3 +1,4 @@
+import Authenticators
 import Synchronization
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+internal import Authenticators
 internal import Ground
 internal import Vault
 
