@@ -1,6 +1,6 @@
 internal import Glibc
 internal import Ground
-package import Sealing
+internal import Sealing
 
 /// One access group's file, opened as one member: begins verified reads and writes, from any thread.
 package final class AccessGroupFile: Sendable {
@@ -9,7 +9,7 @@ package final class AccessGroupFile: Sendable {
   package let context: GroupContext
   let folderOwner: UInt32?
   let witness: any Witnessing
-  let confirm: (@Sendable (VerifiedState) throws(VaultError) -> Void)?
+  let confirm: (@Sendable (VerifiedState) throws(VaultError) -> Bool)?
   /// The newest state that this process has verified.
   private let known = Locked<VerifiedState?>(nil)
   let cache = ProvedCache()
@@ -22,12 +22,13 @@ package final class AccessGroupFile: Sendable {
 
   /// - Parameters:
   ///   - folderOwner: the only user besides root who may own the folder; `nil` means the user of this process.
-  ///   - confirm: called for a state that has neither witness nor floor; throws if the owner's registry contradicts it.
+  ///   - confirm: called for a state that has neither witness nor floor, and for another group than the removed one that the
+  ///     witness knows. It throws if the owner's registry contradicts it, and returns whether the registry names it.
   ///   - publisher: finds what orders the states of a published group; `nil` if nothing does here.
   ///   - keepingGroups: runs its argument while nobody else makes or removes a group; throws if it cannot.
   package init(
     folder: String, context: GroupContext, folderOwner: UInt32? = nil, witness: any Witnessing,
-    confirm: (@Sendable (VerifiedState) throws(VaultError) -> Void)? = nil,
+    confirm: (@Sendable (VerifiedState) throws(VaultError) -> Bool)? = nil,
     publisher: @escaping @Sendable () -> (any CommitPublishing)? = { nil },
     keepingGroups: (@Sendable (() -> Void) throws(VaultError) -> Void)? = nil,
     now: @escaping @Sendable () -> UInt64
@@ -136,22 +137,25 @@ package final class AccessGroupFile: Sendable {
   /// Whether `state` is what the files hold for all readers, those with the present index and those with one that is made
   /// from the log.
   func holdsOnly(_ state: VerifiedState) -> Bool {
-    guard let place = try? resolvedPlace() else { return false }
-    return [LogIndex(place), nil].allSatisfy { (try? lookAlone(with: $0).state.link) == state.link }
+    do {
+      return try [LogIndex(resolvedPlace()), nil].allSatisfy { try lookAlone(with: $0).state.link == state.link }
+    } catch {
+      return false
+    }
   }
 
   /// A connection that reads alone, with a copy of the index, unless that shows an older state than the log proves, because
   /// others have altered it.
   func openAlone() throws(VaultError) -> Connection {
     let place = try resolvedPlace()
-    let index = LogIndex(place)
+    let index = try LogIndex(place)
     let file = unwitnessed()
     func epoch(_ index: LogIndex?) -> UInt64 { (try? file.lookAlone(with: index).state.manifest.epoch) ?? 0 }
     let isBehind = index != nil && epoch(index) < epoch(nil)
     return try Connection(at: place, access: .reading, isAlone: true, index: isBehind ? nil : index)
   }
 
-  private func lookAlone(with index: LogIndex?) throws(VaultError) -> Snapshot {
+  func lookAlone(with index: LogIndex?) throws(VaultError) -> Snapshot {
     let connection = try Connection(at: resolvedPlace(), access: .reading, isAlone: true, index: index)
     try connection.begin(.reading)
     return try snapshot(connection, witness.read(), strict: false, mending: true)
@@ -265,6 +269,11 @@ package final class AccessGroupFile: Sendable {
     // A writer verifies the signatures, whatever was seen.
     let state = try VerifiedState.open(
       connection, as: context, known: newest, witnessed: strict ? nil : reading.record, mending: mending)
+    var reading = reading
+    // Whoever makes a group of the same name anew may be killed before its witness is written.
+    if let gone = reading.record, gone.flags.contains(.removed), !state.isSameGroup(gone), try confirm?(state) == true {
+      reading = .absent
+    }
     var outcome = try WitnessRule.check(state, against: reading, strict: strict, connection)
     if let floor = floor(beside: reading) {
       let above = try WitnessRule.check(state, against: .valid(floor), strict: strict, connection)
@@ -273,7 +282,7 @@ package final class AccessGroupFile: Sendable {
       // The registry is not asked again for a group that this process has confirmed already.
       if case .valid = reading {
       } else if newest?.manifest.groupID != state.manifest.groupID {
-        try confirm(state)
+        _ = try confirm(state)
       }
     }
     // If the file claims a later format, so far only the tables of the state were compared.
@@ -285,65 +294,5 @@ package final class AccessGroupFile: Sendable {
     know(state)
     if outcome.isAhead { view.raise(witness, to: state, gapSeen: outcome.gapSeen) }
     return view
-  }
-}
-
-/// Creates a new group's file: revision, generation and epoch 1, no items, the owner as its only member.
-package struct GroupCreation: Sendable {
-  package var name: String
-  package var flags: Roster.Flags = []
-  /// How many versions of each item are kept: 1...1,000.
-  package var keep: UInt16 = 10
-  /// The only device on which the group opens; `nil` for any.
-  package var device: DeviceKey?
-  /// The shape of the folder; the files are created in the same shape.
-  package var shape = ContainerShape.closed
-  /// Milliseconds since 1970-01-01 UTC.
-  package var time: UInt64
-
-  package init(name: String, time: UInt64) {
-    self.name = name
-    self.time = time
-  }
-
-  /// Writes the file under a temporary name in `folder` and then moves it into place.
-  ///
-  /// - Parameters:
-  ///   - owner: signs the roster.
-  ///   - seed: the owner as a member of this group; signs the manifest.
-  /// - Returns: the record for the witness.
-  /// - Throws: `exists` if there is a group file, which is unchanged then; `overLimit` for `keep`; `storage`.
-  package func write(
-    to folder: String, groupID: GroupID, owner: SigningKey, seed: MemberSeed
-  ) throws(VaultError) -> WitnessRecord {
-    guard GroupLimits.keptVersions.contains(keep) else { throw .overLimit("1 to 1,000 versions") }
-    let writer = try GroupWriter(in: folder, fileMode: shape.fileMode)
-    let record = try fill(writer.connection, groupID, owner: owner, seed)
-    try writer.complete()
-    return record
-  }
-
-  private func fill(
-    _ connection: Connection, _ groupID: GroupID, owner: SigningKey, _ seed: MemberSeed
-  ) throws(VaultError) -> WitnessRecord {
-    var flags = flags
-    if device != nil { flags.insert(.thisDeviceOnly) }
-    let keys = try sealing(
-      GroupKeys(groupKey: Key.random(), groupID: groupID, generation: 1, deviceKey: device?.key.copy()))
-    let slotID = seed.slotID(group: groupID, generation: 1)
-    let wrap = try sealing(Wrap.seal(keys.groupKey, for: seed, groupID: groupID, generation: 1))
-    let member = Member(
-      kind: .owner, rights: .write, issue: 0, application: "", signingKey: try sealing(seed.signingPublicKey),
-      slotID: slotID, wrapDigest: Wrap.digest(wrap, slotID: slotID))
-    let roster = Roster(
-      groupID: groupID, ownerKey: owner.publicKey, revision: 1, generation: 1, keyCommitment: keys.commitment,
-      previous: .zero, firstEpoch: 1, flags: flags, deviceKeyID: device?.id ?? DeviceKey.noID, keep: keep,
-      groupName: name, members: [member], removed: [])
-    let manifest = Manifest(
-      version: flags.version, groupID: groupID, rosterDigest: .zero, rosterRevision: 1, generation: 1, epoch: 1,
-      itemCount: 0, versionRowCount: 0, root: TreeNode.emptyRoot, previousLink: .zero, writerKey: member.signingKey,
-      time: time)
-    try connection.storeWrap(slotID, wrap)
-    return try connection.store(roster, manifest, under: keys, owner: owner, writer: seed).witnessRecord()
   }
 }

@@ -124,13 +124,14 @@ extension AccessGroupFile {
       // Checked before locking, which would report a link's own mode as too wide.
       _ = try place.file()
       let lock = try WriterLock(at: place, toChangeModes: true, replacing: true)
-      return try withClosedFiles(of: place, under: lock, at: places, for: shape, toShare: shape != .closed) {
+      return try withClosedFiles(of: place, under: lock, at: places, for: shape) {
         (place, lock, isCopy) throws(VaultError) in
         if isCopy, shape == .closed { return false }
         let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
-        let copied = try SalvageCopy.duplicate(
+        try SalvageCopy.duplicate(
           place, to: ContainerPlace(folder: draft.folder), shape, shape == .closed ? .trusted : .toShare)
-        return try draft.takeWhileLocked(keeping: places.kept, dropping: copied != nil && !lock.isShared)
+        let isCovered = !lock.isShared && covers(draft.folder, place.folder, salvagingIn: places.draft + ".proof")
+        return try draft.takeWhileLocked(keeping: places.kept, dropping: isCovered)
       }
     } catch {
       guard error == .permissionDenied else { throw error }
@@ -151,14 +152,15 @@ extension AccessGroupFile {
   /// They stay there only if they may have a state that the copies lack.
   ///
   /// - Parameters:
-  ///   - shape: the shape that `body` gives the group; a Unix group that may write then waits meanwhile.
-  ///   - isShared: whether others will be able to read the copies or copies of them.
+  ///   - shape: the shape that `body` gives the group, which a Unix group that may write then waits for; `nil` if it removes
+  ///     the group.
+  ///   - isRebuilt: whether `body` makes new files of what is proved. Otherwise others may be able to read the copies then.
   ///   - body: gets the place, its lock, and whether the files there are copies.
   /// - Throws: the error of `body`, `damaged`, `denied`, `storage`; the old files are in their place then, unless `body` has
   ///   put others there.
   func withClosedFiles<Result>(
-    of place: ContainerPlace, under lock: borrowing WriterLock, at places: DraftPlaces,
-    for shape: ContainerShape = .closed, toShare isShared: Bool = false,
+    of place: ContainerPlace, under lock: borrowing WriterLock, at places: DraftPlaces, for shape: ContainerShape?,
+    rebuilding isRebuilt: Bool = false,
     _ body: (ContainerPlace, borrowing WriterLock, _ isCopy: Bool) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     guard let status = try ContainerPlace.status(folder), status.isFolder, lock.isShared || status.mode & 0o022 != 0
@@ -167,73 +169,99 @@ extension AccessGroupFile {
     }
     // Then others can also replace the lock at any time.
     let isOpen = status.mode & 0o022 != 0
-    let source: CopySource = isShared ? .toShare : isOpen ? .untrusted : .trusted
+    let isForOthers = !isRebuilt && shape != nil && shape != .closed
+    let source: CopySource = isForOthers ? .toShare : isOpen ? .untrusted : .trusted
     // Whoever is not in the Unix group would lose the folder's set-group-ID bit, and could not set it again.
     let unixGroup = UnixGroup(number: status.st_gid)
     let modes: (open: mode_t, closed: mode_t)? =
       unixGroup.isOurs ? (status.mode, status.mode & 0o2000 | 0o700) : nil
     let closed = shape == .shared(unixGroup) && isOpen ? ContainerShape.interrupted(unixGroup) : .closed
     let kept = places.kept + DraftPlaces.lockedMark
-    var copy = try FolderCopy(of: place, in: places.draft + ".copy", for: folder, closed, source, locking: !isOpen)
-    var isNeeded = true
+    let salvage = places.draft + ".proof"
+    // What readers see, if they see a whole state.
+    var copy = try FolderCopy(
+      of: place, in: places.draft + ".copy", for: folder, closed, source, locking: !isOpen, keepingAll: isRebuilt,
+      reading: isRebuilt ? nil : try? unwitnessed().lookAlone())
+    var isCovered = false
+    func drop() { if isCovered || shape == nil { try? NewName.give(places.draft + ".copy", to: kept) } }
     do throws(VaultError) {
       _ = try copy.draft.takeWhileLocked(keeping: kept, dropping: false)
       // From now on, others reach nothing there but what they have open.
       if let modes { unsafe chmod(kept, modes.closed) }
       // More than once, because somebody may have written to them meanwhile, or go on for a moment.
-      for number in 1...3 where isNeeded {
+      for number in 1...4 {
+        isCovered = covers(folder, kept, keepingAll: isRebuilt, salvagingIn: salvage)
+        if isCovered || number == 4 { break }
         if number > 1 { usleep(300_000) }
+        // Somebody may have altered the index, so that readers see an older state than the log proves, or linked the log.
+        // If less is proved by it, it does not count.
+        let isByLog = number == 2
         let again = try FolderCopy(
-          of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, closed, source,
-          locking: !isOpen,
-          // Somebody may have altered the index, so that readers see an older state than the log proves.
-          ignoringIndex: number == 2)
-        if copy.digest != nil, again.digest == copy.digest {
-          isNeeded = false
-          break
-        }
-        let salvage = places.draft + ".proof"
-        let first = proof(in: folder, salvagingIn: salvage)
-        let second = proof(in: again.draft.folder, salvagingIn: salvage)
-        let isNewer = second.map { second in first.map { $0 < second } ?? true } ?? false
-        isNeeded = again.digest == nil || second == nil || (isNewer ? second : first)?.isComplete != true
-        if isNewer {
-          _ = try again.draft.takeWhileLocked(keeping: kept + "+copy", dropping: true)
-          copy = again
-        }
+          of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, closed,
+          isByLog && !isForOthers ? .trusted : source, locking: !isOpen, ignoringIndex: isByLog, keepingAll: isRebuilt)
+        guard let second = proof(in: again.draft.folder, salvagingIn: salvage),
+          proof(in: folder, salvagingIn: salvage).map({ $0 < second }) ?? true
+        else { continue }
+        _ = try again.draft.takeWhileLocked(keeping: kept + "+copy", dropping: true)
+        copy = again
       }
       let result = try body(ContainerPlace(folder: folder), copy.lock, true)
-      if !isNeeded { try? NewName.give(places.draft + ".copy", to: kept) }
+      drop()
       return result
     } catch {
       if copy.isInPlace {
         if let modes { unsafe chmod(kept, modes.open) }
         try? copy.draft.putBack(kept, movingTo: places.draft + ".copy")
-      } else if !isNeeded {
-        try? NewName.give(places.draft + ".copy", to: kept)
+      } else {
+        drop()
       }
       throw error
+    }
+  }
+
+  /// Whether the files in `folder` have all that is in those at `kept`, which may go then.
+  ///
+  /// - Parameters:
+  ///   - keepsAll: whether what readers of `kept` do not see was copied, too.
+  ///   - salvage: an unused path.
+  private func covers(
+    _ folder: String, _ kept: String, keepingAll keepsAll: Bool = false, salvagingIn salvage: String
+  ) -> Bool {
+    guard let proof = proof(in: folder, salvagingIn: salvage), proof.epoch >= witness.read().record?.epoch ?? 0,
+      proof.state != nil || keepsAll
+    else { return false }
+    let files = unwitnessed(in: kept)
+    if let state = proof.state, files.holdsOnly(state) { return true }
+    do {
+      let place = try ContainerPlace(folder: kept)
+      for index in try [LogIndex(place), nil] {
+        guard let view = try? files.lookAlone(with: index), (try? FullProof.run(view)) != nil else { continue }
+        guard proof.state != nil, view.state.manifest.epoch < proof.epoch else { return false }
+      }
+      return try newestEpoch(at: place, salvagingIn: salvage) <= proof.epoch
+    } catch {
+      return false
     }
   }
 
   /// What is proved in a folder with files of this group; `salvage` is an unused path.
   private func proof(in folder: String, salvagingIn salvage: String) -> Proof? {
     if let state = try? unwitnessed(in: folder).provedState().state {
-      return Proof(epoch: state.manifest.epoch, isComplete: true)
+      return Proof(epoch: state.manifest.epoch, state: state)
     }
     let epoch = try? newestEpoch(at: ContainerPlace(folder: folder), salvagingIn: salvage)
-    return epoch.map { Proof(epoch: $0, isComplete: false) }
+    return epoch.map { Proof(epoch: $0, state: nil) }
   }
 }
 
 /// A state of which at least the signatures are proved.
-private struct Proof: Comparable {
+private struct Proof {
   let epoch: UInt64
-  /// Whether all of its rows are proved, too.
-  let isComplete: Bool
+  /// `nil` if its rows are not all proved.
+  let state: VerifiedState?
 
   static func < (left: Proof, right: Proof) -> Bool {
-    left.epoch != right.epoch ? left.epoch < right.epoch : !left.isComplete && right.isComplete
+    left.epoch != right.epoch ? left.epoch < right.epoch : left.state == nil && right.state != nil
   }
 }
 
@@ -241,8 +269,6 @@ private struct Proof: Comparable {
 private struct FolderCopy: ~Copyable {
   let draft: GroupDraft
   let lock: WriterLock
-  /// Of the copied files; `nil` if the copies lack something that is in them.
-  let digest: Digest?
   private let identity: FileIdentity?
   private let target: String
 
@@ -251,17 +277,22 @@ private struct FolderCopy: ~Copyable {
   ///   the log to the file. The index of others, which they could cut short, is not used for that.
   init(
     of files: ContainerPlace, in folder: String, for target: String, _ shape: ContainerShape, _ source: CopySource,
-    locking isLocking: Bool, ignoringIndex ignoresIndex: Bool = false
+    locking isLocking: Bool, ignoringIndex ignoresIndex: Bool = false, keepingAll keepsAll: Bool,
+    reading view: consuming Snapshot? = nil
   ) throws(VaultError) {
     let draft = try GroupDraft(in: folder, for: target, shape: shape)
     let place = try ContainerPlace(folder: folder)
     let reader = isLocking ? try? Connection(at: files, access: .reading) : nil
     defer { reader?.close() }
     try? reader?.begin(.reading)
-    let digest = try SalvageCopy.duplicate(files, to: place, .closed, source, ignoringIndex: ignoresIndex)
+    if view.flatMap({ try? draft.fill(from: $0) }) == nil {
+      Connection.remove(place)
+      try SalvageCopy.duplicate(
+        files, to: place, .closed, source, ignoringIndex: ignoresIndex, keepingAll: keepsAll)
+    }
     let identity = try ContainerPlace.identity(of: folder)
     lock = try WriterLock(at: place)
-    (self.draft, self.digest, self.identity, self.target) = (draft, digest, identity, target)
+    (self.draft, self.identity, self.target) = (draft, identity, target)
   }
 
   /// Whether the copies are in the place of the group's files.

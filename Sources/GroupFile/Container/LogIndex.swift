@@ -10,7 +10,8 @@ package struct LogIndex {
   let backfilledCount: Int
 
   /// - Returns: `nil` without one that somebody uses: otherwise the next reader makes it anew.
-  init?(_ place: ContainerPlace) {
+  /// - Throws: `busy` if somebody may use one that cannot be read, so that nobody knows what readers see.
+  init?(_ place: ContainerPlace) throws(VaultError) {
     guard let file = try? place.file(), let status = try? ContainerPlace.status(place.indexPath), status.isRegular,
       let log = try? ContainerPlace.status(place.logPath)
     else { return nil }
@@ -18,8 +19,9 @@ package struct LogIndex {
     var bytes = [UInt8](repeating: 0, count: LogIndex.pageByteCount * LogIndex.pageCount(storedCount))
     let readCount = ConnectionPool.shared.keepingClosed(file.identity) { isOurs in
       let descriptor = unsafe open(place.indexPath, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+      guard descriptor >= 0 else { return -1 }
       // Closing it would end the locks of this process's connections to the file.
-      defer { if descriptor >= 0, !isOurs { close(descriptor) } }
+      defer { if !isOurs { close(descriptor) } }
       // Everybody who uses the index has a lock on this byte.
       var lock = flock()
       (lock.l_type, lock.l_whence, lock.l_start, lock.l_len) = (Int16(F_WRLCK), Int16(SEEK_SET), 128, 1)
@@ -27,17 +29,20 @@ package struct LogIndex {
       return isUsed ? unsafe pread(descriptor, &bytes, bytes.count, 0) : 0
     }
     func word(_ index: Int) -> UInt32 { LogIndex.word(index, of: bytes) }
-    guard readCount > 0, bytes[..<48] == bytes[48..<96], word(0) == 3_007_000, word(3) & 0xFF == 1 else { return nil }
+    guard readCount >= 0 else { throw .busy(group: nil) }
+    guard readCount > 0, bytes[..<48] == bytes[48..<96], word(0) == 3_007_000, word(3) & 0xFF != 0 else { return nil }
     // A reader makes an index with another checksum anew.
     var sums: (UInt32, UInt32) = (0, 0)
     for index in stride(from: 0, to: 10, by: 2) {
       sums.0 = sums.0 &+ word(index) &+ sums.1
       sums.1 = sums.1 &+ word(index + 1) &+ sums.0
     }
-    guard word(10) == sums.0, word(11) == sums.1, Int(word(4)) <= storedCount else { return nil }
-    (frameCount, backfilledCount) = (Int(word(4)), min(Int(word(24)), Int(word(4))))
+    guard word(10) == sums.0, word(11) == sums.1 else { return nil }
+    // Readers miss what is not in the log only when they need it.
+    frameCount = min(Int(word(4)), storedCount)
+    backfilledCount = min(Int(word(24)), frameCount)
     let byteCount = LogIndex.pageByteCount * LogIndex.pageCount(frameCount)
-    guard readCount >= byteCount else { return nil }
+    guard readCount >= byteCount else { throw .busy(group: nil) }
     self.bytes = Array(bytes[..<byteCount])
   }
 

@@ -37,7 +37,7 @@ extension AccessGroupFile {
         try place.removeFolder(folder, to: path)
       }
       do throws(VaultError) {
-        try withClosedFiles(of: place, under: lock, at: places) { (place, _, _) throws(VaultError) in
+        try withClosedFiles(of: place, under: lock, at: places, for: nil) { (place, _, _) throws(VaultError) in
           try remove(from: place)
         }
       } catch {

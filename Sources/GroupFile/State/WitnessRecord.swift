@@ -258,6 +258,8 @@ extension VerifiedState {
       switch reading {
       case .absent: return self.witnessRecord()
       case .invalid, .unavailable: return nil
+      case .valid(let record) where checked == .absent && record.flags.contains(.removed) && !self.isSameGroup(record):
+        return self.witnessRecord()
       case .valid(let record):
         guard record.epoch < self.manifest.epoch,
           reading == checked || (try? WitnessRule.check(self, against: reading, strict: true, connection)) != nil

@@ -159,7 +159,7 @@ public final class SecretStore: Sendable {
 
   /// For a group that this machine never saw, the owner's registry says which one it is. The seed of the personal
   /// member alone does not open the registry.
-  private func confirmation(of name: AccessGroup.Name) -> (@Sendable (VerifiedState) throws(VaultError) -> Void)? {
+  private func confirmation(of name: AccessGroup.Name) -> (@Sendable (VerifiedState) throws(VaultError) -> Bool)? {
     guard case .owner(let identity) = access, name != .registry else { return nil }
     return { [location, notices] (state) throws(VaultError) in
       let entry: Registry.Entry?
@@ -172,11 +172,12 @@ public final class SecretStore: Sendable {
         default: throw .damaged(.witness, "the owner's list of groups does not open")
         }
       }
-      guard let entry else { return }
+      guard let entry else { return false }
       guard entry.groupID == state.manifest.groupID else { throw .anotherGroup("") }
       if entry.presence == .absent {
         throw .rolledBack(found: state.manifest.epoch, known: state.manifest.epoch, .broughtBack)
       }
+      return true
     }
   }
 

@@ -56,6 +56,15 @@ extension GroupFixture {
   ) throws -> (state: VerifiedState, left: LeftBehind) {
     var change = RosterChange { $0.application == application }
     change.dropsUnproved = droppingUnproved
+    return try force(change, accepting: acceptance)
+  }
+
+  /// Gives the group a new key as the owner's command does.
+  func forceRotation() throws -> VerifiedState { try force(RosterChange(rotates: true), accepting: nil).state }
+
+  private func force(
+    _ change: RosterChange, accepting acceptance: OwnersAcceptance?
+  ) throws -> (state: VerifiedState, left: LeftBehind) {
     let draft = folder + ".draft"
     let aside = folder + ".aside"
     defer {

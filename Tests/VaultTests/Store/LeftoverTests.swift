@@ -40,6 +40,25 @@ struct LeftoverTests {
     #expect(try store.value("a", in: "team") == "1")
   }
 
+  @Test func `a group of a removed one's name can be used although the process that made it was killed`() throws {
+    let store = try StoreFixture()
+    let (owner, name) = (try store.open(), try AccessGroup.Name("team"))
+    try owner.createGroup("team").set("a", to: "1")
+    try owner.removeGroup("team")
+    let removed = try #require(owner.witness(name).read().record)
+    try owner.createGroup("team")
+    // As a process leaves it that is killed before it writes the witness.
+    var entry = try #require(try owner.registry().entry(of: name))
+    entry.presence = .changing
+    try owner.registry().record(entry, of: name)
+    #expect(owner.witness(name).raise { _ in removed })
+    #expect(try store.open().group("team").items().isEmpty)
+    #expect(owner.witness(name).read().record?.groupID == entry.groupID)
+    try store.open().group("team").set("a", to: "2")
+    #expect(try store.value("a", in: "team") == "2")
+    #expect(try store.open().verify().allSatisfy { if case .success = $0.result { true } else { false } })
+  }
+
   @Test func `nothing behind a link in the place of a group is moved or removed`() throws {
     let store = try StoreFixture()
     let (home, documents) = (store.location.home, store.folder + "/documents")

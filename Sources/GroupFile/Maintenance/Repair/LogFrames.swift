@@ -10,10 +10,6 @@ struct LogFrames: ~Copyable {
   private(set) var visible = 0..<0
   /// Whether readers have an index from before, and so look neither at the log's header nor at checksums.
   private(set) var isIndexed = false
-  /// Whether the index differs only because some frames are in the file, as it says.
-  private var isMoved = false
-  /// Of the bytes that were copied.
-  private(set) var digest = CopyDigest()
 
   /// Copies the log of `place` to the unused `path`, so that nobody can change it while it is read.
   ///
@@ -26,21 +22,19 @@ struct LogFrames: ~Copyable {
     ignoringIndex ignoresIndex: Bool = false
   ) throws(VaultError) {
     guard try ContainerPlace.status(place.logPath) != nil else { return nil }
-    let index = ignoresIndex ? nil : LogIndex(place)
-    var digest = CopyDigest()
-    guard let file = try LogFrames.copy(place.logPath, to: path, shape, source, index?.frameCount ?? 0, &digest) else {
+    // One that cannot be read does not count: whoever needs to know what readers see asks for it again.
+    let index = ignoresIndex ? nil : try? LogIndex(place)
+    guard let file = try LogFrames.copy(place.logPath, to: path, shape, source, index?.frameCount ?? 0) else {
       return nil
     }
     try self.init(file, index)
-    self.digest = digest
   }
 
   /// A frame names a page and has the log's salts, and nothing counts after one that does not, such as a hole; so a log is
   /// copied to its end, however long the file claims to be. But readers with an index from before see the first
   /// `indexedCount` frames, whatever they are.
   private static func copy(
-    _ path: String, to target: String, _ shape: ContainerShape, _ source: CopySource, _ indexedCount: Int,
-    _ digest: inout CopyDigest
+    _ path: String, to target: String, _ shape: ContainerShape, _ source: CopySource, _ indexedCount: Int
   ) throws(VaultError) -> OpenFile? {
     guard let log = try open(path, source) else { return nil }
     let file = try Connection.newFile(target, mode: shape.fileMode)
@@ -58,7 +52,6 @@ struct LogFrames: ~Copyable {
         break
       }
       try onDisk(file.write(bytes, at: offset))
-      digest.add(bytes, at: offset)
       offset += byteCount
     }
     try onDisk(file.synchronize())
@@ -99,27 +92,13 @@ struct LogFrames: ~Copyable {
         frame[8..<16].elementsEqual(header[16..<24]) && frame.word(at: 0) != 0 && sum.isEqual(to: frame[16..<24])
       if isProved, frame.word(at: 4) != 0 { visible = 0..<pages.count }
     }
-    guard let index, index.frameCount <= pages.count else { return }
-    let indexed = index.pages
-    let isSame = indexed[...] == pages[..<index.frameCount]
-    isIndexed = index.backfilledCount..<index.frameCount != visible || !isSame
+    guard let index else { return }
+    let indexed = index.pages.prefix(pages.count)
+    let shown = min(index.backfilledCount, indexed.count)..<indexed.count
+    isIndexed = shown != visible || indexed != pages[..<indexed.count]
     guard isIndexed else { return }
-    isMoved = isSame && index.frameCount == visible.upperBound
-    visible = index.backfilledCount..<index.frameCount
-    pages.replaceSubrange(..<index.frameCount, with: indexed)
-  }
-
-  /// Whether the frames that the index does not show are all in `file`, so that index and checksums show the same.
-  func isShown(with file: borrowing OpenFile) throws(VaultError) -> Bool {
-    guard isIndexed else { return true }
-    guard isMoved else { return false }
-    var newest: [UInt32: Int] = [:]
-    for index in 0..<visible.lowerBound { newest[pages[index]] = index }
-    for (number, index) in newest {
-      let stored = file.bytes(DatabasePages.size, at: (Int(number) - 1) * DatabasePages.size)
-      guard try stored == page(index) else { return false }
-    }
-    return true
+    visible = shown
+    pages.replaceSubrange(..<indexed.count, with: indexed)
   }
 
   func page(_ index: Int) throws(VaultError) -> [UInt8] {

@@ -95,7 +95,8 @@ extension AccessGroupFile {
     guard try isCleared ? true : isDamaged(progress) else { return nil }
     let shape = (try? place.containerShape().attainable) ?? .closed
     let lock = try WriterLock(at: place, replacing: true)
-    return try withClosedFiles(of: place, under: lock, at: places, for: shape) { (_, lock, _) throws(VaultError) in
+    return try withClosedFiles(of: place, under: lock, at: places, for: shape, rebuilding: true) {
+      (_, lock, _) throws(VaultError) in
       try makeNew(
         at: places, shape, holding: lock, names: names, members: members, unsigned: \.withoutSignedState,
         progress: progress
@@ -142,7 +143,8 @@ extension AccessGroupFile {
     }
     let shape = (try? place.containerShape().attainable) ?? .closed
     let lock = try WriterLock(at: place, replacing: true)
-    let made = try withClosedFiles(of: place, under: lock, at: places, for: shape) { (_, lock, _) throws(VaultError) in
+    let made = try withClosedFiles(of: place, under: lock, at: places, for: shape, rebuilding: true) {
+      (_, lock, _) throws(VaultError) in
       guard change.isStillWanted() else { throw .contradiction(.superseded) }
       return try makeNew(
         at: places, shape, holding: lock, dropping: change.drops, accepting: acceptance, members: members,

@@ -24,7 +24,7 @@ enum SalvageCopy {
     do throws(VaultError) {
       let copy = try ContainerPlace(folder: folder)
       let file = try Connection.newFile(copy.path, mode: ContainerShape.closed.fileMode)
-      var count = try copyPages(original, to: file).count
+      var count = try copyPages(original, to: file)
       if try ContainerPlace.status(source.logPath)?.isRegular == true,
         let log = try LogFrames(of: source, copiedTo: copy.logPath)
       {
@@ -44,33 +44,31 @@ enum SalvageCopy {
   /// Their content is not checked, and SQLite's lock to write is not requested, because any reader of the file could hold it
   /// indefinitely.
   ///
-  /// - Returns: the digest of what was copied; `nil` if the copy may lack a state that the files have, because readers see
-  ///   another one than the log's checksums prove, or because what is at the log's path was not copied.
+  /// The copy may lack a state that the files have: if readers see another one by the index than the log's checksums prove,
+  /// it has what they see, and what is at the log's path may be no log.
+  ///
+  /// - Parameters:
+  ///   - ignoresIndex: whether to rely on the checksums alone.
+  ///   - keepsAll: whether frames that are not seen become pages that no table reaches, so that they can be salvaged.
   /// - Throws: `storage`, `denied`; `damaged` if there is no regular file, or, for a copy that will be shared with others, if
   ///   the log is none or has further hard links. When the call returns, the copy is on the disk.
   static func duplicate(
     _ place: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape, _ source: CopySource = .trusted,
-    ignoringIndex ignoresIndex: Bool = false
-  ) throws(VaultError) -> Digest? {
+    ignoringIndex ignoresIndex: Bool = false, keepingAll keepsAll: Bool = false
+  ) throws(VaultError) {
     let original = try Handle(at: place, writable: false, .raw)
     defer { original.close() }
     if source == .toShare { try ContainerHeader.check(original.read(ContainerHeader.byteCount, at: 0).bytes) }
     let file = try Connection.newFile(target.path, mode: shape.fileMode)
-    var (count, digest) = try copyPages(original, to: file)
-    var isWhole = true
-    if let log = try LogFrames(of: place, copiedTo: target.logPath, shape, source, ignoringIndex: ignoresIndex) {
-      digest.add(log.digest.value.bytes, at: 0)
-      if try !log.isShown(with: file) {
-        isWhole = false
-        // The copy gets a new index, which is made with the checksums.
-        unsafe unlink(target.logPath)
-        try merge(log, into: file, &count, keepingOthers: false)
-        try mend(file, nil)
-      }
+    var count = try copyPages(original, to: file)
+    if let log = try LogFrames(of: place, copiedTo: target.logPath, shape, source, ignoringIndex: ignoresIndex),
+      log.isIndexed
+    {
+      // The copy gets a new index, which is made with the checksums.
+      unsafe unlink(target.logPath)
+      try merge(log, into: file, &count, keepingOthers: keepsAll)
+      try mend(file, nil)
     } else {
-      isWhole = try ContainerPlace.status(place.logPath) == nil
-    }
-    if isWhole {
       var size: Int64 = 0
       try original.check(unsafe csqlite_size(original.database, &size))
       guard ftruncate(file.descriptor, off_t(size)) == 0 else { throw ResultCode.error(errno: errno) }
@@ -81,7 +79,6 @@ enum SalvageCopy {
     // fail, but it could not be opened anyway.
     try? Connection(at: target, access: .writing).close()
     try Connection.synchronise(target.folder)
-    return isWhole ? digest.value : nil
   }
 
   /// Removes a copy.
@@ -94,23 +91,21 @@ enum SalvageCopy {
   // Through SQLite's own descriptor, because closing a second descriptor of the same file would end SQLite's locks on
   // it. A file may claim any number of pages that do not exist: holes stay holes.
   //
-  // Returns the number of pages, and of those up to the last one that is not zeros; and a digest of all.
+  // Returns the number of pages, and of those up to the last one that is not zeros.
   private static func copyPages(
     _ original: Handle, to file: borrowing OpenFile
-  ) throws(VaultError) -> (count: (claimed: Int, stored: Int), digest: CopyDigest) {
+  ) throws(VaultError) -> (claimed: Int, stored: Int) {
     var size: Int64 = 0
     try original.check(unsafe csqlite_size(original.database, &size))
     // SQLite has no more pages.
     let pageCount = min((Int(size) - 1) / DatabasePages.size + 1, Int(UInt32.max) - 1)
     let nothing = [UInt8](repeating: 0, count: DatabasePages.size)
     var (number, count) = (0, 0)
-    var digest = CopyDigest()
     while number < pageCount {
       let page = original.read(DatabasePages.size, at: number * DatabasePages.size).bytes
       number += 1
       if page != nothing {
         try onDisk(file.write(page, at: (number - 1) * DatabasePages.size))
-        digest.add(page, at: number)
         count = number
         continue
       }
@@ -118,8 +113,7 @@ enum SalvageCopy {
       guard data >= 0 else { break }
       number = max(number, Int(data) / DatabasePages.size)
     }
-    digest.add([], at: pageCount)
-    return ((pageCount, count), digest)
+    return (pageCount, count)
   }
 
   /// Writes the frames that readers see to their pages, and the others behind all pages, where no table reaches them, if they
@@ -168,7 +162,6 @@ enum SalvageCopy {
     for index in 24..<28 { page[68 + index] = ~page[index] }
     try onDisk(file.write(page))
   }
-
 }
 
 /// What SQLite finds through a file's tables: what every reader of the file would see.
@@ -211,22 +204,4 @@ struct StoredParts {
       }
     }
   }
-}
-
-/// A digest of the pieces of a copy, by which two copies are compared.
-struct CopyDigest {
-  private(set) var value = Digest.zero
-
-  mutating func add(_ piece: [UInt8], at place: Int) {
-    var writer = ByteWriter(reservingCapacity: Digest.byteCount + 8 + piece.count)
-    writer.write(value)
-    writer.write(UInt64(place))
-    writer.write(piece)
-    value = Hash.digest(.copy, writer.bytes)
-  }
-}
-
-extension Label {
-  /// No file holds such a digest.
-  fileprivate static let copy = Label("copy")
 }
