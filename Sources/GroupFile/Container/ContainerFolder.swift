@@ -138,9 +138,7 @@ extension AccessGroupFile {
       throw .denied(.permissions(DeniedPath.words(folder: folder, toWrite: false)))
     }
   }
-}
 
-extension AccessGroupFile {
   /// Runs `body` with the lock of files that nobody else can write: those at `place`, or if others may write these or may
   /// have their lock, closed copies in their place.
   ///
@@ -161,7 +159,7 @@ extension AccessGroupFile {
   func withClosedFiles<Result>(
     of place: ContainerPlace, under lock: borrowing WriterLock, at places: DraftPlaces, for shape: ContainerShape?,
     rebuilding isRebuilt: Bool = false,
-    _ body: (ContainerPlace, borrowing WriterLock, _ isCopy: Bool) throws(VaultError) -> Result
+    _ body: (ContainerPlace, borrowing WriterLock, Bool) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     guard let status = try ContainerPlace.status(folder), status.isFolder, lock.isShared || status.mode & 0o022 != 0
     else {
@@ -272,7 +270,6 @@ private struct FolderCopy: ~Copyable {
   private let identity: FileIdentity?
   private let target: String
 
-  /// - Parameter shape: closed or interrupted.
   /// - Parameter isLocking: whether SQLite's lock of a reader is held meanwhile, so that an honest writer moves no pages from
   ///   the log to the file. The index of others, which they could cut short, is not used for that.
   init(
