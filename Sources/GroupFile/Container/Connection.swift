@@ -192,7 +192,6 @@ internal import Ground
     }
     do throws(VaultError) { try verified.check(self) } catch {
       rollback()
-      // It is of no further use.
       if error == .storage(.replaced) { close() }
       throw error
     }
