@@ -29,14 +29,7 @@ package enum UTCDate {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// The day and minute, as tables show it.
-  package static func shortText(_ milliseconds: Int64) -> String {
-    var text: [UInt8] = []
-    appendShortText(milliseconds, to: &text)
-    return String(decoding: text, as: UTF8.self)
-  }
-
-  /// Appends ``shortText(_:)`` to a line: a list has a date in each.
+  /// Appends the day and minute to a line, as tables show it: a list has a date in each.
   package static func appendShortText(_ milliseconds: Int64, to line: inout [UInt8]) {
     _ = append(milliseconds, between: UInt8(ascii: " "), to: &line)
   }

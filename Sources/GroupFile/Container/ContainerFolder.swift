@@ -242,6 +242,17 @@ extension AccessGroupFile {
     }
   }
 
+  /// Whether the replaced files at `kept` have a single state, and the group's is this one or descends from it.
+  ///
+  /// - Parameter salvage: an unused path.
+  package func descends(fromFilesIn kept: String, salvagingIn salvage: String) -> Bool {
+    let files = unwitnessed(in: kept)
+    guard let state = try? files.lookAlone(with: nil).state, files.holdsOnly(state), let view = try? beginReading(),
+      (try? newestEpoch(at: ContainerPlace(folder: kept), salvagingIn: salvage)) == state.manifest.epoch
+    else { return false }
+    return view.state.link == state.link || (try? view.descends(from: PublishedState(state))) == true
+  }
+
   /// What is proved in a folder with files of this group; `salvage` is an unused path.
   private func proof(in folder: String, salvagingIn salvage: String) -> Proof? {
     if let state = try? unwitnessed(in: folder).provedState().state {

@@ -149,6 +149,9 @@ struct DraftFolder: ~Copyable {
     kept(of: group).filter { $0.place(of: DraftPlaces.lockedMark) != nil }
   }
 
+  /// Removes files that were replaced.
+  func removeFiles(_ path: String) { try? parent.removeTree(CanonicalPath.split(path).name) }
+
   private func kept(of group: AccessGroup.Name) -> [String] {
     let prefix = "\(group)-"
     // The name of another group may begin with the name of this one.
@@ -194,7 +197,14 @@ extension SecretStore {
         if isForeign, hasGroup(group), unixGroup() == nil { notices.post(.groupClosed(group: group.description)) }
         // Another command may have found no shared group while this one's was closed.
         try? lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups) }
-        for path in drafts.unreadFiles(of: group) { notices.post(.filesLeft(group: group.description, path: path)) }
+        let file = try? (group == .registry ? registry().group : self.group(group)).file
+        for path in drafts.unreadFiles(of: group) {
+          if file?.descends(fromFilesIn: path, salvagingIn: drafts.path(of: group) + ".left") == true {
+            drafts.removeFiles(path)
+          } else {
+            notices.post(.filesLeft(group: group.description, path: path))
+          }
+        }
       }
       return try body(drafts)
     }

@@ -69,7 +69,11 @@ extension Item.Writer {
 
 extension Timestamp {
   var text: String { UTCDate.text(Int64(milliseconds)) }
-  var shortText: String { UTCDate.shortText(Int64(milliseconds)) }
+  var shortText: String {
+    var text: [UInt8] = []
+    UTCDate.appendShortText(Int64(milliseconds), to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
   func appendShortText(to line: inout [UInt8]) { UTCDate.appendShortText(Int64(milliseconds), to: &line) }
   /// The time in the machine's time zone, with its name: `2026-11-22 10:05 CET`.
   var localText: String {

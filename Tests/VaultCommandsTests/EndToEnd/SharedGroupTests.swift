@@ -208,25 +208,42 @@ import Testing
     #expect(result.output == expected + "0\n", "\(result.errors)")
   }
 
+  /// `until_seen FILE TEXT COMMAND…` calls the command until the file has the text. A user watches the group `team`.
+  private static let watching = """
+    until_seen() {
+      file=$1 text=$2; shift 2
+      for round in $(seq 600); do
+        grep -q "$text" "$file" 2>/dev/null && return
+        "$@"; sleep 0.1
+      done
+      echo "no $text"
+    }
+    tick() { printf "$round" | "$vault" set tick -g team; }
+    as 12347 "$vault" watch team -- sh -c 'cat >>state-12347/seen' &
+    watcher=$!
+    until_seen state-12347/seen tick tick
+    """
+
+  @Test func `a watch goes on while the owner replaces the files of a shared group`() {
+    let result = users.shell(
+      """
+      \(Self.watching)
+      chmod 3700 $team; touch $team/group.vault-wal
+      sleep 0.5; chmod 2770 $team
+      printf x | "$vault" set b -g team
+      until_seen state-12347/seen '^b$' true
+      kill $watcher
+      """)
+    #expect(result.output.isEmpty, "\(result.output)\(result.errors)")
+  }
+
   @Test(.enabled(if: Machine.hasPython, "python3 is not here"))
   func `a user who can only read the files reads on while the index is torn, as a killed writer leaves it`() {
     let result = users.shell(
       """
       "$vault" group share team --unix-group 34567 --read-only
       printf one | "$vault" set a -g team
-      # until FILE has TEXT, calling COMMAND each time
-      until_seen() {
-        file=$1 text=$2; shift 2
-        for round in $(seq 600); do
-          grep -q "$text" "$file" 2>/dev/null && return
-          "$@"; sleep 0.1
-        done
-        echo "no $text"
-      }
-      tick() { printf "$round" | "$vault" set tick -g team; }
-      as 12347 "$vault" watch team -- sh -c 'cat >>state-12347/seen' &
-      watcher=$!
-      until_seen state-12347/seen tick tick
+      \(Self.watching)
       # Somebody who may write has the files open, and does not change them.
       /usr/bin/python3 -c 'import fcntl, sys, time
       file = open(sys.argv[1], "r+b", 0)

@@ -284,6 +284,31 @@ struct LeftoverTests {
     }
   }
 
+  @Test(arguments: [true, false]) func `files that a killed command has left are removed if the group has all of them`(
+    isAll: Bool
+  ) throws {
+    let store = try StoreFixture()
+    let open = try store.open()
+    try open.createGroup("team").set("a", to: "one")
+    let left = store.location.home + "/set-aside/team-2026-11-25T18:05:14Z+locked"
+    try FileManager.default.createDirectory(
+      atPath: store.location.home + "/set-aside", withIntermediateDirectories: false,
+      attributes: [.posixPermissions: 0o700])
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: store.location.home + "/groups/team"))
+    try FileManager.default.copyItem(atPath: store.location.home + "/groups/team", toPath: left)
+    if !isAll {
+      // Somebody who had them open has written to them.
+      let transaction = try open.group("team").file.unwitnessed(in: left).beginWriting()
+      try transaction.put(Attributes(name: "b", created: 1, changed: 1, valueKind: 1), nil)
+      try transaction.commit()
+    }
+    try open.group("team").set("a", to: "two")
+    try open.rotateGroup("team")
+    #expect(open.takeNotices() == (isAll ? [] : [.filesLeft(group: "team", path: left)]))
+    #expect(FileManager.default.fileExists(atPath: left) == !isAll)
+    #expect(try store.value("a", in: "team") == "two")
+  }
+
   private func expectBusy(_ changes: [@Sendable (SecretStore) throws -> Void], _ store: StoreFixture) {
     onThreads(changes.count) { (number) -> Void in
       #expect(throws: VaultError.busy(group: "team"), "\(number)") { try changes[number](store.open()) }
