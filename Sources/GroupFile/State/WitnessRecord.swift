@@ -24,6 +24,14 @@ package struct Floor: Equatable, Sendable {
       generation: state.manifest.generation, epoch: state.manifest.epoch, link: state.link)
   }
 
+  /// The state that `record` names, if that is one of group `id`.
+  package init?(_ record: WitnessRecord, of id: GroupID) {
+    guard record.groupID == id else { return nil }
+    self.init(
+      groupID: id, rosterRevision: record.rosterRevision, generation: record.generation, epoch: record.epoch,
+      link: record.link)
+  }
+
   /// The floor as a witness record, if it counts in addition to `reading`: without a witness, or if the witness has an
   /// older roster. The roster's digest is not known.
   func record(of ownerKey: PublicKey, beside reading: WitnessReading) -> WitnessRecord? {

@@ -256,14 +256,17 @@ extension Applications {
   ///
   /// - Parameter areAllNeeded: whether too many groups are an error, because a machine without them learns their names
   ///   from the credential alone.
-  private func floors(of id: String, all areAllNeeded: Bool) throws(VaultError) -> [Credential.Floor] {
+  func floors(of id: String, all areAllNeeded: Bool) throws(VaultError) -> [Credential.Floor] {
     let known = try memberships(of: id)
     guard !areAllNeeded || known.count <= Credential.floorLimit else {
       throw .overLimit("\(Credential.floorLimit) groups of an application with a remote")
     }
     let inOrder = known.filter { $0.name.description == id } + known.filter { $0.name.description != id }
-    return inOrder.prefix(Credential.floorLimit).map {
-      Credential.Floor(group: $0.name.description, state: Floor($0.state))
+    return inOrder.prefix(Credential.floorLimit).map { membership in
+      let (name, state) = (membership.name, membership.state)
+      // What a look alone shows may come from a writer that was killed before it published, and be gone afterwards.
+      let known = store.witness(name).read().record.flatMap { Floor($0, of: state.manifest.groupID) }
+      return Credential.Floor(group: name.description, state: known ?? Floor(state))
     }
   }
 

@@ -64,6 +64,25 @@ import Testing
     try expectEntrance(store)
   }
 
+  /// A writer who is killed leaves a commit in the log that nobody has seen and that the next writer overwrites.
+  @Test func `a credential of a shared group tells the state that the owner has seen`() throws {
+    let store = try StoreFixture()
+    let open = try store.open()
+    let group = try open.createGroup("shared", NewGroup(unixGroup: UnixGroup(String(getegid()))))
+    try store.issue("api", grants: [Applications.Grant(.write, in: "shared")])
+    let witnesses = store.folder + "/state/witness"
+    let name = try #require(FileManager.default.subpaths(atPath: witnesses)?.first { $0.hasSuffix("/shared") })
+    let witness = URL(filePath: "\(witnesses)/\(name)")
+    let (before, seen) = (try Data(contentsOf: witness), try #require(open.witness(group.name).read().record))
+    try group.set("a", to: "one")
+    try before.write(to: witness)
+    ConnectionPool.closeIdle(at: try group.file.resolvedPlace())
+    #expect(try group.verifiedState().manifest.epoch == seen.epoch + 1)
+    let floors = try open.applications.floors(of: "api", all: true)
+    #expect(floors.map(\.group) == ["api", "shared"])
+    #expect(floors.last?.state.epoch == seen.epoch && floors.last?.state.link == seen.link)
+  }
+
   /// While a group's files are closed for a moment, another command may find no shared group.
   @Test func `a change of a shared group's files ends with an open entrance`() throws {
     let store = try StoreFixture()
