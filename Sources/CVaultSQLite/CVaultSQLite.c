@@ -132,6 +132,16 @@ long long csqlite_next_data(sqlite3 *db, long long offset) {
   return errno == ENXIO ? -1 : offset;
 }
 
+int csqlite_log_has_one_name(sqlite3 *db) {
+  sqlite3_file *log = NULL;
+  struct stat opened, named;
+  const char *path = sqlite3_db_filename(db, "main");
+  int code = sqlite3_file_control(db, NULL, SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (code != SQLITE_OK || !path || !log || !log->pMethods) return 0;
+  return fstat(guarding_vfs_descriptor(log), &opened) == 0 && lstat(sqlite3_filename_wal(path), &named) == 0 &&
+    opened.st_nlink == 1 && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
+}
+
 int csqlite_has_moved(sqlite3 *db, int *moved) {
   *moved = 1;
   return sqlite3_file_control(db, NULL, SQLITE_FCNTL_HAS_MOVED, moved);

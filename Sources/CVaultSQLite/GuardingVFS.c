@@ -193,8 +193,9 @@ static void watch_log(sqlite3_file *file) {
 static const sqlite3_io_methods *base_main_methods;
 static sqlite3_io_methods reading_methods, alone_methods;
 
-// Whether the header of an index has not two equal copies with the right checksum.
+// Whether the header of an index is missing or has not two equal copies with the right checksum.
 static int is_torn(sqlite3_file *file, void volatile *index) {
+  if (!index) return 1;
   uint32_t header[12], copy[12], sums[2] = {0, 0};
   memcpy(header, (const void *)index, sizeof header);
   base_main_methods->xShmBarrier(file);
@@ -207,15 +208,16 @@ static int is_torn(sqlite3_file *file, void volatile *index) {
   return !is_made || memcmp(header, copy, sizeof copy) != 0 || memcmp(header + 10, sums, sizeof sums) != 0;
 }
 
-// A writer who was killed while changing the header leaves it torn until the next writer makes the index anew, and SQLite
-// fails for those who may only read it. Told that nobody who may write has the files open, it makes an index of its own
-// from the log.
+// A writer who was killed while making the index or changing its header leaves it torn until the next writer makes it
+// anew, and SQLite fails for those who may only read it. Told that nobody who may write has the files open, it makes an
+// index of its own from the log.
 static int map_index(sqlite3_file *file, int number, int size, int extends, void volatile **page) {
   int code = base_main_methods->xShmMap(file, number, size, extends, page);
-  if (code != SQLITE_READONLY || number != 0 || !*page || !is_torn(file, *page)) return code;
+  if (code != SQLITE_READONLY || number != 0 || !is_torn(file, *page)) return code;
   // If a writer has its lock, the header is being changed.
   if (base_main_methods->xShmLock(file, 0, 1, SQLITE_SHM_LOCK | SQLITE_SHM_SHARED) != SQLITE_OK) return code;
-  if (is_torn(file, *page)) {
+  code = base_main_methods->xShmMap(file, number, size, extends, page);
+  if (code == SQLITE_READONLY && is_torn(file, *page)) {
     *page = NULL;
     code = SQLITE_READONLY_CANTINIT;
   }

@@ -31,6 +31,9 @@ int csqlite_size(sqlite3 *db, long long *count);
 /// be told, and -1 if only a hole follows.
 long long csqlite_next_data(sqlite3 *db, long long offset);
 
+/// 1 if the log that `db` has open is the one at its path and has no other name, otherwise 0.
+int csqlite_log_has_one_name(sqlite3 *db);
+
 /// Asks SQLite whether the open main file is no longer the one at its path.
 int csqlite_has_moved(sqlite3 *db, int *moved);
 

@@ -1,3 +1,4 @@
+internal import CVaultSQLite
 internal import CVaultSystem
 internal import Glibc
 internal import Ground
@@ -150,8 +151,8 @@ extension AccessGroupFile {
   /// They stay there only if they may have a state that the copies lack.
   ///
   /// - Parameters:
-  ///   - shape: the shape that `body` gives the group, which a Unix group that may write then waits for; `nil` if it removes
-  ///     the group.
+  ///   - shape: the shape that `body` gives the group, which the same Unix group then waits for; `nil` if it removes the
+  ///     group.
   ///   - isRebuilt: whether `body` makes new files of what is proved. Otherwise others may be able to read the copies then.
   ///   - body: gets the place, its lock, and whether the files there are copies.
   /// - Throws: the error of `body`, `damaged`, `denied`, `storage`; the old files are in their place then, unless `body` has
@@ -168,12 +169,13 @@ extension AccessGroupFile {
     // Then others can also replace the lock at any time.
     let isOpen = status.mode & 0o022 != 0
     let isForOthers = !isRebuilt && shape != nil && shape != .closed
-    let source: CopySource = isForOthers ? .toShare : isOpen ? .untrusted : .trusted
+    let source: CopySource = isForOthers ? .toShare : isOpen && !isRebuilt ? .untrusted : .trusted
     // Whoever is not in the Unix group would lose the folder's set-group-ID bit, and could not set it again.
     let unixGroup = UnixGroup(number: status.st_gid)
     let modes: (open: mode_t, closed: mode_t)? =
       unixGroup.isOurs ? (status.mode, status.mode & 0o2000 | 0o700) : nil
-    let closed = shape == .shared(unixGroup) && isOpen ? ContainerShape.interrupted(unixGroup) : .closed
+    let staysOpen = isOpen && shape?.unixGroup?.number == unixGroup.number
+    let closed = staysOpen ? ContainerShape.interrupted(unixGroup) : .closed
     let kept = places.kept + DraftPlaces.lockedMark
     let salvage = places.draft + ".proof"
     // What readers see, if they see a whole state.
@@ -242,12 +244,14 @@ extension AccessGroupFile {
     }
   }
 
-  /// Whether the replaced files at `kept` have a single state, and the group's is this one or descends from it.
+  /// Whether the replaced files at `kept` have a single state, and the group's, with all its rows, is this one or descends
+  /// from it.
   ///
   /// - Parameter salvage: an unused path.
   package func descends(fromFilesIn kept: String, salvagingIn salvage: String) -> Bool {
     let files = unwitnessed(in: kept)
-    guard let state = try? files.lookAlone(with: nil).state, files.holdsOnly(state), let view = try? beginReading(),
+    guard let state = try? files.lookAlone(with: nil).state, files.holdsOnly(state),
+      let view = try? beginReadingAlone(), (try? FullProof.run(view)) != nil,
       (try? newestEpoch(at: ContainerPlace(folder: kept), salvagingIn: salvage)) == state.manifest.epoch
     else { return false }
     return view.state.link == state.link || (try? view.descends(from: PublishedState(state))) == true
@@ -274,6 +278,12 @@ private struct Proof {
   }
 }
 
+extension Snapshot {
+  /// Whether the log that is read is the one at the path, and has no other name. Otherwise it could be any file, of which
+  /// SQLite's copy would show pages that no table uses.
+  fileprivate var hasLogOfOneName: Bool { unsafe csqlite_log_has_one_name(connection.handle.database) == 1 }
+}
+
 /// A new folder with copies of a group's files, which only this process can open and has locked.
 private struct FolderCopy: ~Copyable {
   let draft: GroupDraft
@@ -293,7 +303,8 @@ private struct FolderCopy: ~Copyable {
     let reader = isLocking ? try? Connection(at: files, access: .reading) : nil
     defer { reader?.close() }
     try? reader?.begin(.reading)
-    if view.flatMap({ try? draft.fill(from: $0) }) == nil {
+    let isFilled = view.map { (try? draft.fill(from: $0)) != nil && (source != .toShare || $0.hasLogOfOneName) } == true
+    if !isFilled {
       Connection.remove(place)
       try SalvageCopy.duplicate(
         files, to: place, .closed, source, ignoringIndex: ignoresIndex, keepingAll: keepsAll)

@@ -203,8 +203,8 @@ extension ContainerPlace {
 
 /// The users who may use a group's folder and files: only their owner, or one Unix group too.
 ///
-/// Vault makes three shapes. It also reads a fourth, which version control, images and file servers make, and refuses
-/// any other: a wider mode is probably a mistake, so it is reported and not used. The folder's set-group-ID bit gives
+/// Vault makes these shapes. It also reads 0755, which version control, images and file servers make, and refuses any
+/// other: a wider mode is probably a mistake, so it is reported and not used. The folder's set-group-ID bit gives
 /// new files its Unix group, and SQLite gives log and index the mode of the file, so a group keeps its shape no matter
 /// who writes to it.
 package enum ContainerShape: Equatable, Sendable {

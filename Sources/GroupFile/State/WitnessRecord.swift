@@ -68,7 +68,7 @@ package struct WitnessRecord: Equatable, Sendable {
 
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 
-    /// The group was removed here, so any file under its name is refused.
+    /// The group was removed here, so a file under its name is refused, unless the registry names another group.
     package static let removed = Flags(rawValue: 1)
     /// At some time more states were missed than the chain keeps.
     package static let gapSeen = Flags(rawValue: 2)

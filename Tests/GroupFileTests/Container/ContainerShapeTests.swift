@@ -313,6 +313,9 @@ import Testing
     try group.set(["name": "after"])
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
     #expect(unsafe link(group.folder + "/group.vault-wal", group.folder + "/another") == 0)
+    // It may be a file that those who are let in must not read.
+    #expect(failure { try group.share(Self.shapes[1]) } != nil)
+    expect(group, Self.shapes[0])
     try group.share(.closed)
     #expect(try group.value("name") == "after")
   }

@@ -309,6 +309,25 @@ struct LeftoverTests {
     #expect(try store.value("a", in: "team") == "two")
   }
 
+  @Test func `files that a killed command has left stay if rows of the group are missing`() throws {
+    let store = try StoreFixture()
+    let open = try store.open()
+    try open.createGroup("team").set("a", to: "one")
+    let (folder, left) = ("groups/team", "set-aside/team-2026-11-25T18:05:14Z+locked")
+    let files = FileManager.default
+    try files.createDirectory(
+      atPath: store.location.home + "/set-aside", withIntermediateDirectories: false,
+      attributes: [.posixPermissions: 0o700])
+    let place = try ContainerPlace(folder: store.location.home + "/" + folder)
+    ConnectionPool.closeIdle(at: place)
+    try files.copyItem(atPath: place.folder, toPath: store.location.home + "/" + left)
+    let connection = try Connection(at: place, access: .writing)
+    try connection.statement("DELETE FROM item").run()
+    connection.close()
+    #expect(throws: VaultError.self) { try store.open().rotateGroup("team") }
+    #expect(files.fileExists(atPath: store.location.home + "/" + left + "/group.vault"))
+  }
+
   private func expectBusy(_ changes: [@Sendable (SecretStore) throws -> Void], _ store: StoreFixture) {
     onThreads(changes.count) { (number) -> Void in
       #expect(throws: VaultError.busy(group: "team"), "\(number)") { try changes[number](store.open()) }
