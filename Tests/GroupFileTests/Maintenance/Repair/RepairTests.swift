@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Sealing
 import Testing
 
@@ -264,6 +265,54 @@ import Testing
       #expect(failure { try fixture.repair() }?.isDamage == true)
       #expect(try fixture.group.files().main == bytes)
     }
+  }
+
+  /// A user who may write the folder puts the newest state into the file, but not all of its rows.
+  @Test(arguments: [false, true]) func `a repair keeps what is in a shared group's log alone`(isLinked: Bool) throws {
+    var repaired = 0
+    for skipped in 0... {
+      let fixture = try RepairFixture()
+      defer { fixture.end() }
+      let group = fixture.group
+      let unixGroup = UnixGroup(number: geteuid() == 0 ? 65_533 : getegid())
+      try group.share(.shared(unixGroup))
+      let newer = Dictionary(uniqueKeysWithValues: (0..<60).map { ("newer/\($0)", "value of \($0)") })
+      try group.set(newer)
+      ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
+      let pages = try group.pagesInLog()
+      guard skipped < pages.count else { break }
+      let main = try #require(FileHandle(forUpdatingAtPath: group.folder + "/group.vault"))
+      for (number, bytes) in pages where number != pages.keys.sorted()[skipped] {
+        try main.seek(toOffset: UInt64(number - 1) * 4_096)
+        try main.write(contentsOf: bytes)
+      }
+      let path = group.folder + "/group.vault-wal"
+      let log = try #require(FileHandle(forUpdatingAtPath: path))
+      try log.seek(toOffset: 25)
+      let byte = try #require(try log.read(upToCount: 1)?.first)
+      try log.seek(toOffset: 25)
+      try log.write(contentsOf: [byte ^ 1])
+      if isLinked { try #require(unsafe link(path, group.folder + "/another") == 0) }
+      // Without the page of the state, the file has an older one, which is refused.
+      guard let repair = try? fixture.repair() else { continue }
+      #expect(repair.lost == 0)
+      #expect(try newer.allSatisfy { try fixture.value($0.key) == $0.value }, "page \(skipped) of \(pages.count)")
+      repaired += 1
+    }
+    #expect(repaired > 3)
+  }
+}
+
+extension GroupFixture {
+  /// The newest bytes of each page in the log, by its number, which begins with 1.
+  fileprivate func pagesInLog() throws -> [Int: Data] {
+    let log = try Data(contentsOf: URL(fileURLWithPath: folder + "/group.vault-wal"))
+    var pages: [Int: Data] = [:]
+    for start in stride(from: 32, to: log.count - 4_119, by: 4_120)
+    where log[start + 8..<start + 16] == log[16..<24] {
+      pages[log[start..<start + 4].reduce(0) { $0 << 8 | Int($1) }] = log[start + 24..<start + 4_120]
+    }
+    return pages
   }
 }
 
