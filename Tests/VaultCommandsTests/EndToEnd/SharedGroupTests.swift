@@ -263,9 +263,20 @@ import Testing
       kill $holder
       printf two | "$vault" set b -g team
       until_seen state-12347/seen '^b$' true
-      kill $watcher; as 12347 "$vault" get b -g team
+      kill $watcher; wait $watcher; as 12347 "$vault" get b -g team; echo
+      # The same, while a writer begins to make it.
+      /usr/bin/python3 -c 'import fcntl, sys, time
+      file = open(sys.argv[1], "r+b", 0)
+      fcntl.lockf(file, fcntl.LOCK_SH, 1, 128)
+      file.truncate(3)
+      open(sys.argv[2], "w").write("short")
+      time.sleep(600)' "$folder/$team/group.vault-shm" "$folder/short" &
+      holder=$!
+      until_seen short short true
+      as 12347 "$vault" get b -g team
+      kill $holder
       """)
-    #expect(result.output == "one\none\none\nteam\tverified\ntwo", "\(result.errors)")
+    #expect(result.output == "one\none\none\nteam\tverified\ntwo\ntwo", "\(result.errors)")
   }
 
   /// An action that a user is not permitted, and the error.
