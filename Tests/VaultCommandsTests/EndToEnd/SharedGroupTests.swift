@@ -219,8 +219,9 @@ import Testing
       echo "no $text"
     }
     tick() { printf "$round" | "$vault" set tick -g team; }
-    as 12347 "$vault" watch team -- sh -c 'cat >>state-12347/seen' &
-    watcher=$!
+    as 12347 sh -c 'echo $$ >state-12347/watcher; exec "$0" watch team -- sh -c "cat >>state-12347/seen"' "$vault" &
+    # The shell's own process only waits for the one that watches.
+    stop_watching() { kill "$(cat state-12347/watcher)"; wait; }
     until_seen state-12347/seen tick tick
     """
 
@@ -232,7 +233,7 @@ import Testing
       sleep 0.5; chmod 2770 $team
       printf x | "$vault" set b -g team
       until_seen state-12347/seen '^b$' true
-      kill $watcher
+      stop_watching
       """)
     #expect(result.output.isEmpty, "\(result.output)\(result.errors)")
   }
@@ -263,7 +264,7 @@ import Testing
       kill $holder
       printf two | "$vault" set b -g team
       until_seen state-12347/seen '^b$' true
-      kill $watcher; wait $watcher; as 12347 "$vault" get b -g team; echo
+      stop_watching; as 12347 "$vault" get b -g team; echo
       # The same, while a writer begins to make it.
       /usr/bin/python3 -c 'import fcntl, sys, time
       file = open(sys.argv[1], "r+b", 0)
