@@ -94,18 +94,18 @@ public final class GroupWatch: Sendable {
   }
 
   /// Watches the folder that has the group's name now. Watching the same folder again changes nothing.
-  private func watchFolder(again isAgain: Bool = false) throws(VaultError) {
+  private func watchFolder() throws(VaultError) {
     let mask = IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVE_SELF | IN_DELETE_SELF
-    guard unsafe inotify_add_watch(events, folder, UInt32(mask)) < 0 else { return }
-    switch errno {
-    case ENOENT, ENOTDIR: throw .notFound(.group)
-    case EACCES, EPERM:
-      guard !isAgain else { throw .denied(.permissions("the group's folder")) }
+    for _ in 0..<GroupWatch.patience {
+      guard unsafe inotify_add_watch(events, folder, UInt32(mask)) < 0 else { return }
+      switch errno {
+      case ENOENT, ENOTDIR: throw .notFound(.group)
       // The owner may be replacing the files, and a read waits for that.
-      _ = try group.verifiedState()
-      try watchFolder(again: true)
-    default: throw .storage(.tooManyFiles)
+      case EACCES, EPERM: _ = try group.verifiedState()
+      default: throw .storage(.tooManyFiles)
+      }
     }
+    throw .denied(.permissions("the group's folder"))
   }
 
   /// The changes since the last look.

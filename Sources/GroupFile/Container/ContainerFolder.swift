@@ -28,7 +28,7 @@ public struct UnixGroup: Sendable, Equatable {
 extension ContainerShape {
   /// The shape after a change: the Unix group is let in again, but not where the system does not let this process give files
   /// to it, so that an owner who has left it can still remove others.
-  var attainable: ContainerShape {
+  package var attainable: ContainerShape {
     let shape = if case .interrupted(let group) = self { ContainerShape.shared(group) } else { self }
     return shape.unixGroup?.isOurs == false ? .closed : shape
   }

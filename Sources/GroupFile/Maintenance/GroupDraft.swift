@@ -13,12 +13,12 @@ package struct GroupDraft: Sendable {
   /// The permissions of the group's files.
   package let fileMode: UInt32
 
-  /// Makes the draft's folder, with the modes and the Unix group of `target` unless it gets another shape.
+  /// Makes the draft's folder, with the modes and the Unix group of `target`, if attainable, unless it gets another shape.
   ///
   /// - Throws: `denied`, `storage`, `exists`.
   package init(in folder: String, for target: String, shape: ContainerShape? = nil) throws(VaultError) {
     let status = shape == nil ? try ContainerPlace.status(target) : nil
-    let shape = shape ?? status.flatMap { try? ContainerShape(folder: $0) } ?? .closed
+    let shape = shape ?? status.flatMap { try? ContainerShape(folder: $0).attainable } ?? .closed
     self.folder = folder
     self.target = target
     fileMode = shape.fileMode

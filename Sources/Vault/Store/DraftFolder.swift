@@ -188,13 +188,15 @@ extension SecretStore {
     _ group: AccessGroup.Name, _ body: (borrowing DraftFolder) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     let drafts = try draftFolder()
-    func unixGroup() -> UnixGroup? {
-      (try? ContainerPlace(folder: location.groupFolder(group.description)).containerShape())?.unixGroup
+    func shape() -> ContainerShape? {
+      try? ContainerPlace(folder: location.groupFolder(group.description)).containerShape()
     }
     return try drafts.locking(group) { () throws(VaultError) in
-      let isForeign = unixGroup()?.isOurs == false
+      let before = shape()
       defer {
-        if isForeign, hasGroup(group), unixGroup() == nil { notices.post(.groupClosed(group: group.description)) }
+        if let before, before != .closed, before.attainable == .closed, hasGroup(group), shape() == .closed {
+          notices.post(.groupClosed(group: group.description))
+        }
         // Another command may have found no shared group while this one's was closed.
         try? lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups) }
         let file = try? (group == .registry ? registry().group : self.group(group)).file

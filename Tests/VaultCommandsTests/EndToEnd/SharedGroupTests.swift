@@ -89,6 +89,10 @@ import Testing
       for change in 'revoke team api' 'group rotate team'; do own --clear-groups $change; echo $?; done
       stat -c '%a %u:%g' own/home/groups/team own/home/groups/team/group.vault
       own --clear-groups verify team | cut -f1,2
+      # The same if they were killed while they replaced the files.
+      own --groups=34567 group create other --unix-group 34567
+      chmod 3700 own/home/groups/other; chmod 600 own/home/groups/other/*
+      own --clear-groups group rotate other; stat -c %a own/home/groups/other
       """)
     #expect(
       result.output.hasSuffix(
@@ -98,9 +102,15 @@ import Testing
         700 12345:12345
         600 12345:12345
         team\tverified
+        700
 
         """), "\(result.output)\(result.errors)")
-    #expect(result.errors.contains("for you alone now: you are not in the Unix group that they were shared with"))
+    for group in ["team", "other"] {
+      #expect(
+        result.errors.contains(
+          "'\(group)' are for you alone now: you are not in the Unix group that they were shared with"),
+        "\(result.errors)")
+    }
   }
 
   @Test func `while the owner replaces the files of a shared group, others wait and are then let in again`() {
@@ -117,7 +127,11 @@ import Testing
       chmod 3700 $team; chmod 600 $team/*
       "$vault" group share other --private; "$vault" get a -g team; echo
       "$vault" group rotate team 2>/dev/null; modes store $team $team/group.vault
-      as 12346 "$vault" get a -g team
+      as 12346 "$vault" get a -g team; echo
+      # So does a restoration.
+      "$vault" backup backup >/dev/null && printf three | "$vault" set a -g team
+      chmod 3700 $team; chmod 600 $team/*
+      "$vault" restore-backup backup team --replace >/dev/null && modes $team
       """)
     #expect(
       result.output == """
@@ -128,6 +142,8 @@ import Testing
         2770 0:34567 store/groups/team
         660 0:34567 store/groups/team/group.vault
         two
+        2770 0:34567 store/groups/team
+
         """, "\(result.errors)")
   }
 
