@@ -101,12 +101,6 @@ static int main_file(sqlite3 *db, sqlite3_file **file) {
   return *file && (*file)->pMethods ? SQLITE_OK : SQLITE_CANTOPEN;
 }
 
-int csqlite_take_index(sqlite3 *db, const void *bytes, int count) {
-  sqlite3_file *file;
-  int code = main_file(db, &file);
-  return code == SQLITE_OK ? guarding_vfs_take_index(file, bytes, count) : code;
-}
-
 int csqlite_read(sqlite3 *db, void *bytes, int count, long long offset) {
   sqlite3_file *file;
   int code = main_file(db, &file);
@@ -142,15 +136,6 @@ int csqlite_log_has_one_name(sqlite3 *db) {
     opened.st_nlink == 1 && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
-int csqlite_has_moved(sqlite3 *db, int *moved) {
-  *moved = 1;
-  return sqlite3_file_control(db, NULL, SQLITE_FCNTL_HAS_MOVED, moved);
-}
-
-int csqlite_data_version(sqlite3 *db, unsigned int *version) {
-  return sqlite3_file_control(db, NULL, SQLITE_FCNTL_DATA_VERSION, version);
-}
-
 int csqlite_index_header(sqlite3 *db, struct csqlite_index_header *header) {
   enum { block_size = 32768 };
   sqlite3_file *file;
@@ -168,8 +153,6 @@ int csqlite_index_header(sqlite3 *db, struct csqlite_index_header *header) {
   memcpy(&second, (const char *)index + sizeof *header, sizeof second);
   return memcmp(header, &second, sizeof second) == 0 ? SQLITE_OK : SQLITE_BUSY;
 }
-
-void csqlite_allow_attaching(sqlite3 *db, int count) { sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, count); }
 
 enum { budget_unit = 1000 };
 
@@ -192,10 +175,6 @@ void csqlite_watch(sqlite3 *db, struct csqlite_watch *watch) {
   sqlite3_wal_hook(db, note_commit, watch);
 }
 
-int csqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count) {
-  return sqlite3_bind_blob(statement, index, count == 0 ? "" : bytes, count, SQLITE_TRANSIENT);
-}
-
-int csqlite_lend_blob(sqlite3_stmt *statement, int index, const void *bytes, int count) {
-  return sqlite3_bind_blob(statement, index, count == 0 ? "" : bytes, count, SQLITE_STATIC);
+int csqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count, int is_lent) {
+  return sqlite3_bind_blob(statement, index, count == 0 ? "" : bytes, count, is_lent ? SQLITE_STATIC : SQLITE_TRANSIENT);
 }

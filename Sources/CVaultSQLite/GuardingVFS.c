@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "GuardingVFS.h"
 
+#include "CVaultSQLite.h"
 #include "CVaultSystem.h"
 
 #include <errno.h>
@@ -260,18 +261,10 @@ static int lock_nothing(sqlite3_file *file, int level) {
   return SQLITE_OK;
 }
 
-static int find_no_lock(sqlite3_file *file, int *is_locked) {
-  (void)file;
-  *is_locked = 0;
-  return SQLITE_OK;
-}
-
 static int lock_no_index(sqlite3_file *file, int offset, int count, int flags) {
   (void)file, (void)offset, (void)count, (void)flags;
   return SQLITE_OK;
 }
-
-static void order_nothing(sqlite3_file *file) { (void)file; }
 
 // Others who may write the index could cut it short while it is mapped, which ends the process, or keep its locks. This
 // connection has an index of its own, a copy of the shared one, or made from the log. Whoever writes meanwhile may mix
@@ -286,10 +279,8 @@ static int read_main(sqlite3_file *file, int is_alone) {
     alone_methods.xClose = close_alone;
     alone_methods.xLock = lock_nothing;
     alone_methods.xUnlock = lock_nothing;
-    alone_methods.xCheckReservedLock = find_no_lock;
     alone_methods.xShmMap = map_private_index;
     alone_methods.xShmLock = lock_no_index;
-    alone_methods.xShmBarrier = order_nothing;
     alone_methods.xShmUnmap = free_private_index;
   }
   int is_known = file->pMethods == base_main_methods;
@@ -298,13 +289,15 @@ static int read_main(sqlite3_file *file, int is_alone) {
   return is_known;
 }
 
-int guarding_vfs_take_index(sqlite3_file *file, const char *bytes, int count) {
-  if (file->pMethods != &alone_methods) return SQLITE_MISUSE;
+int csqlite_take_index(sqlite3 *db, const void *bytes, int count) {
+  sqlite3_file *file = NULL;
+  int status = sqlite3_file_control(db, NULL, SQLITE_FCNTL_FILE_POINTER, &file);
+  if (status != SQLITE_OK || !file || file->pMethods != &alone_methods) return SQLITE_MISUSE;
   for (int number = 0; number < count / index_size; number++) {
     void volatile *page;
     int code = map_private_index(file, number, index_size, 1, &page);
     if (code != SQLITE_OK) return code;
-    memcpy((void *)page, bytes + (size_t)number * index_size, index_size);
+    memcpy((void *)page, (const char *)bytes + (size_t)number * index_size, index_size);
   }
   return SQLITE_OK;
 }
@@ -381,39 +374,7 @@ static void (*find_nothing(sqlite3_vfs *vfs, void *library, const char *symbol))
 
 static void unload_nothing(sqlite3_vfs *vfs, void *library) { (void)vfs, (void)library; }
 
-static int random_bytes(sqlite3_vfs *vfs, int count, char *bytes) {
-  return base(vfs)->xRandomness(base(vfs), count, bytes);
-}
-
-static int nap(sqlite3_vfs *vfs, int microseconds) { return base(vfs)->xSleep(base(vfs), microseconds); }
-
-static int time_now(sqlite3_vfs *vfs, double *days) { return base(vfs)->xCurrentTime(base(vfs), days); }
-
-static int last_error(sqlite3_vfs *vfs, int capacity, char *message) {
-  return base(vfs)->xGetLastError(base(vfs), capacity, message);
-}
-
-static int time_now_exact(sqlite3_vfs *vfs, sqlite3_int64 *milliseconds) {
-  return base(vfs)->xCurrentTimeInt64(base(vfs), milliseconds);
-}
-
-static sqlite3_vfs guarding_vfs = {
-  .iVersion = 2,
-  .zName = GUARDING_VFS_NAME,
-  .xOpen = open_file,
-  .xDelete = delete_file,
-  .xAccess = file_exists,
-  .xFullPathname = full_path,
-  .xDlOpen = load_nothing,
-  .xDlError = explain_nothing,
-  .xDlSym = find_nothing,
-  .xDlClose = unload_nothing,
-  .xRandomness = random_bytes,
-  .xSleep = nap,
-  .xCurrentTime = time_now,
-  .xGetLastError = last_error,
-  .xCurrentTimeInt64 = time_now_exact,
-};
+static sqlite3_vfs guarding_vfs;
 
 int guarding_vfs_descriptor(sqlite3_file *file) { return own(file)->descriptor; }
 
@@ -426,8 +387,19 @@ int guarding_vfs_register(void) {
   if (code == SQLITE_OK) code = unix_vfs->xSetSystemCall(unix_vfs, "ftruncate", (sqlite3_syscall_ptr)cut_or_clear);
   if (code != SQLITE_OK) return code;
   base_file_size = (unix_vfs->szOsFile + 7) & ~7;
+  // Clock, sleep and random numbers stay SQLite's own, which do not use their VFS.
+  guarding_vfs = *unix_vfs;
+  guarding_vfs.iVersion = 2;
+  guarding_vfs.zName = GUARDING_VFS_NAME;
   guarding_vfs.szOsFile = base_file_size + (int)sizeof(struct own);
-  guarding_vfs.mxPathname = unix_vfs->mxPathname;
   guarding_vfs.pAppData = unix_vfs;
+  guarding_vfs.xOpen = open_file;
+  guarding_vfs.xDelete = delete_file;
+  guarding_vfs.xAccess = file_exists;
+  guarding_vfs.xFullPathname = full_path;
+  guarding_vfs.xDlOpen = load_nothing;
+  guarding_vfs.xDlError = explain_nothing;
+  guarding_vfs.xDlSym = find_nothing;
+  guarding_vfs.xDlClose = unload_nothing;
   return sqlite3_vfs_register(&guarding_vfs, 0);
 }

@@ -8,8 +8,5 @@
 // Registers the VFS, but not as the default.
 int guarding_vfs_register(void);
 
-// Gives `file`, which is read alone and was not read yet, a copy of the log's shared index: `count` bytes, whole pages of it.
-int guarding_vfs_take_index(sqlite3_file *file, const char *bytes, int count);
-
 // The descriptor of a file that the VFS opened; -1 where that is not known.
 int guarding_vfs_descriptor(sqlite3_file *file);

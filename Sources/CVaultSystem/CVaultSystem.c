@@ -41,8 +41,6 @@ int csystem_wait(sem_t *semaphore, const struct timespec *until) {
 
 int csystem_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }
 
-int csystem_get_dumpable(void) { return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0); }
-
 static int finds_users_in_files;
 
 void csystem_find_users_in_files(void) { finds_users_in_files = 1; }
@@ -99,12 +97,6 @@ int csystem_seal(int descriptor) {
 int csystem_lies_in_memory(const char *path) {
   struct statfs system;
   return statfs(path, &system) == 0 && (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
-}
-
-int64_t csystem_peer_user(int descriptor) {
-  struct ucred peer;
-  socklen_t count = sizeof peer;
-  return getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &count) == 0 ? (int64_t)peer.uid : -1;
 }
 
 int csystem_peer(int socket, int32_t *process, uint32_t *user, uint32_t *group) {

@@ -111,7 +111,9 @@ package final class AccessGroupFile: Sendable {
   }
 
   /// Whether other users may write the group's files; `false` if that cannot be found out.
-  package var isWritableByOthers: Bool { (try? resolvedPlace().isWritableByOthers()) == true }
+  package var isWritableByOthers: Bool {
+    (try? ContainerPlace.status(resolvedPlace().folder)).map { $0.mode & 0o022 != 0 } ?? false
+  }
 
   /// Whether the files are read alone: others may write them, and this process uses their index nowhere else.
   var isReadAlone: Bool {

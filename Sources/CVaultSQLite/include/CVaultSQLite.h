@@ -34,12 +34,6 @@ long long csqlite_next_data(sqlite3 *db, long long offset);
 /// 1 if the log that `db` has open is the one at its path and has no other name, otherwise 0.
 int csqlite_log_has_one_name(sqlite3 *db);
 
-/// Asks SQLite whether the open main file is no longer the one at its path.
-int csqlite_has_moved(sqlite3 *db, int *moved);
-
-/// A number that changes when another connection commits. It is up to date once a transaction has begun.
-int csqlite_data_version(sqlite3 *db, unsigned int *version);
-
 /// The header of the log's index (https://www.sqlite.org/walformat.html, section 2.1). Each commit changes it.
 struct csqlite_index_header {
   uint64_t words[6];
@@ -48,9 +42,6 @@ struct csqlite_index_header {
 /// Copies the header from memory that all processes share, without a lock or a system call. The connection must have
 /// begun a transaction before. Fails with SQLITE_BUSY if another process is just changing the header.
 int csqlite_index_header(sqlite3 *db, struct csqlite_index_header *header);
-
-/// Sets how many databases may be attached. VACUUM needs one, because it attaches a database in memory.
-void csqlite_allow_attaching(sqlite3 *db, int count);
 
 /// The work budget and the commits of a connection.
 struct csqlite_watch {
@@ -64,12 +55,9 @@ struct csqlite_watch {
 /// connection.
 void csqlite_watch(sqlite3 *db, struct csqlite_watch *watch);
 
-/// Binds a copy of `count` bytes. A count of zero binds an empty blob, never NULL.
-int csqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count);
-
-/// Binds `count` bytes without a copy: they must not change or go before the binding. A count of zero binds an empty
-/// blob, never NULL.
-int csqlite_lend_blob(sqlite3_stmt *statement, int index, const void *bytes, int count);
+/// Binds a copy of `count` bytes, or lent bytes without a copy, which must not change or go before the binding. A count of
+/// zero binds an empty blob, never NULL.
+int csqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count, int is_lent);
 
 /// The number of forks that led to this process. It is constant for the life of the process.
 int csqlite_fork_generation(void);

@@ -9,7 +9,6 @@
 char **csystem_arguments(int *count);
 
 int csystem_set_dumpable(int dumpable);
-int csystem_get_dumpable(void);
 
 /// Lets glibc look up users and groups only in /etc/passwd and /etc/group from now on. A static executable would crash
 /// when it loads the plugins that the machine's nsswitch.conf names.
@@ -41,9 +40,6 @@ int csystem_permit_key(int32_t key, uint32_t permissions);
 int csystem_link_key(int32_t key, int32_t keyring);
 int csystem_unlink_key(int32_t key, int32_t keyring);
 int csystem_invalidate_key(int32_t key);
-
-/// The user at the other end of a Unix socket, when the connection was made; -1 if the kernel does not say.
-int64_t csystem_peer_user(int descriptor);
 
 /// Creates a file in memory that has no name in any folder. It closes on exec.
 int csystem_memory_file(const char *name);

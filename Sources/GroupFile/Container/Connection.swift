@@ -271,7 +271,7 @@ extension Connection {
   /// Whether SQLite has opened the file that is at the path. One check is enough, because SQLite keeps its files open.
   func opensPath() throws(VaultError) -> Bool {
     var moved: Int32 = 1
-    try handle.check(unsafe csqlite_has_moved(handle.database, &moved))
+    try handle.check(unsafe sqlite3_file_control(handle.database, nil, SQLITE_FCNTL_HAS_MOVED, &moved))
     return moved == 0 ? try !hasMoved() : false
   }
 
@@ -332,8 +332,9 @@ extension Connection {
   /// - Throws: `damaged` if the file has more rows than bytes; the errors of SQLite. The file is unchanged then.
   package func vacuum() throws(VaultError) {
     guard try !hasMoved() else { throw .storage(.replaced) }
-    unsafe csqlite_allow_attaching(handle.database, 1)
-    defer { unsafe csqlite_allow_attaching(handle.database, 0) }
+    // It attaches a database in memory.
+    unsafe sqlite3_limit(handle.database, SQLITE_LIMIT_ATTACHED, 1)
+    defer { unsafe sqlite3_limit(handle.database, SQLITE_LIMIT_ATTACHED, 0) }
     try withBoundOfWholeFile { () throws(VaultError) in try statement("VACUUM").run() }
   }
 

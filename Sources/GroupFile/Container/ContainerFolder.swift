@@ -82,11 +82,6 @@ extension ContainerPlace {
     else { return false }
     return group.isOurs && ChangeTime(status).age < 60_000_000_000
   }
-
-  /// Whether other users may write the group's files, and so replace its lock at any time.
-  func isWritableByOthers() throws(VaultError) -> Bool {
-    try ContainerPlace.status(folder).map { $0.mode & 0o022 != 0 } ?? false
-  }
 }
 
 extension OpenFile {
@@ -252,9 +247,11 @@ extension AccessGroupFile {
     let files = unwitnessed(in: kept)
     guard let state = try? files.lookAlone(with: nil).state, files.holdsOnly(state),
       let view = try? beginReadingAlone(), (try? FullProof.run(view)) != nil,
+      view.state.manifest.groupID == state.manifest.groupID,
       (try? newestEpoch(at: ContainerPlace(folder: kept), salvagingIn: salvage)) == state.manifest.epoch
     else { return false }
-    return view.state.link == state.link || (try? view.descends(from: PublishedState(state))) == true
+    return view.state.link == state.link
+      || (try? view.descends(from: state.manifest.epoch, state.link.bytes)) == true
   }
 
   /// What is proved in a folder with files of this group; `salvage` is an unused path.

@@ -140,7 +140,7 @@ extension Connection {
   /// A number that changes when another connection has committed; current after `begin`.
   package var dataVersion: UInt32 {
     var version: UInt32 = 0
-    _ = unsafe csqlite_data_version(handle.database, &version)
+    _ = unsafe sqlite3_file_control(handle.database, nil, SQLITE_FCNTL_DATA_VERSION, &version)
     return version
   }
 
@@ -194,8 +194,8 @@ enum ContainerHeader {
   ///
   /// - Parameter bytes: 100 bytes.
   static func check(_ bytes: [UInt8]) throws(VaultError) {
-    func word(_ offset: Int) -> UInt32 { bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
-    guard bytes.count == byteCount, bytes[..<16].elementsEqual("SQLite format 3\0".utf8), word(68) == applicationID
+    guard bytes.count == byteCount, bytes[..<16].elementsEqual("SQLite format 3\0".utf8),
+      bytes.word(at: 68) == applicationID
     else {
       throw .damaged(.container, "it is not a vault file")
     }
@@ -204,8 +204,12 @@ enum ContainerHeader {
     }
     // Any value but 2 means a rollback journal, whose recovery could delete files. The mode is never switched back.
     guard bytes[18] == 2, bytes[19] == 2 else { throw .damaged(.container, "the file does not use a write-ahead log") }
-    guard word(44) == 4, word(56) == 1 else { throw .damaged(.container, "the file's encoding is not UTF-8") }
-    guard word(52) == 0, word(64) == 0 else { throw .damaged(.container, "the file has auto-vacuum turned on") }
+    guard bytes.word(at: 44) == 4, bytes.word(at: 56) == 1 else {
+      throw .damaged(.container, "the file's encoding is not UTF-8")
+    }
+    guard bytes.word(at: 52) == 0, bytes.word(at: 64) == 0 else {
+      throw .damaged(.container, "the file has auto-vacuum turned on")
+    }
   }
 }
 

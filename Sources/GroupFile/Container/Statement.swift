@@ -35,7 +35,7 @@ package import Sealing
   @discardableResult
   package func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) throws(VaultError) -> Statement {
     reset()
-    try handle.check(unsafe csqlite_bind_blob(statement, index, bytes.baseAddress, Int32(bytes.count)))
+    try handle.check(unsafe csqlite_bind_blob(statement, index, bytes.baseAddress, Int32(bytes.count), 0))
     return self
   }
 
@@ -47,7 +47,7 @@ package import Sealing
   /// Binds `bytes`, which must stay where they are until ``clearBindings()``, to the parameter `index`.
   func bind(_ index: Int32, lent bytes: UnsafeRawBufferPointer) throws(VaultError) {
     reset()
-    try handle.check(unsafe csqlite_lend_blob(statement, index, bytes.baseAddress, Int32(bytes.count)))
+    try handle.check(unsafe csqlite_bind_blob(statement, index, bytes.baseAddress, Int32(bytes.count), 1))
   }
 
   /// Ends the run, and binds NULL to all parameters.
@@ -60,7 +60,7 @@ package import Sealing
   @discardableResult
   package func bind(_ index: Int32, _ value: Bytes32) throws(VaultError) -> Statement {
     reset()
-    try handle.check(unsafe value.withUnsafeBytes { unsafe csqlite_bind_blob(statement, index, $0.baseAddress, 32) })
+    try handle.check(unsafe value.withUnsafeBytes { unsafe csqlite_bind_blob(statement, index, $0.baseAddress, 32, 0) })
     return self
   }
 
@@ -305,11 +305,13 @@ enum ResultCode {
   /// The error for `code`, extended or not; `systemError` is the errno of the call that failed, or 0.
   static func error(_ code: Int32, systemError: Int32) -> VaultError {
     switch code & 0xff {
-    case _ where code == noMemoryForIO: .storage(.memory)
-    case _ where code == syncFailed || code == folderSyncFailed: .storage(.unconfirmed)
-    // The file lacks a page that it should have: it was truncated.
-    case _ where code == shortRead: .damaged(.container, "the file is truncated")
-    case _ where code == readOnlyMoved || code == readOnlyTorn: .storage(.replaced)
+    // SQLite's header builds extended codes with macros, which Swift does not import: NOMEM, FSYNC and DIR_FSYNC.
+    case _ where code == SQLITE_IOERR | 12 << 8: .storage(.memory)
+    case _ where code == SQLITE_IOERR | 4 << 8 || code == SQLITE_IOERR | 5 << 8: .storage(.unconfirmed)
+    // SHORT_READ: the file lacks a page that it should have.
+    case _ where code == SQLITE_IOERR | 2 << 8: .damaged(.container, "the file is truncated")
+    // DBMOVED; and RECOVERY if a writer was killed while it changed the index. A new connection reads the log without it.
+    case _ where code == SQLITE_READONLY | 4 << 8 || code == SQLITE_READONLY | 1 << 8: .storage(.replaced)
     case SQLITE_IOERR where systemError == 0: .storage(.inputOutput)
     case SQLITE_CANTOPEN where systemError == 0: .damaged(.container, "a file of the group is not a regular file")
     case SQLITE_IOERR, SQLITE_CANTOPEN: error(errno: systemError)
@@ -328,13 +330,4 @@ enum ResultCode {
 
   /// The error of a system call that failed with `number`.
   static func error(errno number: Int32) -> VaultError { VaultError(FileFault(errno: number)) }
-
-  // SQLite's header builds these with macros, which Swift does not import.
-  private static let syncFailed = SQLITE_IOERR | 4 << 8
-  private static let folderSyncFailed = SQLITE_IOERR | 5 << 8
-  private static let shortRead = SQLITE_IOERR | 2 << 8
-  private static let noMemoryForIO = SQLITE_IOERR | 12 << 8
-  private static let readOnlyMoved = SQLITE_READONLY | 4 << 8
-  // A writer was killed while it changed the index. A new connection reads the log without it.
-  private static let readOnlyTorn = SQLITE_READONLY | 1 << 8
 }

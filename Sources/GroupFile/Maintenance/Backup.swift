@@ -16,7 +16,7 @@ extension AccessGroupFile {
     let place = try ContainerPlace(folder: folder)
     try transaction.copy(to: folder, progress: progress)
     do throws(VaultError) {
-      return try Snapshot(restingIn: folder, context).proved { progress(.proved($0)) }
+      return try FullProof.run(Snapshot(restingIn: folder, context)) { progress(.proved($0)) }
     } catch {
       Connection.remove(place)
       throw error
@@ -51,13 +51,6 @@ extension Snapshot {
     try connection.begin(.reading)
     let state = try VerifiedState.open(connection, as: context, known: nil)
     self.init(connection, state, ProvedCache(), witnessed: .absent)
-  }
-
-  /// Proves everything in the file.
-  ///
-  /// - Throws: the first defect.
-  package func proved(progress: (UInt64) -> Void = { _ in }) throws(VaultError) -> ProvedGroup {
-    try FullProof.run(self, progress: progress)
   }
 
   /// Copies the file into `folder`, which exists and is empty.

@@ -5,7 +5,7 @@ import Sealing
 ///
 /// The tree is computed again from the rows and compared with the signed root, so that only data that a writer signed
 /// is accepted (format article, "A complete proof"). Verify, compact, rotate and backup begin with this.
-struct FullProof {
+package struct FullProof {
   private let view: Snapshot
   /// The current rows so far, tombstones included.
   private var rows: UInt64 = 0
@@ -22,7 +22,7 @@ struct FullProof {
   ///   - isName: whether a name is valid for an item.
   ///   - visit: receives each current row after its versions.
   /// - Throws: the first defect. What `visit` receives is proved only once this call returns.
-  static func run(
+  package static func run(
     _ view: Snapshot, progress: (UInt64) -> Void = { _ in },
     isName: (String) -> Bool = { _ in true }, visit: (Row) throws(VaultError) -> Void = { _ in }
   ) throws(VaultError) -> ProvedGroup {

@@ -30,14 +30,6 @@ package struct GroupCreation: Sendable {
   ) throws(VaultError) -> WitnessRecord {
     guard GroupLimits.keptVersions.contains(keep) else { throw .overLimit("1 to 1,000 versions") }
     let writer = try GroupWriter(in: folder, fileMode: shape.fileMode)
-    let record = try fill(writer.connection, groupID, owner: owner, seed)
-    try writer.complete()
-    return record
-  }
-
-  private func fill(
-    _ connection: Connection, _ groupID: GroupID, owner: SigningKey, _ seed: MemberSeed
-  ) throws(VaultError) -> WitnessRecord {
     var flags = flags
     if device != nil { flags.insert(.thisDeviceOnly) }
     let keys = try sealing(
@@ -55,7 +47,9 @@ package struct GroupCreation: Sendable {
       version: flags.version, groupID: groupID, rosterDigest: .zero, rosterRevision: 1, generation: 1, epoch: 1,
       itemCount: 0, versionRowCount: 0, root: TreeNode.emptyRoot, previousLink: .zero, writerKey: member.signingKey,
       time: time)
-    try connection.storeWrap(slotID, wrap)
-    return try connection.store(roster, manifest, under: keys, owner: owner, writer: seed).witnessRecord()
+    try writer.connection.storeWrap(slotID, wrap)
+    let state = try writer.connection.store(roster, manifest, under: keys, owner: owner, writer: seed)
+    try writer.complete()
+    return state.witnessRecord()
   }
 }

@@ -261,8 +261,7 @@ struct Rotation {
         left.unsigned += 1
       }
     }
-    try target.storeChain(links, of: view.state)
-    left.losesChain = try !target.confirmChain(of: view.state)
+    left.losesChain = try !target.storeChain(links, of: view.state)
   }
 }
 

@@ -7,12 +7,6 @@ extension Snapshot {
     guard epoch < state.manifest.epoch, let link = Digest(link) else { return false }
     return try state.descends(from: epoch, link, connection)
   }
-
-  /// Whether this state is later than `previous`, of the same group, and the chain shows that it descends from it.
-  package func descends(from previous: PublishedState) throws(VaultError) -> Bool {
-    guard previous.groupID == state.manifest.groupID else { return false }
-    return try descends(from: previous.epoch, previous.link.bytes)
-  }
 }
 
 extension WriteTransaction {

@@ -112,15 +112,15 @@ package struct AttributeFields {
   /// The place of the whole encoding.
   let range: Range<Int>
   package let name: Range<Int>
-  package let label: Range<Int>?
-  let typeName: Range<Int>?
-  let pairs: [String: String]
+  package private(set) var label: Range<Int>?
+  private(set) var typeName: Range<Int>?
+  private(set) var pairs: [String: String] = [:]
   let created: UInt64
   package let changed: UInt64
-  package let expires: UInt64?
+  package private(set) var expires: UInt64?
   let valueKind: UInt8
   let valueEpoch: UInt64
-  let writer: Writer
+  private(set) var writer = Writer.owner
 
   /// Reads `bytes[range]`.
   ///
@@ -138,15 +138,10 @@ package struct AttributeFields {
     guard range.count <= GroupLimits.attributesByteCount else { throw VaultError.damaged(.row, "attributes") }
     var reader = FieldReader(bytes, in: range, limit: GroupLimits.attributesByteCount)
     var name: Range<Int>?
-    var label: Range<Int>?
-    var typeName: Range<Int>?
-    var pairs: [String: String] = [:]
     var created: UInt64?
     var changed: UInt64?
-    var expires: UInt64?
     var epoch: UInt64?
     var kind: UInt8?
-    var writer = Writer.owner
     while let (number, field) = try reader.nextRange() {
       // A format with more tags has a higher read version, so its rows are never read here.
       guard let tag = Attributes.Tag(rawValue: number) else { throw VaultError.damaged(.row, "an unknown attribute") }
@@ -169,9 +164,8 @@ package struct AttributeFields {
     }
     guard let name, let changed, let kind, let epoch else { throw VaultError.damaged(.row, "missing attributes") }
     guard created != changed else { throw VaultError.damaged(.row, "time of creation") }
-    (self.range, self.name, self.label, self.typeName) = (range, name, label, typeName)
-    (self.pairs, self.created, self.changed, self.expires) = (pairs, created ?? changed, changed, expires)
-    (valueKind, valueEpoch, self.writer) = (kind, epoch, writer)
+    (self.range, self.name, self.created, self.changed) = (range, name, created ?? changed, changed)
+    (valueKind, valueEpoch) = (kind, epoch)
   }
 
   /// `range`, if it is a text.

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import GroupFile
+internal import Sealing
 
 /// The state of this host's copy of a group.
 package struct GroupCopy: Sendable, Equatable {
@@ -147,8 +148,10 @@ extension SecretStore {
     let file = try self.group(group).file
     do throws(VaultError) {
       let resting = try Snapshot(restingIn: String(path[..<end]), file.context)
-      _ = try resting.proved()
-      guard try resting.descends(from: previous) else { throw .unordered(.overtaken) }
+      _ = try FullProof.run(resting)
+      guard resting.state.manifest.groupID == previous.groupID,
+        try resting.descends(from: previous.epoch, previous.link.bytes)
+      else { throw .unordered(.overtaken) }
       return GroupCopy(resting.state)
     } catch {
       throw error.named(group)

@@ -108,38 +108,5 @@ public struct JoinedGroup: Sendable, Equatable {
   /// The epoch of its newest proved commit.
   public let epoch: UInt64
 
-  static let answerByteLimit = 1 << 20
-
-  /// Reads `{"groups":[{"name":…,"epoch":…}]}`; `nil` for anything else. Members added by a newer `vaultd` are ignored.
-  static func list(parsing bytes: [UInt8]) -> [JoinedGroup]? {
-    guard let text = String(validating: bytes, as: UTF8.self),
-      case .array(let elements)? = try? JSONValue(parsing: text)["groups"]
-    else { return nil }
-    var groups: [JoinedGroup] = []
-    for element in elements {
-      guard let name = element["name"]?.text.flatMap({ try? AccessGroup.Name($0) }),
-        case .number(let number)? = element["epoch"], let epoch = UInt64(number)
-      else { return nil }
-      groups.append(JoinedGroup(name: name.description, epoch: epoch))
-    }
-    return groups
-  }
-
-  /// Reads `{"errors":["…"],"status":…}`, where the status is an exit status of `vault`. Without one, the HTTP status
-  /// is used.
-  static func failure(parsing bytes: [UInt8], httpStatus: Int) -> VaultError {
-    let answer = String(validating: bytes, as: UTF8.self).flatMap { try? JSONValue(parsing: $0) }
-    var named: ExitStatus?
-    if case .number(let number)? = answer?["status"] { named = Int32(number).flatMap(ExitStatus.init(rawValue:)) }
-    let text = answer?["errors"]?.elements.first?.text
-    let status: ExitStatus =
-      switch httpStatus {
-      case 403: .denied
-      case 404: .newerFormat
-      case 502, 503, 504: .busy
-      default: .unexpected
-      }
-    return .service(
-      named == .success ? status : named ?? status, "vaultd: " + (text ?? "it answered with the status \(httpStatus)"))
-  }
+  package init(name: String, epoch: UInt64) { (self.name, self.epoch) = (name, epoch) }
 }

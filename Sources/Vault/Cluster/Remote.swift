@@ -5,37 +5,24 @@ public import GroupFile
 /// The client key and the password are in guarded memory, and only ``key()`` and ``password()`` return them.
 public struct Remote: Sendable {
   /// Follows the rules for names of groups.
-  public var name: String { fields.name }
+  public private(set) var name = ""
   /// At least one, in the order given by the owner, without duplicates.
-  public var endpoints: [Endpoint] { fields.endpoints }
+  public private(set) var endpoints: [Endpoint] = []
   /// Whether connections are encrypted, and the servers prove who they are.
-  public var usesTLS: Bool { fields.usesTLS }
+  public private(set) var usesTLS = false
   /// The certificates, in PEM, of the authorities that may issue the servers' certificates; `nil` for those of the
   /// system.
-  public var authority: String? { fields.authority }
+  public private(set) var authority: String?
   /// The client's certificate and its chain, in PEM.
-  public var certificate: String? { fields.certificate }
+  public private(set) var certificate: String?
   /// The etcd user.
-  public var user: String? { fields.user }
+  public private(set) var user: String?
   /// After how many seconds the newest proved state of a group counts as too old to be read; `nil` for never.
-  public var maxAge: UInt32? { fields.maxAge }
+  public private(set) var maxAge: UInt32?
   /// After how many seconds without a change a host that may write signs an empty change; `nil` for never.
-  public var heartbeat: UInt32? { fields.heartbeat }
-  private let fields: OpenFields
-  private let openedKey: OpenedSecret?
-  let openedPassword: OpenedSecret?
-
-  /// What is not secret.
-  fileprivate struct OpenFields: Sendable, Equatable {
-    var name = ""
-    var endpoints: [Endpoint] = []
-    var usesTLS = false
-    var authority: String?
-    var certificate: String?
-    var user: String?
-    var maxAge: UInt32?
-    var heartbeat: UInt32?
-  }
+  public private(set) var heartbeat: UInt32?
+  private var openedKey: OpenedSecret?
+  private(set) var openedPassword: OpenedSecret?
 
   /// One server of the cluster.
   public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
@@ -71,14 +58,14 @@ public struct Remote: Sendable {
     heartbeat: UInt32? = nil
   ) throws(VaultError) {
     let (scheme, endpoints) = try Remote.parse(address)
-    let fields = OpenFields(
-      name: name, endpoints: endpoints, usesTLS: scheme == .tls || authority != nil || certificate != nil,
-      authority: authority, certificate: certificate, user: user, maxAge: maxAge, heartbeat: heartbeat)
-    try self.init(fields, key: key?.opened, password: password?.opened)
+    (self.name, self.endpoints, self.authority, self.certificate) = (name, endpoints, authority, certificate)
+    (self.user, self.maxAge, self.heartbeat) = (user, maxAge, heartbeat)
+    usesTLS = scheme == .tls || authority != nil || certificate != nil
+    (openedKey, openedPassword) = (key?.opened, password?.opened)
+    try validate()
   }
 
-  private init(_ fields: OpenFields, key: OpenedSecret?, password: OpenedSecret?) throws(VaultError) {
-    (self.fields, openedKey, openedPassword) = (fields, key, password)
+  private func validate() throws(VaultError) {
     _ = try Remote.name(name)
     guard (1...Remote.endpointLimit).contains(endpoints.count), Set(endpoints).count == endpoints.count else {
       throw .invalid("a remote has 1 to \(Remote.endpointLimit) different endpoints")
@@ -90,15 +77,21 @@ public struct Remote: Sendable {
         throw .invalid("a certificate is in PEM, and no private key is with it")
       }
     }
-    guard (certificate == nil) == (key == nil) else { throw .invalid("a client's certificate and its key go together") }
-    guard key.map(Remote.isPrivateKey) ?? true else { throw .invalid("a private key is in PEM, without a passphrase") }
-    guard (user == nil) == (password == nil) else { throw .invalid("a user and a password go together") }
+    guard (certificate == nil) == (openedKey == nil) else {
+      throw .invalid("a client's certificate and its key go together")
+    }
+    guard openedKey.map(Remote.isPrivateKey) ?? true else {
+      throw .invalid("a private key is in PEM, without a passphrase")
+    }
+    guard (user == nil) == (openedPassword == nil) else { throw .invalid("a user and a password go together") }
     guard user.map({ ServiceBinding.isText($0, 256) }) ?? true else {
       throw .invalid("a user has 1 to 256 bytes without control characters")
     }
-    guard password.map(Remote.isPassword) ?? true else { throw .invalid("a password has 1 to 1,024 bytes of UTF-8") }
+    guard openedPassword.map(Remote.isPassword) ?? true else {
+      throw .invalid("a password has 1 to 1,024 bytes of UTF-8")
+    }
     guard maxAge != 0, heartbeat != 0 else { throw .invalid("a length of time is 1 second or more") }
-    guard fields.serialized().count + 12 + (key?.count ?? 0) + (password?.count ?? 0) <= Remote.byteLimit else {
+    guard openFields().count + 12 + (openedKey?.count ?? 0) + (openedPassword?.count ?? 0) <= Remote.byteLimit else {
       throw .overLimit("64 KiB of a remote in all")
     }
   }
@@ -115,16 +108,18 @@ public struct Remote: Sendable {
       guard let left, let right else { return left == nil && right == nil }
       return unsafe left.withUnsafeBytes { left in unsafe right.withUnsafeBytes { unsafe left.elementsEqual($0) } }
     }
-    var others = other.fields
+    var others = other
     (others.name, others.maxAge) = (name, maxAge)
-    return fields == others && isSame(openedKey, other.openedKey) && isSame(openedPassword, other.openedPassword)
+    return openFields() == others.openFields() && isSame(openedKey, other.openedKey)
+      && isSame(openedPassword, other.openedPassword)
   }
 
   /// The same servers with another login.
   func loggingIn(as user: String, _ password: OpenedSecret) throws(VaultError) -> Remote {
-    var fields = fields
-    fields.user = user
-    return try Remote(fields, key: openedKey, password: password)
+    var remote = self
+    (remote.user, remote.openedPassword) = (user, password)
+    try remote.validate()
+    return remote
   }
 
   /// In the form in which the owner writes it: `etcd://HOST:PORT[,HOST:PORT…]`, or `etcds://…` if connections are
@@ -209,7 +204,7 @@ extension Remote {
   ///
   /// - Throws: ``VaultError/storage(_:)`` if memory is short.
   package func serialized() throws(VaultError) -> Secret {
-    Secret(try CountedParts.joined([fields.serialized()], [openedKey, openedPassword]))
+    Secret(try CountedParts.joined([openFields()], [openedKey, openedPassword]))
   }
 
   /// Reads a serialized form, every byte of it.
@@ -221,25 +216,23 @@ extension Remote {
     guard bytes.count <= Remote.byteLimit, let parts = unsafe CountedParts.ranges(bytes), parts.count == 3 else {
       throw damage
     }
-    let fields: OpenFields
-    do { fields = try OpenFields(parsing: unsafe Array(bytes[parts[0]])) } catch VaultError.newerFormat {
+    do { try parse(unsafe Array(bytes[parts[0]])) } catch VaultError.newerFormat {
       throw .newerFormat(read: nil, write: nil)
     } catch {
       throw damage
     }
-    let key = try unsafe CountedParts.secret(bytes, parts[1])
-    let password = try unsafe CountedParts.secret(bytes, parts[2])
-    do { try self.init(fields, key: key, password: password) } catch { throw damage }
+    openedKey = try unsafe CountedParts.secret(bytes, parts[1])
+    openedPassword = try unsafe CountedParts.secret(bytes, parts[2])
+    do { try validate() } catch { throw damage }
   }
-}
 
-extension Remote.OpenFields {
   private enum Tag: UInt8 {
     case name = 1
     case transport, endpoints, authority, certificate, user, maxAge, heartbeat
   }
 
-  func serialized() -> [UInt8] {
+  /// What is not secret.
+  private func openFields() -> [UInt8] {
     var fields = FieldWriter()
     fields.write(Tag.name.rawValue, Array(name.utf8))
     fields.write(Tag.transport.rawValue, [usesTLS ? 2 : 1])
@@ -261,7 +254,7 @@ extension Remote.OpenFields {
     return fields.bytes
   }
 
-  init(parsing bytes: [UInt8]) throws {
+  private mutating func parse(_ bytes: [UInt8]) throws {
     let fields = try Fields<Tag>(
       bytes, limit: Remote.byteLimit, unknown: VaultError.newerFormat(read: nil, write: nil))
     guard let name = try fields.text(.name), let transport = try fields.byte(.transport), (1...2).contains(transport),

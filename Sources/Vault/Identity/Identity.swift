@@ -140,19 +140,6 @@ struct IdentityFile: Equatable, Sendable {
     slots.append(slot)
   }
 
-  /// Replaces the slot with the same number; the bytes of the other slots do not change.
-  ///
-  /// - Throws: `noSlot`; `exists` for a second passphrase.
-  mutating func replace(_ slot: Slot) throws(VaultError) {
-    guard let index = slots.firstIndex(where: { $0.number == slot.number }) else {
-      throw .notFound(.slot(slot.number))
-    }
-    if slot.kind == .passphrase, slots.contains(where: { $0.kind == .passphrase && $0.number != slot.number }) {
-      throw .exists(.passphraseSlot)
-    }
-    slots[index] = slot
-  }
-
   /// Replaces the passphrase, or adds one.
   ///
   /// - Parameter least: the minimum costs of the new slot; higher costs are kept.
@@ -160,11 +147,11 @@ struct IdentityFile: Equatable, Sendable {
   mutating func setPassphrase(
     _ passphrase: GuardedBytes, cost least: Passphrase.Cost = .moderate, of identity: Identity
   ) throws(VaultError) {
-    let old = slots.first { $0.kind == .passphrase }
-    let number = if let old { old.number } else { try nextNumber() }
-    let cost = old?.stretching.raised(to: least) ?? least
+    let index = slots.firstIndex { $0.kind == .passphrase }
+    let number = if let index { slots[index].number } else { try nextNumber() }
+    let cost = index.map { slots[$0].stretching.raised(to: least) } ?? least
     let slot = try Slot(number: number, passphrase: passphrase, cost: cost, sealing: identity)
-    if old != nil { try replace(slot) } else { try add(slot) }
+    if let index { slots[index] = slot } else { try add(slot) }
   }
 
   /// - Throws: `noSlot`; `lastSlot`.

@@ -3,7 +3,7 @@ internal import GroupFile
 extension ServiceAnswer {
   private enum Tag: UInt8 {
     case failure = 1
-    case number, items, application, ownerKey, groups
+    case number, items, application, ownerKey, groups, joined
   }
 
   /// The fields of the message; the secret follows them.
@@ -23,6 +23,14 @@ extension ServiceAnswer {
       for group in caller.groups { writer.writeCounted16(Array(group.utf8)) }
       fields.write(Tag.groups.rawValue, writer.bytes)
     }
+    if !joined.isEmpty {
+      var writer = ByteWriter()
+      for group in joined {
+        writer.write(group.epoch)
+        writer.writeCounted16(Array(group.name.utf8))
+      }
+      fields.write(Tag.joined.rawValue, writer.bytes)
+    }
     return fields.bytes
   }
 
@@ -36,6 +44,12 @@ extension ServiceAnswer {
     self.init(number: try fields.number(.number), failure: try fields[.failure].map(VaultError.init(serviceBytes:)))
     var reader = ByteReader(Array(fields[.items] ?? []))
     while reader.remaining > 0 { items.append(try Item(fromService: &reader)) }
+    reader = ByteReader(Array(fields[.joined] ?? []))
+    while reader.remaining > 0 {
+      let epoch = try reader.readCounter()
+      let name = try AccessGroup.Name(FieldReader.text(reader.readCounted16()[...]))
+      joined.append(JoinedGroup(name: name.description, epoch: epoch))
+    }
     guard let application = try fields.text(.application), !application.isEmpty else { return }
     var caller = Caller(application: application, ownerKey: Array(fields[.ownerKey] ?? []), groups: [])
     reader = ByteReader(Array(fields[.groups] ?? []))

@@ -166,7 +166,7 @@ extension ServiceBinding {
       guard bytes.count <= ServiceBinding.byteLimit, let text = String(validating: bytes, as: UTF8.self),
         case .array(let elements) = try JSONValue(parsing: text)
       else { throw BindingDefect.shape }
-      let alternatives = try elements.map { try Alternative(Members($0)) }
+      let alternatives = try elements.map { try Alternative($0) }
       try self.init(application: application, alternatives: alternatives)
     } catch {
       throw .damagedServiceRow("the binding of '\(application)' does not follow the format")
@@ -177,38 +177,33 @@ extension ServiceBinding {
   static let byteLimit = 512 << 10
 
   /// The binding as JSON, without members that are not set.
-  func serialized() -> [UInt8] { Array("[\(alternatives.map(\.json).joined(separator: ","))]".utf8) }
-
-  fileprivate static func quoted(_ text: String) -> String {
-    var json: [UInt8] = []
-    JSONText.append(quoting: text.utf8, to: &json)
-    return String(decoding: json, as: UTF8.self)
-  }
+  func serialized() -> [UInt8] { JSONValue.array(alternatives.map(\.json)).json }
 
   fileprivate enum BindingDefect: Error { case shape }
+}
 
-  /// The members of a JSON object. Each must be taken, so that no unknown member is ignored.
-  fileprivate struct Members {
-    private var members: [String: JSONValue] = [:]
-
-    init(_ value: JSONValue) throws {
-      guard case .object(let members) = value else { throw BindingDefect.shape }
-      for member in members {
-        guard self.members.updateValue(member.value, forKey: member.name) == nil else { throw BindingDefect.shape }
-      }
+extension JSONValue {
+  /// The members of an object, each of them once, and all of them among `known`: no unknown member is ignored.
+  fileprivate func members(_ known: Set<String>? = nil) throws -> [String: JSONValue] {
+    guard case .object(let members) = self else { throw ServiceBinding.BindingDefect.shape }
+    let found = Dictionary(members.map { ($0.name, $0.value) }) { $1 }
+    guard found.count == members.count, known?.isSuperset(of: found.keys) ?? true else {
+      throw ServiceBinding.BindingDefect.shape
     }
+    return found
+  }
 
-    var names: [String] { Array(members.keys) }
+  fileprivate static func object(_ members: [(String, JSONValue)]) -> JSONValue {
+    .object(members.map { Member(name: $0, value: $1, line: 0) })
+  }
+}
 
-    mutating func text(_ name: String) throws -> String? {
-      guard let value = members.removeValue(forKey: name) else { return nil }
-      guard let text = value.text else { throw BindingDefect.shape }
+extension [String: JSONValue] {
+  fileprivate func text(_ name: String) throws -> String? {
+    try self[name].map { (value) throws in
+      guard let text = value.text else { throw ServiceBinding.BindingDefect.shape }
       return text
     }
-
-    mutating func object(_ name: String) throws -> Members? { try members.removeValue(forKey: name).map(Members.init) }
-
-    func finish() throws { guard members.isEmpty else { throw BindingDefect.shape } }
   }
 }
 
@@ -216,24 +211,16 @@ extension ServiceBinding.Alternative: CustomStringConvertible {
   /// The conditions, for people.
   public var description: String { conditions.map { "\($0.name) \($0.text)" }.joined(separator: ", ") }
 
-  fileprivate init(_ members: ServiceBinding.Members) throws {
-    var members = members
-    let (unit, user) = (try members.text("unit"), try members.text("user"))
-    let (exe, label) = (try members.text("exe"), try members.text("label"))
-    let certificate = try members.text("certificate")
-    var credentials: [String: ServiceBinding.Reference] = [:]
-    if var references = try members.object("credentials") {
-      for id in references.names {
-        guard var reference = try references.object(id), let item = try reference.text("item") else {
-          throw ServiceBinding.BindingDefect.shape
-        }
-        let (field, group) = (try reference.text("field"), try reference.text("group"))
-        try reference.finish()
-        credentials[id] = try ServiceBinding.Reference(item: item, field: field, group: group)
-      }
+  fileprivate init(_ json: JSONValue) throws {
+    let members = try json.members(["unit", "user", "exe", "label", "certificate", "credentials"])
+    let credentials = try members["credentials"]?.members().mapValues { (json) throws in
+      let reference = try json.members(["group", "item", "field"])
+      guard let item = try reference.text("item") else { throw ServiceBinding.BindingDefect.shape }
+      return try ServiceBinding.Reference(item: item, field: reference.text("field"), group: reference.text("group"))
     }
-    try members.finish()
-    try self.init(unit: unit, user: user, exe: exe, label: label, certificate: certificate, credentials: credentials)
+    try self.init(
+      unit: members.text("unit"), user: members.text("user"), exe: members.text("exe"), label: members.text("label"),
+      certificate: members.text("certificate"), credentials: credentials ?? [:])
   }
 
   /// The conditions that are set, in their order.
@@ -242,23 +229,19 @@ extension ServiceBinding.Alternative: CustomStringConvertible {
       .compactMap { name, text in text.map { (name, $0) } }
   }
 
-  fileprivate var json: String {
-    var members = conditions.map { "\"\($0.name)\":\(ServiceBinding.quoted($0.text))" }
+  fileprivate var json: JSONValue {
+    var members = conditions.map { ("\($0.name)", JSONValue.string($0.text)) }
     if !credentials.isEmpty {
-      let references = credentials.sorted { $0.key < $1.key }.map {
-        "\(ServiceBinding.quoted($0.key)):\($0.value.json)"
-      }
-      members.append("\"credentials\":{\(references.joined(separator: ","))}")
+      members.append(("credentials", .object(credentials.sorted { $0.key < $1.key }.map { ($0.key, $0.value.json) })))
     }
-    return "{\(members.joined(separator: ","))}"
+    return .object(members)
   }
 }
 
 extension ServiceBinding.Reference {
-  fileprivate var json: String {
-    let members = [("group", group), ("item", item), ("field", field)].compactMap { name, text in
-      text.map { "\"\(name)\":\(ServiceBinding.quoted($0))" }
-    }
-    return "{\(members.joined(separator: ","))}"
+  fileprivate var json: JSONValue {
+    .object(
+      [("group", group), ("item", item), ("field", field)].compactMap { name, text in text.map { (name, .string($0)) } }
+    )
   }
 }

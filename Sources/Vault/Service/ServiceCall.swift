@@ -88,6 +88,8 @@ package struct ServiceAnswer: Sendable {
   package var secret: OpenedSecret?
   /// The answer to `hello`: who the caller is.
   package var caller: Caller?
+  /// The answer to joining.
+  package var joined: [JoinedGroup] = []
 
   /// What `vaultd` knows about a caller.
   package struct Caller: Sendable, Equatable {

@@ -73,11 +73,12 @@ extension SecretStore {
   ///   `vaultd` returned; ``VaultError/locked(_:)`` if its socket cannot be trusted or used.
   public static func askServiceToJoin(at location: StoreLocation? = nil) throws(VaultError) -> [JoinedGroup] {
     let location = if let location { location } else { try StoreLocation.standard() }
-    let groups = try location.listening { (path) throws(VaultError) in
-      try ServiceConnection(path, patience: 600).join()
+    let answer = try location.listening { (path) throws(VaultError) in
+      try ServiceConnection(path, patience: 600).answer(to: "/vault/1/join", [], limit: 1 << 20)
     }
-    guard let groups else { throw .service(.busy, "no vaultd listens on its socket") }
-    return groups
+    guard let answer else { throw .service(.busy, "no vaultd listens on its socket") }
+    if let failure = answer.failure { throw .service(failure.exitStatus, "vaultd: " + failure.message) }
+    return answer.joined
   }
 }
 

@@ -33,7 +33,9 @@ final class ServiceConnection: Sendable {
     guard result == 0 else {
       throw errno == EACCES ? .locked(.service("this user may not use its socket")) : ServiceClient.nobodyListens
     }
-    guard let user = uid_t(exactly: csystem_peer_user(descriptor)), ServiceConnection.isTrusted(user, at: path) else {
+    var (process, user, group): (Int32, UInt32, UInt32) = (0, 0, 0)
+    guard unsafe csystem_peer(descriptor, &process, &user, &group) == 0, ServiceConnection.isTrusted(user, at: path)
+    else {
       throw .locked(.service("another user listens on its socket"))
     }
   }
@@ -95,18 +97,6 @@ final class ServiceConnection: Sendable {
   func seal() throws(VaultError) -> Bool {
     try send("PUT /v1/sys/seal")
     return try receiveHead(or: ServiceConnection.brokenChange).status == 204
-  }
-
-  /// Asks `vaultd` to use newly joined credentials.
-  func join() throws(VaultError) -> [JoinedGroup] {
-    try send("POST /vault/1/join")
-    let head = try receiveHead(or: ServiceConnection.brokenChange)
-    guard head.bodySize <= JoinedGroup.answerByteLimit else { throw ServiceClient.misunderstood }
-    let body = try receive(count: head.bodySize, or: ServiceConnection.brokenChange)
-    let bytes = unsafe body.withUnsafeBytes { unsafe Array($0) }
-    guard head.status == 200 else { throw JoinedGroup.failure(parsing: bytes, httpStatus: head.status) }
-    guard let groups = JoinedGroup.list(parsing: bytes) else { throw ServiceClient.misunderstood }
-    return groups
   }
 
   private func send(

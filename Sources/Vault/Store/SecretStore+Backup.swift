@@ -118,7 +118,17 @@ extension SecretStore {
   ) throws(VaultError) -> StoreBackup.Outcome? {
     do throws(VaultError) {
       return try settled(name) { () throws(VaultError) in
-        try copy(file, of: name, to: folder) { progress(name, $0) }
+        let draft = try folder.makeGroup(name)
+        do throws(VaultError) {
+          guard let copied = try file.backUp(to: draft, progress: { progress(name, $0) }) else {
+            folder.dropGroup(name)
+            return .leftOut
+          }
+          return .copied(items: copied.items, versions: copied.versions, epoch: copied.epoch)
+        } catch {
+          folder.dropGroup(name)
+          throw error.named(name)
+        }
       }
     } catch {
       switch error {
@@ -128,23 +138,6 @@ extension SecretStore {
         throw error
       default: return .failed(error)
       }
-    }
-  }
-
-  private func copy(
-    _ file: AccessGroupFile, of name: String, to folder: borrowing BackupFolder,
-    _ progress: (MaintenanceProgress) -> Void
-  ) throws(VaultError) -> StoreBackup.Outcome {
-    let draft = try folder.makeGroup(name)
-    do throws(VaultError) {
-      guard let copied = try file.backUp(to: draft, progress: progress) else {
-        folder.dropGroup(name)
-        return .leftOut
-      }
-      return .copied(items: copied.items, versions: copied.versions, epoch: copied.epoch)
-    } catch {
-      folder.dropGroup(name)
-      throw error.named(name)
     }
   }
 

@@ -44,12 +44,6 @@ extension SecretStore {
       .sorted { $0.description.utf8.lexicographicallyPrecedes($1.description.utf8) }
   }
 
-  /// Creates a group that keeps `keep` versions of each item; see ``createGroup(_:_:)``.
-  @discardableResult
-  public func createGroup(_ name: String, keep: Int = 10) throws(VaultError) -> AccessGroup {
-    try createGroup(name, NewGroup(keep: keep))
-  }
-
   /// Creates a group; the owner is its only member.
   ///
   /// - Parameters:
@@ -59,7 +53,7 @@ extension SecretStore {
   ///   is known and its file is gone; ``VaultError/denied(_:)`` for anyone but the owner, and for a Unix group that
   ///   this user is not in; ``VaultError/invalid(_:)``; ``VaultError/locked(_:)`` for a device key that cannot be used.
   @discardableResult
-  public func createGroup(_ name: String, _ new: NewGroup) throws(VaultError) -> AccessGroup {
+  public func createGroup(_ name: String, _ new: NewGroup = NewGroup()) throws(VaultError) -> AccessGroup {
     let name = try AccessGroup.Name(name)
     guard !name.isReserved else { throw .invalid("names that begin with 'vault.' are the store's own") }
     guard try registry().application(name.description) == nil else { throw .exists(.applicationName) }

@@ -27,7 +27,10 @@ extension SecretStore {
     let name = try AccessGroup.Name(name)
     let file = try name == .registry ? registry().group.file : group(name).file
     let wanted = try names.map { (name) throws(VaultError) in try Item.Name(name).description }
-    guard AccessGroupFile.exists(in: file.folder) else { throw try missing(file, name) }
+    guard AccessGroupFile.exists(in: file.folder) else {
+      _ = try inGroup(name.description, file.beginReading())
+      throw .busy(group: name.description)
+    }
     return try replacing(name) { (drafts) throws(VaultError) in
       try repair(name, file, drafts, wanted, identity, isLossAccepted, progress)
     }
@@ -37,39 +40,26 @@ extension SecretStore {
     _ name: AccessGroup.Name, _ file: AccessGroupFile, _ drafts: borrowing DraftFolder, _ wanted: [String],
     _ identity: Identity, _ isLossAccepted: (GroupRepair) -> Bool, _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> GroupRepair? {
-    let kept = drafts.keepingPath(of: name)
+    var aside = drafts.keepingPath(of: name)
     do throws(VaultError) {
       var repair = try file.repair(
-        at: drafts.path(of: name), keeping: kept, unproved: wanted, by: identity, members: memberSeeds(identity),
+        at: drafts.path(of: name), keeping: aside, unproved: wanted, by: identity, members: memberSeeds(identity),
         isLossAccepted: isLossAccepted
       ) { progress($0) }
-      if repair != nil {
-        repair?.keptAside = kept
-        if name == .registry { try raiseIssues(isNew: true) }
-        record(.repair, group: name.description)
-        return repair
+      if repair == nil {
+        if name == .registry { try raiseIssues(isNew: false) }
+        guard !wanted.isEmpty else { return nil }
+        // The names of unproved items are known only from the report of an earlier repair.
+        guard let last = drafts.lastKept(of: name) else { throw .notFound(.item) }
+        repair = try file.adopt(wanted, from: last, at: drafts.path(of: name) + ".salvage")
+        aside = last
       }
-      if name == .registry { try raiseIssues(isNew: false) }
-      guard !wanted.isEmpty else { return nil }
-      // The names of unproved items are known only from the report of an earlier repair.
-      guard let aside = drafts.lastKept(of: name) else { throw .notFound(.item) }
-      var adoption = try file.adopt(wanted, from: aside, at: drafts.path(of: name) + ".salvage")
-      adoption.keptAside = aside
+      repair?.keptAside = aside
       if name == .registry { try raiseIssues(isNew: true) }
       record(.repair, group: name.description)
-      return adoption
+      return repair
     } catch {
       throw error.named(name.description)
-    }
-  }
-
-  /// The reason why a group without a file cannot be repaired.
-  private func missing(_ file: AccessGroupFile, _ name: AccessGroup.Name) throws(VaultError) -> VaultError {
-    do {
-      _ = try file.beginReading()
-      return .busy(group: name.description)
-    } catch {
-      return error.named(name.description)
     }
   }
 }

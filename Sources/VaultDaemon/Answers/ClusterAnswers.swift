@@ -16,7 +16,7 @@
     /// - Returns: `nil` for any other request.
     func answer(to request: Request, _ target: Target, _ connection: Connection) async throws -> Response? {
       let parts = target.parts
-      if parts == ["vault", "1", "join"], request.method == .post { return try await join(connection) }
+      if parts == ["vault", "1", "join"], request.method == .post { return Response(try await join(connection)) }
       guard parts.starts(with: ["vault", "1"]), parts.count > 2, connection.peer.user != nil else { return nil }
       guard parts.count == 4, let wanted = ClusterRequest(rawValue: parts[2]) else { return nil }
       do {
@@ -34,21 +34,17 @@
       }
     }
 
-    private func join(_ connection: Connection) async throws -> Response {
+    private func join(_ connection: Connection) async throws -> ServiceAnswer {
       guard connection.peer.isDaemonsUser else {
         failures.count(connection.peer)
-        throw Refusal.denied
+        return ServiceAnswer(failure: .service(.denied, "permission denied"))
       }
       do {
-        let groups = try await replication.join()
-        return Response(
-          .ok,
-          json: [
-            "groups": .array(groups.map { ["name": .string($0.group), "epoch": .number(Int($0.epoch))] })
-          ])
+        var answer = ServiceAnswer()
+        answer.joined = try await replication.join()
+        return answer
       } catch let error as VaultError {
-        return Response(
-          .serviceUnavailable, json: ["errors": [.string(error.message)], "status": .number(Int(error.status))])
+        return ServiceAnswer(failure: error)
       }
     }
 

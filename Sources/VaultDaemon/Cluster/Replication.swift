@@ -57,9 +57,9 @@
     /// Takes up credentials that were joined since, and fetches their groups.
     ///
     /// - Returns: the epoch of each group that is followed now.
-    func join() async throws -> [(group: String, epoch: UInt64)] {
+    func join() async throws -> [JoinedGroup] {
       await refresh()
-      var groups: [(String, UInt64)] = []
+      var groups: [JoinedGroup] = []
       var failure: (any Error)?
       for entry in entries.withLock({ $0.values.sorted { $0.replica.group < $1.replica.group } }) {
         do {
@@ -68,7 +68,9 @@
           failure = failure ?? error
           continue
         }
-        if let copy = try await entry.replica.copy() { groups.append((entry.replica.group, copy.state.epoch)) }
+        if let copy = try await entry.replica.copy() {
+          groups.append(JoinedGroup(name: entry.replica.group, epoch: copy.state.epoch))
+        }
       }
       if groups.isEmpty, let failure { throw failure }
       return groups

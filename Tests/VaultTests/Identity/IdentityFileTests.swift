@@ -150,8 +150,6 @@ import Testing
     #expect(file.slots.map(\.number) == [2, 3, 4])
     let second = try Slot(number: 5, passphrase: passphrase("second"), cost: cheap, sealing: identity)
     #expect(throws: VaultError.exists(.passphraseSlot)) { try file.add(second) }
-    let instead = try Slot(number: 2, passphrase: passphrase("second"), cost: cheap, sealing: identity)
-    #expect(throws: VaultError.exists(.passphraseSlot)) { try file.replace(instead) }
     #expect(try IdentityFile(parsing: file.serialized()) == file)
   }
 

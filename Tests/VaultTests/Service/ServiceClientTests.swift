@@ -217,52 +217,32 @@ struct ServiceClientTests {
     #expect(throws: VaultError.self) { _ = try open(service, fixture) }
   }
 
-  private func join(answered answer: String) throws -> [JoinedGroup] {
+  private func join(answered answer: ServiceAnswer) throws -> [JoinedGroup] {
     let fixture = try StoreFixture()
-    let service = try SocketService(fixture, writing: Array(answer.utf8))
+    let fields = answer.encoded()
+    var body = ByteWriter()
+    body.writeCounted32(fields)
+    let head = Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.bytes.count)\r\n\r\n".utf8)
+    let service = try SocketService(fixture, writing: head + body.bytes)
     defer { service.end() }
     return try SecretStore.askServiceToJoin(
       at: StoreLocation(environment: ["VAULT_HOME": fixture.folder, "VAULT_SOCKET": service.path]))
   }
 
-  private func http(_ status: Int, _ body: String) -> String {
-    "HTTP/1.1 \(status) X\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
-  }
-
-  @Test func `a vaultd that joins a credential answers with its groups`() throws {
-    let body =
-      "{\"groups\":[{\"name\":\"web\",\"epoch\":7,\"later\":{}},{\"epoch\":1,\"name\":\"team.shared\"}],\"more\":1}"
-    #expect(
-      try join(answered: http(200, body)) == [
-        JoinedGroup(name: "web", epoch: 7), JoinedGroup(name: "team.shared", epoch: 1),
-      ])
-    #expect(try join(answered: http(200, "{\"groups\":[]}")).isEmpty)
-  }
-
-  @Test(arguments: [
-    "", "[]", "{}", "{\"groups\":{}}", "{\"groups\":[1]}", "{\"groups\":[{\"name\":\"web\"}]}",
-    "{\"groups\":[{\"name\":\"../web\",\"epoch\":1}]}", "{\"groups\":[{\"name\":\"web\",\"epoch\":-1}]}",
-  ])
-  func `an answer to joining that is not understood is an error`(body: String) {
+  @Test func `a vaultd that joins a credential answers with its groups, or says why it cannot`() throws {
+    var answer = ServiceAnswer()
+    #expect(try join(answered: answer).isEmpty)
+    answer.joined = [JoinedGroup(name: "web", epoch: 7), JoinedGroup(name: "team.shared", epoch: 1)]
+    #expect(try join(answered: answer) == answer.joined)
+    answer.joined = [JoinedGroup(name: "../web", epoch: 1)]
     #expect(throws: VaultError.unexpected("vaultd sent an answer that is not understood")) {
-      try join(answered: http(200, body))
+      try join(answered: answer)
     }
-  }
-
-  @Test(arguments: [
-    (403, "{\"errors\":[\"permission denied\"]}", Vault.ExitStatus.denied), (404, "{\"errors\":[]}", .newerFormat),
-    (503, "{\"errors\":[\"Vault is sealed\"]}", .busy), (502, "", .busy), (500, "no JSON", .unexpected),
-    (502, "{\"errors\":[\"x\"],\"status\":14}", .rolledBack), (502, "{\"status\":0}", .busy),
-    (502, "{\"status\":4711}", .busy),
-  ])
-  func `if vaultd cannot join a credential, it says with which status the command ends`(
-    status: Int, body: String, expected: Vault.ExitStatus
-  ) {
-    do {
-      _ = try join(answered: http(status, body))
-      Issue.record("no error")
-    } catch {
-      #expect((error as? VaultError)?.exitStatus == expected)
+    #expect(throws: VaultError.service(.denied, "vaultd: permission denied")) {
+      try join(answered: ServiceAnswer(failure: .service(.denied, "permission denied")))
+    }
+    #expect(throws: VaultError.service(.notFound, "vaultd: no such group")) {
+      try join(answered: ServiceAnswer(failure: .notFound(.group)))
     }
   }
 

@@ -62,13 +62,15 @@ struct ServiceMessageTests {
     try group.set("a", to: "1", Details(label: .to("A"), attributes: ["k": "v"]))
     try group.set("b", to: [1, 2])
     try group.remove("b")
-    let answer = ServiceAnswer(
+    var answer = ServiceAnswer(
       number: 9, items: try group.items() + group.listing(removed: true).items,
       caller: ServiceAnswer.Caller(
         application: "web", ownerKey: Array(repeating: 1, count: 32), groups: ["shop", "web"]))
+    answer.joined = [JoinedGroup(name: "shop", epoch: 3)]
     let bytes = answer.encoded()
     let read = try ServiceAnswer(decoding: bytes)
     #expect(read.number == 9 && read.items == answer.items && read.caller == answer.caller)
+    #expect(read.joined == answer.joined)
     for _ in 0..<5_000 {
       var mutant = Array(bytes.prefix(.random(in: 0...bytes.count)))
       if !mutant.isEmpty { mutant[.random(in: mutant.indices)] = .random(in: 0...255) }

@@ -154,7 +154,7 @@ struct SecretStoreTests {
   @Test func `groups can be made, verified and removed`() throws {
     let store = try StoreFixture()
     let open = try store.open()
-    try open.createGroup("team.shared", keep: 3).set("x", to: "y")
+    try open.createGroup("team.shared", NewGroup(keep: 3)).set("x", to: "y")
     #expect(try open.groupNames() == ["default", "team.shared"])
     #expect(throws: VaultError.exists(.group)) { try open.createGroup("team.shared") }
     for group in try open.verify() { #expect(throws: Never.self) { try group.result.get() } }

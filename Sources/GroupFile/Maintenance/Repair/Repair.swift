@@ -225,8 +225,7 @@ extension AccessGroupFile {
       var rows = SalvagedRows(Snapshot(connection, state, ProvedCache(), witnessed: reading), names, dropping: dropping)
       let root = try rows.write(from: index, to: &writer) { progress(.proved($0)) }
       group = rows.group
-      try connection.storeChain(index.chain, of: state)
-      group.losesChain = try !connection.confirmChain(of: state)
+      group.losesChain = try !connection.storeChain(index.chain, of: state)
       var wraps: [[UInt8]: Set<[UInt8]>] = [:]
       for member in state.roster.members { wraps[member.slotID] = Set(index.wraps(of: member.slotID)) }
       let salvaged = SalvagedGroup(

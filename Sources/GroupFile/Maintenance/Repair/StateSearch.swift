@@ -1,18 +1,16 @@
 import Sealing
 
 extension Connection {
-  /// Writes the links that were found of the chain up to `state`.
-  func storeChain(_ found: [UInt64: Digest], of state: VerifiedState) throws(VaultError) {
+  /// Writes the links that were found of the chain up to `state`, if they lead to it: lost links cannot be rebuilt.
+  ///
+  /// - Returns: whether they do.
+  func storeChain(_ found: [UInt64: Digest], of state: VerifiedState) throws(VaultError) -> Bool {
     let insert = try statement("INSERT INTO chain(epoch, rest) VALUES(?, ?)")
     let end = state.manifest.epoch
     for (epoch, rest) in found.sorted(by: { $0.key < $1.key })
     where epoch <= end && epoch + GroupLimits.chainLength > end {
       try insert.bind(1, counter: epoch).bind(2, rest).run()
     }
-  }
-
-  /// Whether the chain that was found leads to `state`. Otherwise it is dropped, because lost links cannot be rebuilt.
-  func confirmChain(of state: VerifiedState) throws(VaultError) -> Bool {
     try appendChain(state.manifest.epoch, state.manifest.rest())
     if state.isEnd(of: try chain(after: 0)) { return true }
     try statement("DELETE FROM chain").run()
