@@ -189,13 +189,14 @@ extension AccessGroupFile {
         if isCovered || number == 4 { break }
         if number > 1 { usleep(300_000) }
         // Somebody may have altered the index, so that readers see an older state than the log proves, or linked the log.
-        // If less is proved by it, it does not count.
+        // If less is proved by it, it does not count. Of two states of one epoch, that of the index was acknowledged: a
+        // killed writer's is overwritten in the log.
         let isByLog = number == 2
         let again = try FolderCopy(
           of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, closed,
           isByLog && !isForOthers ? .trusted : source, locking: !isOpen, ignoringIndex: isByLog, keepingAll: isRebuilt)
         guard let second = proof(in: again.draft.folder, salvagingIn: salvage),
-          proof(in: folder, salvagingIn: salvage).map({ $0 < second }) ?? true
+          proof(in: folder, salvagingIn: salvage).map({ $0 < second || !isByLog && second.isFork(of: $0) }) ?? true
         else { continue }
         _ = try again.draft.takeWhileLocked(keeping: kept + "+copy", dropping: true)
         copy = again
@@ -222,36 +223,60 @@ extension AccessGroupFile {
   private func covers(
     _ folder: String, _ kept: String, keepingAll keepsAll: Bool = false, salvagingIn salvage: String
   ) -> Bool {
-    guard let proof = proof(in: folder, salvagingIn: salvage), proof.epoch >= witness.read().record?.epoch ?? 0,
-      proof.state != nil || keepsAll
+    let copies = unwitnessed(in: folder)
+    let view = try? copies.beginReading()
+    let isProved = view.map { (try? FullProof.run($0)) != nil } == true
+    guard isProved || keepsAll,
+      let epoch = try? isProved
+        ? view?.state.manifest.epoch : newestEpoch(at: copies.resolvedPlace(), salvagingIn: salvage),
+      epoch >= witness.read().record?.epoch ?? 0
     else { return false }
-    let files = unwitnessed(in: kept)
-    if let state = proof.state, files.holdsOnly(state) { return true }
-    do {
-      let place = try ContainerPlace(folder: kept)
-      for index in try [LogIndex(place), nil] {
-        guard let view = try? files.lookAlone(with: index), (try? FullProof.run(view)) != nil else { continue }
-        guard proof.state != nil, view.state.manifest.epoch < proof.epoch else { return false }
-      }
-      return try newestEpoch(at: place, salvagingIn: salvage) <= proof.epoch
-    } catch {
-      return false
-    }
+    return covers(kept, isProved ? view : nil, upTo: epoch, keepingAll: keepsAll, salvagingIn: salvage)
   }
 
-  /// Whether the replaced files at `kept` have a single state, and the group's, with all its rows, is this one or descends
-  /// from it.
+  /// Whether the group, with all its rows, has or descends from the state of the replaced files at `kept`. So does a group for
+  /// which they were only prepared.
   ///
   /// - Parameter salvage: an unused path.
   package func descends(fromFilesIn kept: String, salvagingIn salvage: String) -> Bool {
+    guard let view = try? beginReadingAlone(), (try? FullProof.run(view)) != nil else { return false }
+    let manifest = view.state.manifest
+    if let found = try? unwitnessed(in: kept).lookAlone(with: nil).state.manifest, found.groupID == manifest.groupID,
+      let known = witness.read().record?.rosterRevision,
+      known <= manifest.rosterRevision, manifest.rosterRevision < found.rosterRevision
+    {
+      return true
+    }
+    return covers(kept, view, upTo: manifest.epoch, keepingAll: false, salvagingIn: salvage)
+  }
+
+  /// Whether `view` shows, or descends from, whatever is proved in the files at `kept`: by their index, and by their log.
+  private func covers(
+    _ kept: String, _ view: Snapshot?, upTo epoch: UInt64, keepingAll keepsAll: Bool, salvagingIn salvage: String
+  ) -> Bool {
     let files = unwitnessed(in: kept)
-    guard let state = try? files.lookAlone(with: nil).state, files.holdsOnly(state),
-      let view = try? beginReadingAlone(), (try? FullProof.run(view)) != nil,
-      view.state.manifest.groupID == state.manifest.groupID,
-      (try? newestEpoch(at: ContainerPlace(folder: kept), salvagingIn: salvage)) == state.manifest.epoch
-    else { return false }
-    return view.state.link == state.link
-      || (try? view.descends(from: state.manifest.epoch, state.link.bytes)) == true
+    if let view, files.holdsOnly(view.state) { return true }
+    var isSeen = keepsAll
+    do {
+      let place = try ContainerPlace(folder: kept)
+      for index in try [LogIndex(place), nil] {
+        let old: Snapshot
+        do {
+          old = try files.lookAlone(with: index)
+          _ = try FullProof.run(old)
+        } catch VaultError.damaged {
+          continue
+        }
+        guard let view, old.state.manifest.groupID == view.state.manifest.groupID,
+          try old.state.link == view.state.link
+            || view.descends(from: old.state.manifest.epoch, old.state.link.bytes)
+        else { return false }
+        isSeen = true
+      }
+      return try isSeen && newestEpoch(at: place, salvagingIn: salvage) <= epoch
+    } catch {
+      return false
+    }
   }
 
   /// What is proved in a folder with files of this group; `salvage` is an unused path.
@@ -272,6 +297,11 @@ private struct Proof {
 
   static func < (left: Proof, right: Proof) -> Bool {
     left.epoch != right.epoch ? left.epoch < right.epoch : left.state == nil && right.state != nil
+  }
+
+  func isFork(of other: Proof) -> Bool {
+    guard let state, let others = other.state else { return false }
+    return epoch == other.epoch && state.link != others.link
   }
 }
 
@@ -300,7 +330,8 @@ private struct FolderCopy: ~Copyable {
     let reader = isLocking ? try? Connection(at: files, access: .reading) : nil
     defer { reader?.close() }
     try? reader?.begin(.reading)
-    let isFilled = view.map { (try? draft.fill(from: $0)) != nil && (source != .toShare || $0.hasLogOfOneName) } == true
+    let isFilled =
+      view.map { (try? draft.fill(from: $0)) != nil && (source == .trusted || $0.hasLogOfOneName) } == true
     if !isFilled {
       Connection.remove(place)
       try SalvageCopy.duplicate(

@@ -84,7 +84,7 @@ struct DraftFolder: ~Copyable {
   /// What other users keep from being removed gets another name, so that it is not tried again and again.
   private static func remove(_ name: String, in parent: borrowing Folder) {
     do throws(FileFault) { try parent.removeTree(name) } catch {
-      let kept = "left-" + name.dropFirst(prefix.count)
+      let kept = "left-" + String(UInt64.random(in: .min ... .max), radix: 16)
       unsafe renameat(parent.file.descriptor, name, parent.file.descriptor, kept)
     }
   }
@@ -150,7 +150,7 @@ struct DraftFolder: ~Copyable {
   }
 
   /// Removes files that were replaced.
-  func removeFiles(_ path: String) { try? parent.removeTree(CanonicalPath.split(path).name) }
+  func removeFiles(_ path: String) { DraftFolder.remove(CanonicalPath.split(path).name, in: parent) }
 
   private func kept(of group: AccessGroup.Name) -> [String] {
     let prefix = "\(group)-"
@@ -191,22 +191,27 @@ extension SecretStore {
     func shape() -> ContainerShape? {
       try? ContainerPlace(folder: location.groupFolder(group.description)).containerShape()
     }
+    func removeLeftFiles(telling tells: Bool) {
+      let file = try? (group == .registry ? registry().group : self.group(group)).file
+      for path in drafts.unreadFiles(of: group) {
+        if file?.descends(fromFilesIn: path, salvagingIn: drafts.path(of: group) + ".left") == true {
+          drafts.removeFiles(path)
+        } else if tells {
+          notices.post(.filesLeft(group: group.description, path: path))
+        }
+      }
+    }
     return try drafts.locking(group) { () throws(VaultError) in
       let before = shape()
+      // Afterwards, nothing may tell what was prepared for the state of now.
+      removeLeftFiles(telling: false)
       defer {
         if let before, before != .closed, before.attainable == .closed, hasGroup(group), shape() == .closed {
           notices.post(.groupClosed(group: group.description))
         }
         // Another command may have found no shared group while this one's was closed.
         try? lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups) }
-        let file = try? (group == .registry ? registry().group : self.group(group)).file
-        for path in drafts.unreadFiles(of: group) {
-          if file?.descends(fromFilesIn: path, salvagingIn: drafts.path(of: group) + ".left") == true {
-            drafts.removeFiles(path)
-          } else {
-            notices.post(.filesLeft(group: group.description, path: path))
-          }
-        }
+        removeLeftFiles(telling: true)
       }
       return try body(drafts)
     }

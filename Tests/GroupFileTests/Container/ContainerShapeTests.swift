@@ -235,6 +235,50 @@ import Testing
     #expect(try group.value("name") == "newer")
   }
 
+  @Test func `what the log proves outlives a new key although an altered index hides it`() throws {
+    let group = try GroupFixture()
+    try group.share(Self.shapes[0])
+    try group.set(["name": "value"])
+    let user = try alterIndex(group) { try commitUnwitnessed(group) }
+    defer { close(user) }
+    _ = try group.forceRotation()
+    #expect(try group.value("later") == "acknowledged")
+  }
+
+  /// A writer was killed after it had written to the log and before that was in the index, and another one is told that the
+  /// next state of the same epoch is written.
+  @Test func `of two states of one epoch, the one that was acknowledged stays`() throws {
+    let group = try GroupFixture()
+    try group.share(Self.shapes[0])
+    try group.set(["name": "value"])
+    let user = try alterIndex(group) { try commitUnwitnessed(group) }
+    defer { close(user) }
+    let forge = try group.forge()
+    try group.onceCopied {
+      try forge.storeManifest { $0.time += 1 }
+    } during: {
+      try group.share(Self.shapes[1])
+    }
+    let state = try group.forge().state
+    #expect(state.manifest.epoch == forge.state.manifest.epoch + 1)
+    #expect(state.manifest.root == forge.state.manifest.root)
+  }
+
+  /// Makes `change`, and then gives the index its former content again.
+  ///
+  /// - Returns: a lock of somebody who uses the index, so that nobody makes it anew.
+  private func alterIndex(_ group: GroupFixture, after change: () throws -> Void) throws -> CInt {
+    let place = try ContainerPlace(folder: group.folder)
+    ConnectionPool.closeIdle(at: place)
+    let user = try useIndex(group)
+    let index = URL(fileURLWithPath: place.indexPath)
+    let before = try Data(contentsOf: index)
+    try change()
+    ConnectionPool.closeIdle(at: place)
+    try before.write(to: index, options: [])
+    return user
+  }
+
   @Test func `looks at a group that this process uses open no more files`() throws {
     let group = try GroupFixture()
     try group.share(Self.shapes[0])

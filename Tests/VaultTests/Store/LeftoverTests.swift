@@ -302,11 +302,41 @@ struct LeftoverTests {
       try transaction.put(Attributes(name: "b", created: 1, changed: 1, valueKind: 1), nil)
       try transaction.commit()
     }
+    // As the files of a shared group are left: closed, but with their modes.
+    for name in try FileManager.default.contentsOfDirectory(atPath: left) {
+      #expect(unsafe chmod("\(left)/\(name)", 0o660) == 0)
+    }
+    #expect(unsafe chmod(left, 0o2700) == 0)
     try open.group("team").set("a", to: "two")
     try open.rotateGroup("team")
     #expect(open.takeNotices() == (isAll ? [] : [.filesLeft(group: "team", path: left)]))
     #expect(FileManager.default.fileExists(atPath: left) == !isAll)
     #expect(try store.value("a", in: "team") == "two")
+  }
+
+  @Test func `a new key that a killed command has prepared, and never used, is removed`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "one")
+    let (home, files) = (store.location.home, FileManager.default)
+    let folders = [(home + "/groups/team", "old-group"), (store.folder + "/state", "old-state")]
+    func close() throws { ConnectionPool.closeIdle(at: try ContainerPlace(folder: home + "/groups/team")) }
+    try close()
+    for (folder, name) in folders { try files.copyItem(atPath: folder, toPath: "\(store.folder)/\(name)") }
+    try store.open().rotateGroup("team")
+    try close()
+    try files.createDirectory(
+      atPath: home + "/set-aside", withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    let left = home + "/set-aside/team-2026-11-25T18:05:14Z+locked"
+    try files.copyItem(atPath: home + "/groups/team", toPath: left)
+    for (folder, name) in folders {
+      try files.removeItem(atPath: folder)
+      try files.copyItem(atPath: "\(store.folder)/\(name)", toPath: folder)
+    }
+    let open = try store.open()
+    try open.rotateGroup("team")
+    #expect(open.takeNotices().isEmpty)
+    #expect(!files.fileExists(atPath: left))
+    #expect(try store.value("a", in: "team") == "one")
   }
 
   @Test func `files that a killed command has left stay if rows of the group are missing`() throws {
