@@ -1,8 +1,6 @@
-internal import CVaultSQLite
 internal import CVaultSystem
 internal import Glibc
 internal import Ground
-internal import Sealing
 
 /// A Unix group whose users may use the files of an access group.
 ///
@@ -84,6 +82,16 @@ extension ContainerPlace {
   }
 }
 
+extension AccessGroupFile {
+  /// Says that a killed command has closed the files of the group `name`, and nobody has let others in again.
+  package func interruption(of name: String) -> [Notice] {
+    guard let place = try? resolvedPlace(), case .interrupted(let group)? = try? place.containerShape(),
+      (try? place.isBeingReplaced()) == false
+    else { return [] }
+    return [.groupInterrupted(group: name, unixGroup: group.number)]
+  }
+}
+
 extension OpenFile {
   /// Gives the folder, which is at `path`, its shape.
   fileprivate func take(_ shape: ContainerShape, at path: String) throws(VaultError) {
@@ -101,251 +109,6 @@ extension OpenFile {
     guard try onDisk(status()).st_mode & 0o7777 == mode else {
       throw .denied(.permissions("changing the mode of '\(path)'"))
     }
-  }
-}
-
-extension AccessGroupFile {
-  /// Changes the shape of the group while nobody writes: a new folder with copies of the files replaces the old one. So
-  /// processes that have the old files open or locked have no hold on the new ones. The contents are not checked, and
-  /// users who may only read the files cannot prevent the change.
-  ///
-  /// - Parameter places: `draft` is the path of the new folder and, afterwards, of the old one, which the caller removes.
-  /// - Returns: whether the old files were moved to `places.kept`, because they may have a state that the new ones lack.
-  /// - Throws: `denied`, `busy`, `notFound`, `damaged`, `storage`; the group has its former state and shape then.
-  package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) -> Bool {
-    let place = try resolvedPlace()
-    // An exchange would leave the files where the link leads.
-    guard try ContainerPlace.status(folder)?.isFolder != false else { throw .storage(.fixedFolder) }
-    do throws(VaultError) {
-      // Checked before locking, which would report a link's own mode as too wide.
-      _ = try place.file()
-      let lock = try WriterLock(at: place, toChangeModes: true, replacing: true)
-      return try withClosedFiles(of: place, under: lock, at: places, for: shape) {
-        (place, lock, isCopy) throws(VaultError) in
-        if isCopy, shape == .closed { return false }
-        let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
-        try SalvageCopy.duplicate(
-          place, to: ContainerPlace(folder: draft.folder), shape, shape == .closed ? .trusted : .toShare)
-        let isCovered = !lock.isShared && covers(draft.folder, place.folder, salvagingIn: places.draft + ".proof")
-        return try draft.takeWhileLocked(keeping: places.kept, dropping: isCovered)
-      }
-    } catch {
-      guard error == .permissionDenied else { throw error }
-      throw .denied(.permissions(DeniedPath.words(folder: folder, toWrite: false)))
-    }
-  }
-
-  /// Runs `body` with the lock of files that nobody else can write: those at `place`, or if others may write these or may
-  /// have their lock, closed copies in their place.
-  ///
-  /// Whatever was acknowledged was committed before the exchange, because each writer looks at the path after its commit.
-  /// So the replaced files are copied again, and the copies of which more is proved stay. What is written later to the
-  /// replaced files counts as not done.
-  ///
-  /// Meanwhile they are at the path of `places.kept` with the suffix `DraftPlaces.lockedMark`, also if the process is killed.
-  /// They stay there only if they may have a state that the copies lack.
-  ///
-  /// - Parameters:
-  ///   - shape: the shape that `body` gives the group, which the same Unix group then waits for; `nil` if it removes the
-  ///     group.
-  ///   - isRebuilt: whether `body` makes new files of what is proved. Otherwise others may be able to read the copies then.
-  ///   - body: gets the place, its lock, and whether the files there are copies.
-  /// - Throws: the error of `body`, `damaged`, `denied`, `storage`; the old files are in their place then, unless `body` has
-  ///   put others there.
-  func withClosedFiles<Result>(
-    of place: ContainerPlace, under lock: borrowing WriterLock, at places: DraftPlaces, for shape: ContainerShape?,
-    rebuilding isRebuilt: Bool = false,
-    _ body: (ContainerPlace, borrowing WriterLock, Bool) throws(VaultError) -> Result
-  ) throws(VaultError) -> Result {
-    guard let status = try ContainerPlace.status(folder), status.isFolder, lock.isShared || status.mode & 0o022 != 0
-    else {
-      return try body(place, lock, false)
-    }
-    // Then others can also replace the lock at any time.
-    let isOpen = status.mode & 0o022 != 0
-    let isForOthers = !isRebuilt && shape != nil && shape != .closed
-    let source: CopySource = isForOthers ? .toShare : isOpen && !isRebuilt ? .untrusted : .trusted
-    // Whoever is not in the Unix group would lose the folder's set-group-ID bit, and could not set it again.
-    let unixGroup = UnixGroup(number: status.st_gid)
-    let modes: (open: mode_t, closed: mode_t)? =
-      unixGroup.isOurs ? (status.mode, status.mode & 0o2000 | 0o700) : nil
-    let staysOpen = isOpen && shape?.unixGroup?.number == unixGroup.number
-    let closed = staysOpen ? ContainerShape.interrupted(unixGroup) : .closed
-    let kept = places.kept + DraftPlaces.lockedMark
-    let salvage = places.draft + ".proof"
-    // What readers see, if they see a whole state.
-    var copy = try FolderCopy(
-      of: place, in: places.draft + ".copy", for: folder, closed, source, locking: !isOpen, keepingAll: isRebuilt,
-      reading: isRebuilt ? nil : try? unwitnessed().lookAlone())
-    var isCovered = false
-    func drop() { if isCovered || shape == nil { try? NewName.give(places.draft + ".copy", to: kept) } }
-    do throws(VaultError) {
-      _ = try copy.draft.takeWhileLocked(keeping: kept, dropping: false)
-      // From now on, others reach nothing there but what they have open.
-      if let modes { unsafe chmod(kept, modes.closed) }
-      // More than once, because somebody may have written to them meanwhile, or go on for a moment.
-      for number in 1...4 {
-        isCovered = covers(folder, kept, keepingAll: isRebuilt, salvagingIn: salvage)
-        if isCovered || number == 4 { break }
-        if number > 1 { usleep(300_000) }
-        // Somebody may have altered the index, so that readers see an older state than the log proves, or linked the log.
-        // If less is proved by it, it does not count. Of two states of one epoch, that of the index was acknowledged: a
-        // killed writer's is overwritten in the log.
-        let isByLog = number == 2
-        let again = try FolderCopy(
-          of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, closed,
-          isByLog && !isForOthers ? .trusted : source, locking: !isOpen, ignoringIndex: isByLog, keepingAll: isRebuilt)
-        guard let second = proof(in: again.draft.folder, salvagingIn: salvage),
-          proof(in: folder, salvagingIn: salvage).map({ $0 < second || !isByLog && second.isFork(of: $0) }) ?? true
-        else { continue }
-        _ = try again.draft.takeWhileLocked(keeping: kept + "+copy", dropping: true)
-        copy = again
-      }
-      let result = try body(ContainerPlace(folder: folder), copy.lock, true)
-      drop()
-      return result
-    } catch {
-      if copy.isInPlace {
-        if let modes { unsafe chmod(kept, modes.open) }
-        try? copy.draft.putBack(kept, movingTo: places.draft + ".copy")
-      } else {
-        drop()
-      }
-      throw error
-    }
-  }
-
-  /// Whether the files in `folder` have all that is in those at `kept`, which may go then.
-  ///
-  /// - Parameters:
-  ///   - keepsAll: whether what readers of `kept` do not see was copied, too.
-  ///   - salvage: an unused path.
-  private func covers(
-    _ folder: String, _ kept: String, keepingAll keepsAll: Bool = false, salvagingIn salvage: String
-  ) -> Bool {
-    let copies = unwitnessed(in: folder)
-    let view = try? copies.beginReading()
-    let isProved = view.map { (try? FullProof.run($0)) != nil } == true
-    guard isProved || keepsAll,
-      let epoch = try? isProved
-        ? view?.state.manifest.epoch : newestEpoch(at: copies.resolvedPlace(), salvagingIn: salvage),
-      epoch >= witness.read().record?.epoch ?? 0
-    else { return false }
-    return covers(kept, isProved ? view : nil, upTo: epoch, keepingAll: keepsAll, salvagingIn: salvage)
-  }
-
-  /// Whether the group, with all its rows, has or descends from the state of the replaced files at `kept`. So does a group for
-  /// which they were only prepared.
-  ///
-  /// - Parameter salvage: an unused path.
-  package func descends(fromFilesIn kept: String, salvagingIn salvage: String) -> Bool {
-    guard let view = try? beginReadingAlone(), (try? FullProof.run(view)) != nil else { return false }
-    let manifest = view.state.manifest
-    if let found = try? unwitnessed(in: kept).lookAlone(with: nil).state.manifest, found.groupID == manifest.groupID,
-      let known = witness.read().record?.rosterRevision,
-      known <= manifest.rosterRevision, manifest.rosterRevision < found.rosterRevision
-    {
-      return true
-    }
-    return covers(kept, view, upTo: manifest.epoch, keepingAll: false, salvagingIn: salvage)
-  }
-
-  /// Whether `view` shows, or descends from, whatever is proved in the files at `kept`: by their index, and by their log.
-  private func covers(
-    _ kept: String, _ view: Snapshot?, upTo epoch: UInt64, keepingAll keepsAll: Bool, salvagingIn salvage: String
-  ) -> Bool {
-    let files = unwitnessed(in: kept)
-    if let view, files.holdsOnly(view.state) { return true }
-    var isSeen = keepsAll
-    do {
-      let place = try ContainerPlace(folder: kept)
-      for index in try [LogIndex(place), nil] {
-        let old: Snapshot
-        do {
-          old = try files.lookAlone(with: index)
-          _ = try FullProof.run(old)
-        } catch VaultError.damaged {
-          continue
-        }
-        guard let view, old.state.manifest.groupID == view.state.manifest.groupID,
-          try old.state.link == view.state.link
-            || view.descends(from: old.state.manifest.epoch, old.state.link.bytes)
-        else { return false }
-        isSeen = true
-      }
-      return try isSeen && newestEpoch(at: place, salvagingIn: salvage) <= epoch
-    } catch {
-      return false
-    }
-  }
-
-  /// What is proved in a folder with files of this group; `salvage` is an unused path.
-  private func proof(in folder: String, salvagingIn salvage: String) -> Proof? {
-    if let state = try? unwitnessed(in: folder).provedState().state {
-      return Proof(epoch: state.manifest.epoch, state: state)
-    }
-    let epoch = try? newestEpoch(at: ContainerPlace(folder: folder), salvagingIn: salvage)
-    return epoch.map { Proof(epoch: $0, state: nil) }
-  }
-}
-
-/// A state of which at least the signatures are proved.
-private struct Proof {
-  let epoch: UInt64
-  /// `nil` if its rows are not all proved.
-  let state: VerifiedState?
-
-  static func < (left: Proof, right: Proof) -> Bool {
-    left.epoch != right.epoch ? left.epoch < right.epoch : left.state == nil && right.state != nil
-  }
-
-  func isFork(of other: Proof) -> Bool {
-    guard let state, let others = other.state else { return false }
-    return epoch == other.epoch && state.link != others.link
-  }
-}
-
-extension Snapshot {
-  /// Whether the log that is read is the one at the path, and has no other name. Otherwise it could be any file, of which
-  /// SQLite's copy would show pages that no table uses.
-  fileprivate var hasLogOfOneName: Bool { unsafe csqlite_log_has_one_name(connection.handle.database) == 1 }
-}
-
-/// A new folder with copies of a group's files, which only this process can open and has locked.
-private struct FolderCopy: ~Copyable {
-  let draft: GroupDraft
-  let lock: WriterLock
-  private let identity: FileIdentity?
-  private let target: String
-
-  /// - Parameter isLocking: whether SQLite's lock of a reader is held meanwhile, so that an honest writer moves no pages from
-  ///   the log to the file. The index of others, which they could cut short, is not used for that.
-  init(
-    of files: ContainerPlace, in folder: String, for target: String, _ shape: ContainerShape, _ source: CopySource,
-    locking isLocking: Bool, ignoringIndex ignoresIndex: Bool = false, keepingAll keepsAll: Bool,
-    reading view: consuming Snapshot? = nil
-  ) throws(VaultError) {
-    let draft = try GroupDraft(in: folder, for: target, shape: shape)
-    let place = try ContainerPlace(folder: folder)
-    let reader = isLocking ? try? Connection(at: files, access: .reading) : nil
-    defer { reader?.close() }
-    try? reader?.begin(.reading)
-    let isFilled =
-      view.map { (try? draft.fill(from: $0)) != nil && (source == .trusted || $0.hasLogOfOneName) } == true
-    if !isFilled {
-      Connection.remove(place)
-      try SalvageCopy.duplicate(
-        files, to: place, .closed, source, ignoringIndex: ignoresIndex, keepingAll: keepsAll)
-    }
-    let identity = try ContainerPlace.identity(of: folder)
-    lock = try WriterLock(at: place)
-    (self.draft, self.identity, self.target) = (draft, identity, target)
-  }
-
-  /// Whether the copies are in the place of the group's files.
-  var isInPlace: Bool {
-    let found = try? ContainerPlace.identity(of: target)
-    return found != nil && found == identity
   }
 }
 

@@ -33,6 +33,8 @@ public enum Notice: Sendable, Hashable {
   case chainLost(group: String)
   /// The group's files are no longer shared, because the owner is not in their Unix group.
   case groupClosed(group: String)
+  /// A killed command of the owner has left the group's files closed to this Unix group.
+  case groupInterrupted(group: String, unixGroup: UInt32)
 }
 
 extension Notice {
@@ -65,6 +67,9 @@ extension Notice {
       "machines that have not seen the last state of '\(group)' refuse it; on each of them: vault group accept \(group)"
     case .groupClosed(let group):
       "the files of '\(group)' are for you alone now: you are not in the Unix group that they were shared with"
+    case .groupInterrupted(let group, let unixGroup):
+      "a command was killed while the files of '\(group)' were closed to others; "
+        + "to let them in again: vault group share \(group) --unix-group \(unixGroup)"
     }
   }
 

@@ -38,6 +38,7 @@ extension AccessGroup {
     let state = try verifiedState()
     let file = try file
     let shape = try inGroup(name.description, file.resolvedPlace().containerShape())
+    notices.post(file.interruption(of: name.description))
     return GroupInfo(
       name: name.description, id: state.roster.groupID.hexadecimal, epoch: state.manifest.epoch,
       generation: state.manifest.generation, rosterRevision: state.roster.revision,

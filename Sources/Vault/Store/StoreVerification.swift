@@ -76,6 +76,7 @@ extension SecretStore {
       }
       guard let report else { return nil }
       notices.post(report.notices)
+      notices.post((try? group.file.interruption(of: name)) ?? [])
       // The file is proved to be as it was signed, but `list` could not show these rows.
       guard !report.holdsStrangeRows else { throw .strangeRows(group: name) }
       let counts = GroupVerification.Counts(
