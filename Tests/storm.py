@@ -2,17 +2,19 @@
 """Three users write to a shared group and watch it, while its owner gives it new keys, replaces credentials, shares, closes,
 compacts, repairs and backs it up, and some of all these commands are killed.
 
-    Tests/storm.py [--seconds N] [--seed N] [--read-only] [--full-disk] [--vault PATH]
+    Tests/storm.py [--seconds N] [--seed N] [--read-only] [--full-disk] [--stall] [--vault PATH]
 
 Every 20 seconds all stop, and what the group holds is compared with what was reported as written. Exits with 1 and says
 what was lost, or which command ended with a status that none of this explains. --read-only lets the Unix group only read,
-and the owner alone writes; --full-disk fills the disk now and then. Needs root: each user is another Unix user."""
+and the owner alone writes; --full-disk fills the disk now and then; --stall stops some writers for longer than others wait
+for their lock. Needs root: each user is another Unix user."""
 
 import argparse
 import collections
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -108,6 +110,8 @@ class Storm:
             self.is_closed, self.closings = True, self.closings + 1
         process = self.start(who, *arguments)
         timer = threading.Timer(random.random() * within, process.kill) if is_killed else None
+        if not is_killed and self.options.stall and arguments[0] == "set" and random.random() < 0.004:
+            timer = threading.Timer(random.random() * within, self.stall, [process])
         if timer:
             timer.start()
         try:
@@ -122,6 +126,11 @@ class Storm:
             if timer:
                 timer.cancel()
         return process.returncode, output, message
+
+    def stall(self, process):
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(random.choice([2, 11, 14]))
+        process.send_signal(signal.SIGCONT)
 
     def must(self, *arguments):
         status, _, message = self.run("owner", *arguments)
@@ -285,12 +294,13 @@ class Storm:
 
 
 def main():
-    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--read-only", action="store_true")
     parser.add_argument("--full-disk", action="store_true")
+    parser.add_argument("--stall", action="store_true")
     parser.add_argument("--vault", default=f"{root}/.build/debug/vault")
     options = parser.parse_args()
     if os.geteuid() != 0:
