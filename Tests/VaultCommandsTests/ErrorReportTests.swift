@@ -199,7 +199,7 @@ import Vault
     ),
     (
       .storage(.unconfirmed), 23,
-      "the disk did not confirm the change, which may have been made or not",
+      "the change could not be confirmed: it may have been made or not",
       "see whether it was made: vault history NAME"
     ),
     (.storage(.full), 23, "the disk is full", "nothing was changed by the failed command"),

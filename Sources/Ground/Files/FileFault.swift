@@ -68,8 +68,9 @@ public enum StorageFailure: String, Sendable {
   case full = "the disk is full"
   case readOnly = "the file system is read-only"
   case inputOutput = "reading or writing failed"
-  /// Syncing failed after everything was written: the change may have been made or not.
-  case unconfirmed = "the disk did not confirm the change, which may have been made or not"
+  /// Syncing failed after everything was written, or the files were replaced at that moment: the change may have been made or
+  /// not.
+  case unconfirmed = "the change could not be confirmed: it may have been made or not"
   case memory = "there is too little memory"
   case tooManyFiles = "too many files are open"
   case pathTooLong = "the path of the store is too long"
