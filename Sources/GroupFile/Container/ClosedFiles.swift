@@ -124,32 +124,33 @@ extension AccessGroupFile {
   ) -> Bool {
     let copies = unwitnessed(in: folder)
     let view = try? copies.beginReading()
-    let isProved = view.map { (try? FullProof.run($0)) != nil } == true
-    guard isProved || keepsAll,
-      let epoch = try? isProved
-        ? view?.state.manifest.epoch : newestEpoch(at: copies.resolvedPlace(), salvagingIn: salvage),
+    guard keepsAll || view.map({ (try? FullProof.run($0)) != nil }) == true,
+      let epoch = try? view?.state.manifest.epoch ?? newestEpoch(at: copies.resolvedPlace(), salvagingIn: salvage),
       epoch >= witness.read().record?.epoch ?? 0
     else { return false }
-    return covers(kept, isProved ? view : nil, upTo: epoch, keepingAll: keepsAll, salvagingIn: salvage)
+    return covers(kept, view, upTo: epoch, keepingAll: keepsAll, salvagingIn: salvage)
   }
 
-  /// Whether the group, with all its rows, has or descends from the state of the replaced files at `kept`, or these were only
-  /// prepared for the group, and never in its place.
+  /// Those of the folders at `kept`, with replaced files, whose state the group has or descends from, with all its rows; and
+  /// those that were only prepared, and never in the group's place.
   ///
   /// - Parameter salvage: an unused path.
-  package func descends(fromFilesIn kept: String, salvagingIn salvage: String) -> Bool {
-    guard let view = try? beginReadingAlone(), (try? FullProof.run(view)) != nil else { return false }
-    let (manifest, files) = (view.state.manifest, unwitnessed(in: kept))
-    if let found = try? files.lookAlone(with: nil).state, found.manifest.groupID == manifest.groupID,
-      let known = witness.read().record?.rosterRevision, known <= manifest.rosterRevision,
-      manifest.rosterRevision < found.manifest.rosterRevision, files.holdsOnly(found)
-    {
-      return true
-    }
-    return covers(kept, view, upTo: manifest.epoch, keepingAll: false, salvagingIn: salvage)
+  package func superseded(of kept: [String], salvagingIn salvage: String) -> [String] {
+    let found = kept.map { (path: $0, state: try? unwitnessed(in: $0).lookAlone(with: nil).state) }
+      .filter { $0.state != nil }
+    guard !found.isEmpty, let view = try? beginReadingAlone(), (try? FullProof.run(view)) != nil else { return [] }
+    return found.filter { path, state in
+      // Nobody has written under a roster that follows the group's and has only the state that it began with.
+      if let state, state.roster.previous == view.state.signedRoster.digest,
+        state.manifest.epoch == state.roster.firstEpoch, unwitnessed(in: path).holdsOnly(state)
+      {
+        return true
+      }
+      return covers(path, view, upTo: view.state.manifest.epoch, keepingAll: false, salvagingIn: salvage)
+    }.map(\.path)
   }
 
-  /// Whether `view` shows, or descends from, whatever is proved in the files at `kept`: by their index, and by their log.
+  /// Whether `view` shows, or descends from, each signed state in the files at `kept`: by their index, and by their log.
   private func covers(
     _ kept: String, _ view: Snapshot?, upTo epoch: UInt64, keepingAll keepsAll: Bool, salvagingIn salvage: String
   ) -> Bool {
@@ -159,16 +160,10 @@ extension AccessGroupFile {
     do {
       let place = try ContainerPlace(folder: kept)
       for index in try [LogIndex(place), nil] {
-        let old: Snapshot
-        do {
-          old = try files.lookAlone(with: index)
-          _ = try FullProof.run(old)
-        } catch VaultError.damaged {
-          continue
-        }
-        guard let view, old.state.manifest.groupID == view.state.manifest.groupID,
-          try old.state.link == view.state.link
-            || view.descends(from: old.state.manifest.epoch, old.state.link.bytes)
+        let old: VerifiedState
+        do { old = try files.lookAlone(with: index).state } catch VaultError.damaged { continue }
+        guard let view, old.manifest.groupID == view.state.manifest.groupID,
+          try old.link == view.state.link || view.descends(from: old.manifest.epoch, old.link.bytes)
         else { return false }
         isSeen = true
       }
@@ -180,27 +175,31 @@ extension AccessGroupFile {
 
   /// What is proved in a folder with files of this group; `salvage` is an unused path.
   private func proof(in folder: String, salvagingIn salvage: String) -> Proof? {
-    if let state = try? unwitnessed(in: folder).provedState().state {
-      return Proof(epoch: state.manifest.epoch, state: state)
+    if let view = try? unwitnessed(in: folder).beginReading() {
+      return Proof(
+        epoch: view.state.manifest.epoch, link: view.state.link, isComplete: (try? FullProof.run(view)) != nil)
     }
     let epoch = try? newestEpoch(at: ContainerPlace(folder: folder), salvagingIn: salvage)
-    return epoch.map { Proof(epoch: $0, state: nil) }
+    return epoch.map { Proof(epoch: $0, link: nil, isComplete: false) }
   }
 }
 
 /// A state of which at least the signatures are proved.
 private struct Proof {
   let epoch: UInt64
-  /// `nil` if its rows are not all proved.
-  let state: VerifiedState?
+  /// `nil` if readers do not see the state.
+  let link: Digest?
+  /// Whether all its rows are proved.
+  let isComplete: Bool
 
   static func < (left: Proof, right: Proof) -> Bool {
-    left.epoch != right.epoch ? left.epoch < right.epoch : left.state == nil && right.state != nil
+    left.epoch != right.epoch ? left.epoch < right.epoch : !left.isComplete && right.isComplete
   }
 
+  /// Whether readers see another state of the same epoch, of which as much is proved.
   func isFork(of other: Proof) -> Bool {
-    guard let state, let others = other.state else { return false }
-    return epoch == other.epoch && state.link != others.link
+    guard let link, let others = other.link else { return false }
+    return epoch == other.epoch && link != others && (isComplete || !other.isComplete)
   }
 }
 

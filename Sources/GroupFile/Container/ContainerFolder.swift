@@ -83,10 +83,11 @@ extension ContainerPlace {
 }
 
 extension AccessGroupFile {
-  /// Says that a killed command has closed the files of the group `name`, and nobody has let others in again.
-  package func interruption(of name: String) -> [Notice] {
-    guard let place = try? resolvedPlace(), case .interrupted(let group)? = try? place.containerShape(),
-      (try? place.isBeingReplaced()) == false
+  /// Says that a killed command has closed the files of the group `name`, `seconds` ago at least, and nobody has let others
+  /// in again.
+  package func interruption(of name: String, before seconds: Int = 60) -> [Notice] {
+    guard let status = try? ContainerPlace.status(folder), ChangeTime(status).age >= seconds * 1_000_000_000,
+      case .interrupted(let group)? = try? ContainerShape(folder: status), group.isOurs
     else { return [] }
     return [.groupInterrupted(group: name, unixGroup: group.number)]
   }

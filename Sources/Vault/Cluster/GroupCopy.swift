@@ -86,7 +86,9 @@ extension SecretStore {
     let file = try group.file
     let drafts = try draftFolder()
     let places = drafts.places(of: group.name)
-    let draft = try inGroup(group.name.description, GroupDraft(in: places.draft, for: file.folder))
+    // A daemon that has left the Unix group must not close the files to it.
+    let shape = try? ContainerPlace(folder: file.folder).containerShape()
+    let draft = try inGroup(group.name.description, GroupDraft(in: places.draft, for: file.folder, shape: shape))
     try write(draft.filePath)
     guard unsafe chmod(draft.filePath, draft.fileMode) == 0 else { throw .storage(.inputOutput) }
     var failure: VaultError?

@@ -192,13 +192,13 @@ extension SecretStore {
       try? ContainerPlace(folder: location.groupFolder(group.description)).containerShape()
     }
     func removeLeftFiles(telling tells: Bool) {
+      let left = drafts.unreadFiles(of: group)
+      guard !left.isEmpty else { return }
       let file = try? (group == .registry ? registry().group : self.group(group)).file
-      for path in drafts.unreadFiles(of: group) {
-        if file?.descends(fromFilesIn: path, salvagingIn: drafts.path(of: group) + ".left") == true {
-          drafts.removeFiles(path)
-        } else if tells {
-          notices.post(.filesLeft(group: group.description, path: path))
-        }
+      let superseded = file?.superseded(of: left, salvagingIn: drafts.path(of: group) + ".left") ?? []
+      for path in superseded { drafts.removeFiles(path) }
+      for path in left where tells && !superseded.contains(path) {
+        notices.post(.filesLeft(group: group.description, path: path))
       }
     }
     return try drafts.locking(group) { () throws(VaultError) in

@@ -12,7 +12,9 @@ extension SecretStore {
   ///   group.
   public func shareGroup(_ name: String, with unixGroup: UnixGroup) throws(VaultError) {
     _ = try owner()
-    guard try !group(name).info().isThisDeviceOnly else { throw SecretStore.boundAndShared }
+    guard try !group(name).verifiedState().roster.flags.contains(.thisDeviceOnly) else {
+      throw SecretStore.boundAndShared
+    }
     try unixGroup.requireOurs()
     try take(.shared(unixGroup), name)
     record(.share, group: name, subject: unixGroup.name, detail: unixGroup.isReadOnly ? "read" : "write")

@@ -585,6 +585,16 @@ import Testing
     #expect(try group.value("item") == "b")
   }
 
+  @Test func `a group that a killed command has left closed is named`() throws {
+    let group = try GroupFixture()
+    #expect(try group.open().interruption(of: "team", before: 0).isEmpty)
+    #expect(unsafe chown(group.folder, geteuid(), Self.unixGroup) == 0 && chmod(group.folder, 0o3700) == 0)
+    let notice = Notice.groupInterrupted(group: "team", unixGroup: Self.unixGroup)
+    #expect(eventually { (try? group.open().interruption(of: "team", before: 0)) == [notice] })
+    // Another command may be at work.
+    #expect(try group.open().interruption(of: "team").isEmpty)
+  }
+
   @Test func `while the files of a shared group are replaced, its folder says that it will be open again`() throws {
     let group = try damagedGroup()
     let seen = Locked<(mode: mode_t, unixGroup: gid_t)?>(nil)

@@ -314,7 +314,9 @@ struct LeftoverTests {
     #expect(try store.value("a", in: "team") == "two")
   }
 
-  @Test func `a new key that a killed command has prepared, and never used, is removed`() throws {
+  @Test(arguments: [false, true]) func `a new key that a killed command has prepared, and never used, is removed`(
+    isUsed: Bool
+  ) throws {
     let store = try StoreFixture()
     try store.open().createGroup("team").set("a", to: "one")
     let (home, files) = (store.location.home, FileManager.default)
@@ -323,6 +325,7 @@ struct LeftoverTests {
     try close()
     for (folder, name) in folders { try files.copyItem(atPath: folder, toPath: "\(store.folder)/\(name)") }
     try store.open().rotateGroup("team")
+    if isUsed { try store.open().group("team").set("a", to: "newer") }
     try close()
     try files.createDirectory(
       atPath: home + "/set-aside", withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
@@ -334,8 +337,8 @@ struct LeftoverTests {
     }
     let open = try store.open()
     try open.rotateGroup("team")
-    #expect(open.takeNotices().isEmpty)
-    #expect(!files.fileExists(atPath: left))
+    #expect(open.takeNotices() == (isUsed ? [.filesLeft(group: "team", path: left)] : []))
+    #expect(files.fileExists(atPath: left) == isUsed)
     #expect(try store.value("a", in: "team") == "one")
   }
 
