@@ -177,7 +177,6 @@ extension stat {
   var byteCount: Int { st_size }
   /// How many of them can be stored, rather than holes. Some file systems count late or compress, so this is generous.
   var storedByteCount: Int { min(st_size, max(8 * 512 * st_blocks, 1 << 26)) }
-  /// The permissions.
   var mode: mode_t { st_mode & 0o7777 }
 }
 

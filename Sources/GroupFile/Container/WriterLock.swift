@@ -79,7 +79,6 @@ package struct WriterLock: ~Copyable {
 
 /// The open file `lock` of a group; closed when nobody uses it any more.
 final class LockFile: Sendable {
-  /// Identifies the file.
   let identity: FileIdentity
   private let file: OpenFile
 

@@ -81,7 +81,6 @@ enum SalvageCopy {
     try Connection.synchronise(target.folder)
   }
 
-  /// Removes a copy.
   static func remove(_ folder: String) {
     guard let copy = try? ContainerPlace(folder: folder) else { return }
     for path in [copy.path, copy.logPath, copy.indexPath] { unsafe unlink(path) }
@@ -175,7 +174,6 @@ struct StoredParts {
   /// The rests of manifests by epoch.
   private(set) var chain: [UInt64: Digest] = [:]
 
-  /// No parts.
   init() { tables = nil }
 
   /// - Parameter place: the copy of the file, which only this process uses.
