@@ -148,8 +148,8 @@ class Storm:
         # is no member.
         is_denied = who == "carol" or who != "owner" and (closings is None or self.closings != closings)
         expected = {0, KILLED, 15, *also} | ({12} if is_denied else set()) | ({23} if self.options.full_disk else set())
-        # A writer whose files were replaced while it was stopped does not know whether its change is in the new ones.
-        if self.options.stall and b"may have been made" in message:
+        # The files of a writer may be replaced while it is stopped. It may not know whether its change is in the new ones.
+        if self.options.stall and (b"may have been made" in message or b"replaced meanwhile" in message):
             expected.add(23)
         if status not in expected:
             self.ledger.find(what, "ended with", status, message.decode(errors="replace").strip())
