@@ -28,7 +28,7 @@ public final class GroupWatch: Sendable {
     var quiet: Int32 = 0
   }
 
-  /// How often a group without files is looked for, every 50 milliseconds: its files may be being exchanged.
+  /// How often to look again for a group whose files may be being exchanged.
   private static let patience = 40
   /// How long to go on looking after the last write to the files, in milliseconds. A commit becomes visible only after
   /// the disk has confirmed the write, and no event reports that.

@@ -25,7 +25,8 @@ extension AccessGroupFile {
         let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
         try SalvageCopy.duplicate(
           place, to: ContainerPlace(folder: draft.folder), shape, shape == .closed ? .trusted : .toShare)
-        let isCovered = !lock.isShared && covers(draft.folder, place.folder, salvagingIn: places.draft + ".proof")
+        let isCovered =
+          !lock.isShared && compare(draft.folder, with: place.folder, salvagingIn: places.draft + ".proof").isCovered
         return try draft.takeWhileLocked(keeping: places.kept, dropping: isCovered)
       }
     } catch {
@@ -84,7 +85,8 @@ extension AccessGroupFile {
       if let modes { unsafe chmod(kept, modes.closed) }
       // More than once, because somebody may have written to them meanwhile, or go on for a moment.
       for number in 1...4 {
-        isCovered = covers(folder, kept, keepingAll: isRebuilt, salvagingIn: salvage)
+        let present: Proof?
+        (isCovered, present) = compare(folder, with: kept, keepingAll: isRebuilt, salvagingIn: salvage)
         if isCovered || number == 4 { break }
         if number > 1 { usleep(300_000) }
         // Somebody may have altered the index, so that readers see an older state than the log proves, or linked the log.
@@ -94,8 +96,10 @@ extension AccessGroupFile {
         let again = try FolderCopy(
           of: ContainerPlace(folder: kept), in: places.draft + ".copy+\(number)", for: folder, closed,
           isByLog && !isForOthers ? .trusted : source, locking: !isOpen, ignoringIndex: isByLog, keepingAll: isRebuilt)
-        guard let second = proof(in: again.draft.folder, salvagingIn: salvage),
-          proof(in: folder, salvagingIn: salvage).map({ $0 < second || !isByLog && second.isFork(of: $0) }) ?? true
+        let copied = again.draft.folder
+        guard
+          let second = proof(of: try? unwitnessed(in: copied).beginReading(), in: copied, salvagingIn: salvage),
+          present.map({ $0 < second || !isByLog && second.isFork(of: $0) }) ?? true
         else { continue }
         _ = try again.draft.takeWhileLocked(keeping: kept + "+copy", dropping: true)
         copy = again
@@ -114,21 +118,21 @@ extension AccessGroupFile {
     }
   }
 
-  /// Whether the files in `folder` have all that is in those at `kept`, which may go then.
+  /// Compares the files in `folder` with those at `kept`.
   ///
   /// - Parameters:
   ///   - keepsAll: whether what readers of `kept` do not see was copied, too.
   ///   - salvage: an unused path.
-  private func covers(
-    _ folder: String, _ kept: String, keepingAll keepsAll: Bool = false, salvagingIn salvage: String
-  ) -> Bool {
-    let copies = unwitnessed(in: folder)
-    let view = try? copies.beginReading()
-    guard keepsAll || view.map({ (try? FullProof.run($0)) != nil }) == true,
-      let epoch = try? view?.state.manifest.epoch ?? newestEpoch(at: copies.resolvedPlace(), salvagingIn: salvage),
-      epoch >= witness.read().record?.epoch ?? 0
-    else { return false }
-    return covers(kept, view, upTo: epoch, keepingAll: keepsAll, salvagingIn: salvage)
+  /// - Returns: whether they have all that is at `kept`, which may go then, and what is proved in them.
+  private func compare(
+    _ folder: String, with kept: String, keepingAll keepsAll: Bool = false, salvagingIn salvage: String
+  ) -> (isCovered: Bool, proof: Proof?) {
+    let view = try? unwitnessed(in: folder).beginReading()
+    let proof = proof(of: view, in: folder, salvagingIn: salvage)
+    guard let proof, keepsAll || proof.isComplete, proof.epoch >= witness.read().record?.epoch ?? 0 else {
+      return (false, proof)
+    }
+    return (covers(kept, view, upTo: proof.epoch, keepingAll: keepsAll, salvagingIn: salvage), proof)
   }
 
   /// Those of the folders at `kept`, with replaced files, whose state the group has or descends from, with all its rows; and
@@ -173,9 +177,9 @@ extension AccessGroupFile {
     }
   }
 
-  /// What is proved in a folder with files of this group; `salvage` is an unused path.
-  private func proof(in folder: String, salvagingIn salvage: String) -> Proof? {
-    if let view = try? unwitnessed(in: folder).beginReading() {
+  /// What is proved in a folder with files of this group; `view` is what readers see, and `salvage` an unused path.
+  private func proof(of view: Snapshot?, in folder: String, salvagingIn salvage: String) -> Proof? {
+    if let view {
       return Proof(
         epoch: view.state.manifest.epoch, link: view.state.link, isComplete: (try? FullProof.run(view)) != nil)
     }

@@ -31,6 +31,9 @@ extension ContainerShape {
     return shape.unixGroup?.isOurs == false ? .closed : shape
   }
 
+  /// A folder that is interrupted for a minute, in nanoseconds, was left by a killed command.
+  package static let longestInterruption = 60_000_000_000
+
   /// The Unix group of the folder.
   fileprivate var folderGroup: UInt32 {
     if case .interrupted(let group) = self { return group.number }
@@ -78,15 +81,16 @@ extension ContainerPlace {
     guard let status = try ContainerPlace.status(folder),
       case .interrupted(let group) = try ContainerShape(folder: status)
     else { return false }
-    return group.isOurs && ChangeTime(status).age < 60_000_000_000
+    return group.isOurs && ChangeTime(status).age < ContainerShape.longestInterruption
   }
 }
 
 extension AccessGroupFile {
-  /// Says that a killed command has closed the files of the group `name`, `seconds` ago at least, and nobody has let others
-  /// in again.
-  package func interruption(of name: String, before seconds: Int = 60) -> [Notice] {
-    guard let status = try? ContainerPlace.status(folder), ChangeTime(status).age >= seconds * 1_000_000_000,
+  /// Says that a killed command has closed the files of the group `name`, and nobody has let others in again.
+  ///
+  /// - Parameter age: how long ago at least, in nanoseconds: by default longer than a command takes.
+  package func interruption(of name: String, olderThan age: Int = ContainerShape.longestInterruption) -> [Notice] {
+    guard let status = try? ContainerPlace.status(folder), ChangeTime(status).age >= age,
       case .interrupted(let group)? = try? ContainerShape(folder: status), group.isOurs
     else { return [] }
     return [.groupInterrupted(group: name, unixGroup: group.number)]

@@ -100,7 +100,7 @@ package final class ContainerPlace: Equatable, Sendable {
     guard folder.st_uid == owner || folder.st_uid == 0 else {
       throw .denied(.permissions("the group's folder belongs to another user"))
     }
-    // Replaced files keep their modes in a folder that is closed. Without its index, no other user matters then.
+    // Replaced files keep their modes in a folder that was closed. They are read without the index that others may still use.
     let fileMode = !withIndex && folder.mode & ContainerShape.permissions == 0o2000 ? 0o660 : shape.fileMode
     for case let file? in [file, log, index] where file.mode & ContainerShape.permissions & ~fileMode != 0 {
       throw ContainerShape.refused("file", file.mode)

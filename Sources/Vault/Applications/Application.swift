@@ -42,14 +42,24 @@ public struct Application: Sendable, Equatable {
 
     /// The number in the registry. Whether an application without a credential is only registered, or its credential
     /// was issued, follows from the date.
-    var code: UInt8 { UInt8(Standing.numbered.firstIndex(of: self == .issued ? .registered : self)! + 1) }
-
-    fileprivate init?(code: UInt8, wasIssued: Bool) {
-      guard (1...Standing.numbered.count).contains(Int(code)) else { return nil }
-      self = code == 1 && wasIssued ? .issued : Standing.numbered[Int(code) - 1]
+    var code: UInt8 {
+      switch self {
+      case .registered, .issued: 1
+      case .interrupted: 2
+      case .uninstalled: 3
+      case .revoked: 4
+      }
     }
 
-    private static let numbered: [Standing] = [.registered, .interrupted, .uninstalled, .revoked]
+    fileprivate init?(code: UInt8, wasIssued: Bool) {
+      switch code {
+      case 1: self = wasIssued ? .issued : .registered
+      case 2: self = .interrupted
+      case 3: self = .uninstalled
+      case 4: self = .revoked
+      default: return nil
+      }
+    }
   }
 }
 

@@ -203,7 +203,7 @@ extension SecretStore {
     }
     return try drafts.locking(group) { () throws(VaultError) in
       let before = shape()
-      // Afterwards, nothing may tell what was prepared for the state of now.
+      // Files that were prepared for the present state can be recognized only before the change.
       removeLeftFiles(telling: false)
       defer {
         if let before, before != .closed, before.attainable == .closed, hasGroup(group), shape() == .closed {

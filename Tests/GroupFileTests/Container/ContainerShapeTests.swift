@@ -587,10 +587,10 @@ import Testing
 
   @Test func `a group that a killed command has left closed is named`() throws {
     let group = try GroupFixture()
-    #expect(try group.open().interruption(of: "team", before: 0).isEmpty)
+    #expect(try group.open().interruption(of: "team", olderThan: 0).isEmpty)
     #expect(unsafe chown(group.folder, geteuid(), Self.unixGroup) == 0 && chmod(group.folder, 0o3700) == 0)
     let notice = Notice.groupInterrupted(group: "team", unixGroup: Self.unixGroup)
-    #expect(eventually { (try? group.open().interruption(of: "team", before: 0)) == [notice] })
+    #expect(eventually { (try? group.open().interruption(of: "team", olderThan: 0)) == [notice] })
     // Another command may be at work.
     #expect(try group.open().interruption(of: "team").isEmpty)
   }
