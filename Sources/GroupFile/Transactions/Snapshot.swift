@@ -95,10 +95,31 @@ package final class Snapshot {
     let row = if let kept = cache.row(digest) { kept } else { try storedRow(token, digest) }
     guard row.state == .present else { throw .notFound(.item) }
     // A kept value needs no name: its token is that of the name that is compared here.
-    _ = try keys.attributes(of: row, named: name)
+    var opened: [UInt8] = []
+    _ = try keys.fields(of: row, named: name, in: &opened)
     let secret = try secret(of: row)
-    if row.place == .inline { cache.keepValue(of: row, digest, under: root) }
+    guard row.place == .inline else { return secret }
+    cache.keepValue(of: row, digest, under: root)
+    if cache.readsOn(itemCount: state.manifest.itemCount) { keepValues(besides: token, &opened) }
     return secret
+  }
+
+  /// Keeps the values of the other items in the leaf of `token`: their rows are on the page that was read, or next to it.
+  /// What cannot be proved or opened is reported to whoever asks for it.
+  private func keepValues(besides token: Token, _ opened: inout [UInt8]) {
+    let root = state.manifest.root
+    guard let entries = cache.leaf(of: token, under: root), let first = entries.first, let last = entries.last,
+      let rows = try? connection.currentRows(from: first.token, through: last.token)
+    else { return }
+    defer { rows.reset() }
+    while (try? rows.step()) == true {
+      guard let row = try? Row(rows), row.token != token, row.place == .inline else { continue }
+      let (index, isNamed) = entries.position(of: row.token)
+      guard isNamed, row.digest == entries[index].digest, (try? state.keys.fields(of: row, in: &opened)) != nil else {
+        continue
+      }
+      cache.keepValue(of: row, entries[index].digest, under: root)
+    }
   }
 
   /// The version that `row`, which is proved, replaced; `nil` if `row` is the oldest kept one.

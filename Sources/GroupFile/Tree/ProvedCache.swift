@@ -11,6 +11,12 @@ final class ProvedCache: Sendable {
     var nodes: Halves<TreeNode>
     var rows: Halves<Row>
     var values = SealedValues()
+
+    /// How many values were read from their rows, one by one.
+    var readCount: UInt64 = 0
+
+    /// How many bytes of `byteCount` values may take.
+    func limit(_ byteCount: Int) -> Int { byteCount - nodes.byteCount - rows.byteCount }
   }
 
   private let contents: Locked<Contents>
@@ -47,9 +53,27 @@ final class ProvedCache: Sendable {
 
   /// Adds the value in a row that a search from `root` has found by the token of the name in its attributes.
   func keepValue(of row: Row, _ digest: Digest, under root: Digest) {
+    contents.withLock { $0.values.keep(row, digest, under: root, limit: $0.limit(byteCount)) }
+  }
+
+  /// Whether the values beside the one that was just kept should be kept, too: whoever has read a sixteenth of a group
+  /// item by item will probably read much of it, and where there is room, no other value has to go.
+  func readsOn(itemCount: UInt64) -> Bool {
     contents.withLock { contents in
-      let limit = byteCount - contents.nodes.byteCount - contents.rows.byteCount
-      contents.values.keep(row, digest, under: root, limit: limit)
+      contents.readCount += 1
+      return contents.readCount > max(itemCount / 16, 256) && contents.values.hasRoom(in: contents.limit(byteCount))
+    }
+  }
+
+  /// The entries of the leaf on the path of `token`; `nil` if a node of the path is not cached.
+  func leaf(of token: Token, under root: Digest) -> [TreeEntry]? {
+    contents.withLock { contents in
+      var step = TreeStep.child(root, .root)
+      while case .child(let digest, let place) = step, let node = contents.nodes[digest] {
+        if case .leaf(let entries) = node { return entries }
+        step = node.step(toward: token, at: place)
+      }
+      return nil
     }
   }
 
@@ -231,6 +255,11 @@ private struct SealedValues {
     if count * 4 > slots.count * 3 { grow() }
   }
 
+  /// Whether one more chunk fits into `limit` bytes.
+  func hasRoom(in limit: Int) -> Bool {
+    (chunks.count + 1) * SealedValues.chunkByteCount + slots.count * 8 <= limit
+  }
+
   private mutating func number(of root: Digest) -> UInt64 {
     if root != self.root { (self.root, rootNumber) = (root, rootNumber + 1) }
     return rootNumber
@@ -243,7 +272,7 @@ private struct SealedValues {
       self = SealedValues()
       (self.root, self.rootNumber) = (root, rootNumber)
     }
-    if chunks.isEmpty || (chunks.count + 1) * SealedValues.chunkByteCount + slots.count * 8 <= limit {
+    if chunks.isEmpty || hasRoom(in: limit) {
       current = chunks.count
       chunks.append([])
       chunks[current].reserveCapacity(SealedValues.chunkByteCount)

@@ -68,6 +68,25 @@ import Testing
     #expect(failure { try file.value("name") } == .notFound(.item))
   }
 
+  @Test func `whoever reads many items one by one is spared the reading of those beside them, not their proofs`() throws {
+    let group = try GroupFixture()
+    let names = (0..<700).map { "item \($0)" }
+    try group.set(Dictionary(uniqueKeysWithValues: names.map { ($0, "value of \($0)") }))
+    try group.storeRow("item 600", named: "item 601")
+    let file = try group.open()
+    func isKept(_ name: String) throws -> Bool {
+      let state = try file.beginReading().state
+      return file.cache.value(state.keys.token(of: name), nil, under: state.manifest.root) != nil
+    }
+    for name in names[..<256] { _ = try file.value(name) }
+    #expect(try !names[256...].contains(where: isKept))
+    for name in names[256..<500] { #expect(try file.value(name) == "value of \(name)") }
+    #expect(try names[500...].count(where: isKept) > 50)
+    for name in names[500...] where name != "item 600" { #expect(try file.value(name) == "value of \(name)") }
+    for _ in 0..<3 { #expect(failure { try file.value("item 600") }?.isDamage == true) }
+    #expect(try !isKept("item 600"))
+  }
+
   @Test func `a value under another item's name is refused each time`() throws {
     let group = try GroupFixture()
     try group.set(["name": "first", "other": "value"])
