@@ -251,9 +251,14 @@ package final class AccessGroupFile: Sendable {
     }
   }
 
-  /// What the credential knows of the group, if it counts in addition to the witness.
+  /// What the credential knows of the group, if it counts in addition to the witness: without one, or if that has an older
+  /// roster.
   func floor(beside reading: WitnessReading) -> WitnessRecord? {
-    context.floor?.record(of: context.ownerKey, beside: reading)
+    switch reading {
+    case .invalid: nil
+    case .valid(let record) where record.rosterRevision >= context.floor?.rosterRevision ?? 0: nil
+    default: context.floor
+    }
   }
 
   /// Keeps `new`, unless a newer state is known.

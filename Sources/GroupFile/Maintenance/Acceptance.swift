@@ -276,8 +276,8 @@ extension AccessGroupFile {
     var removed =
       record
       ?? WitnessRecord(
-        sequence: 0, groupID: .zero, ownerKey: context.ownerKey, rosterRevision: 0, generation: 0, epoch: 0,
-        link: .zero, rosterDigest: .zero, flags: .acceptedByHand)
+        groupID: .zero, ownerKey: context.ownerKey, rosterRevision: 0, generation: 0, epoch: 0, link: .zero,
+        flags: .acceptedByHand)
     removed.flags.insert(.removed)
     guard witness.raise({ _ in removed }) else { throw .storage(.stateFolder) }
   }

@@ -213,14 +213,14 @@ package struct GroupContext: Sendable {
   /// The kind that the roster must give to that member: the owner opens as the owner, an application as an application.
   package let kind: Member.Kind
   /// The credential's floor for the group; `nil` for the owner.
-  package internal(set) var floor: Floor?
+  package internal(set) var floor: WitnessRecord?
   /// Finds the key of a device by its id; throws `otherDevice` with the reason if it is not here.
   package let deviceKey: @Sendable ([UInt8]) throws(VaultError) -> Key
 
   package init(
     groupName: String, ownerKey: PublicKey,
     confirmOwner: @escaping @Sendable () throws(VaultError) -> Void = { () throws(VaultError) in },
-    seed: MemberSeed, kind: Member.Kind = .owner, floor: Floor? = nil,
+    seed: MemberSeed, kind: Member.Kind = .owner, floor: WitnessRecord? = nil,
     deviceKey: @escaping @Sendable ([UInt8]) throws(VaultError) -> Key = { (_) throws(VaultError) in
       throw .otherDevice("this machine has no device key")
     }

@@ -1,52 +1,9 @@
 internal import Ground
 package import Sealing
 
-/// The state of a group that the owner knew when issuing a credential. A machine without a witness of its own treats it
-/// as the newest state seen (format article, "The credential").
-package struct Floor: Equatable, Sendable {
-  package let groupID: GroupID
-  package let rosterRevision: UInt64
-  package let generation: UInt64
-  package let epoch: UInt64
-  package let link: Digest
-
-  package init(groupID: GroupID, rosterRevision: UInt64, generation: UInt64, epoch: UInt64, link: Digest) {
-    self.groupID = groupID
-    self.rosterRevision = rosterRevision
-    self.generation = generation
-    self.epoch = epoch
-    self.link = link
-  }
-
-  package init(_ state: VerifiedState) {
-    self.init(
-      groupID: state.manifest.groupID, rosterRevision: state.manifest.rosterRevision,
-      generation: state.manifest.generation, epoch: state.manifest.epoch, link: state.link)
-  }
-
-  /// The state that `record` names, if that is one of group `id`.
-  package init?(_ record: WitnessRecord, of id: GroupID) {
-    guard record.groupID == id else { return nil }
-    self.init(
-      groupID: id, rosterRevision: record.rosterRevision, generation: record.generation, epoch: record.epoch,
-      link: record.link)
-  }
-
-  /// The floor as a witness record, if it counts in addition to `reading`: without a witness, or if the witness has an
-  /// older roster. The roster's digest is not known.
-  func record(of ownerKey: PublicKey, beside reading: WitnessReading) -> WitnessRecord? {
-    switch reading {
-    case .invalid: return nil
-    case .valid(let record) where record.rosterRevision >= rosterRevision: return nil
-    case .valid, .absent, .unavailable:
-      return WitnessRecord(
-        sequence: 0, groupID: groupID, ownerKey: ownerKey, rosterRevision: rosterRevision, generation: generation,
-        epoch: epoch, link: link, rosterDigest: .zero)
-    }
-  }
-}
-
-/// The newest state of one group that this machine has verified (format article, "The witness").
+/// The newest state of one group that this machine has verified (format article, "The witness"), or that the owner knew
+/// when issuing a credential. That one, the floor, has no digest of the roster; a machine without a witness of its own treats
+/// it as the newest state seen.
 package struct WitnessRecord: Equatable, Sendable {
   /// Rises with every record written; of two valid records the one with the higher sequence counts.
   package var sequence: UInt64
@@ -58,9 +15,9 @@ package struct WitnessRecord: Equatable, Sendable {
   /// The chain's link at `epoch`.
   package var link: Digest
   package var rosterDigest: Digest
-  package var flags: Flags = []
+  package var flags: Flags
   /// The mark of the member who wrote the record: ``VerifiedState/mark``. Zeros if there is none.
-  package var mark = Digest.zero
+  package var mark: Digest
 
   /// Events of the group other than its verification.
   package struct Flags: OptionSet, Hashable, Sendable {
@@ -77,6 +34,16 @@ package struct WitnessRecord: Equatable, Sendable {
   }
 
   package static let byteCount = 256
+
+  package init(
+    sequence: UInt64 = 0, groupID: GroupID, ownerKey: PublicKey, rosterRevision: UInt64, generation: UInt64,
+    epoch: UInt64,
+    link: Digest, rosterDigest: Digest = .zero, flags: Flags = [], mark: Digest = .zero
+  ) {
+    (self.sequence, self.groupID, self.ownerKey) = (sequence, groupID, ownerKey)
+    (self.rosterRevision, self.generation, self.epoch) = (rosterRevision, generation, epoch)
+    (self.link, self.rosterDigest, self.flags, self.mark) = (link, rosterDigest, flags, mark)
+  }
 
   package func serialized() -> [UInt8] {
     var writer = ByteWriter(reservingCapacity: WitnessRecord.byteCount)

@@ -265,8 +265,8 @@ extension Applications {
     return inOrder.prefix(Credential.floorLimit).map { membership in
       let (name, state) = (membership.name, membership.state)
       // What a look alone shows may come from a writer that was killed before it published, and be gone afterwards.
-      let seen = store.witness(name).read().record.flatMap { Floor($0, of: state.manifest.groupID) }
-      return Credential.Floor(group: name.description, state: seen ?? Floor(state))
+      let seen = store.witness(name).read().record.flatMap { $0.groupID == state.manifest.groupID ? $0 : nil }
+      return Credential.Floor(group: name.description, state: seen ?? state.witnessRecord())
     }
   }
 

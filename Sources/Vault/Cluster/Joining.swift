@@ -30,7 +30,7 @@ public struct ApplicationCredential: Sendable {
 
   /// The newest state of each of these groups that the owner knew when they wrote the credential. An older state is a
   /// rollback.
-  package var floors: [(group: String, state: Floor)] { credential.floors.map { ($0.group, $0.state) } }
+  package var floors: [(group: String, state: WitnessRecord)] { credential.floors.map { ($0.group, $0.state) } }
 }
 
 extension StoreLocation {

@@ -16,7 +16,7 @@ struct Credential: Sendable {
   /// The newest state of one group that the owner knew when issuing the credential; an older one is a rollback.
   struct Floor: Equatable, Sendable {
     let group: String
-    let state: GroupFile.Floor
+    let state: WitnessRecord
   }
 
   /// The largest size of a credential in bytes, with a remote.
@@ -105,7 +105,7 @@ struct Credential: Sendable {
       guard count <= Credential.floorLimit else { throw ByteReader.Failure() }
       var floors: [Floor] = []
       for _ in 0..<count {
-        let floor = try Floor(from: &reader)
+        let floor = try Floor(from: &reader, of: ownerKey)
         if let last = floors.last, !last.group.utf8.lexicographicallyPrecedes(floor.group.utf8) {
           throw ByteReader.Failure()
         }
@@ -203,10 +203,10 @@ extension Credential.Floor {
     writer.write(state.link)
   }
 
-  fileprivate init(from reader: inout ByteReader) throws(ByteReader.Failure) {
+  fileprivate init(from reader: inout ByteReader, of ownerKey: PublicKey) throws(ByteReader.Failure) {
     group = try Credential.readName(&reader)
-    state = GroupFile.Floor(
-      groupID: try reader.readBytes32(), rosterRevision: try reader.readCounter(),
+    state = WitnessRecord(
+      groupID: try reader.readBytes32(), ownerKey: ownerKey, rosterRevision: try reader.readCounter(),
       generation: try reader.readCounter(), epoch: try reader.readCounter(), link: try reader.readBytes32())
   }
 }

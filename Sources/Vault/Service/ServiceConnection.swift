@@ -83,6 +83,7 @@ final class ServiceConnection: Sendable {
     switch head.status {
     case 200: break
     case 429: throw .service(.busy, "vaultd has too many requests at the moment")
+    case 500: throw .service(.unexpected, "vaultd has failed; its own log says why")
     case 503: throw .locked(.service("it is sealed, or cannot write its record"))
     default: throw .locked(.service("it does not answer calls of this version"))
     }

@@ -39,7 +39,7 @@ enum StoreAccess: Sendable {
     if case .unlocked(let unlocked) = self { !unlocked.isOpen } else { false }
   }
 
-  func floor(of group: AccessGroup.Name) -> Floor? {
+  func floor(of group: AccessGroup.Name) -> WitnessRecord? {
     guard case .application(let credential) = self else { return nil }
     return credential.floors.first { $0.group == group.description }?.state
   }

@@ -6,13 +6,20 @@ import Testing
 /// What a machine without a witness accepts, given the floor in its credential (format article, reason 54).
 @Suite struct FloorTests {
   /// A group with an application, an old copy of its files, and the floor of its newest state.
-  private func aged() throws -> (group: GroupFixture, copy: GroupFiles, floor: Floor) {
+  private func aged() throws -> (group: GroupFixture, copy: GroupFiles, floor: WitnessRecord) {
     let group = try GroupFixture()
     try group.grant("com.example.api", .write)
     try group.set(["name": "old"])
     let copy = try group.files()
     try group.set(["name": "new"])
-    return (group, copy, Floor(try group.open().beginReading().view.state))
+    return (group, copy, try floor(of: group))
+  }
+
+  private func floor(of group: GroupFixture) throws -> WitnessRecord {
+    var record = try group.open().beginReading().state.witnessRecord()
+    // A credential does not have it.
+    record.rosterDigest = .zero
+    return record
   }
 
   @Test func `an older state is refused at first use`() throws {
@@ -47,8 +54,9 @@ import Testing
     #expect(
       failure { try group.open("com.example.api", floor: floor).value("name") }
         == .rolledBack(found: 5, known: 4, .fork))
-    let other = Floor(
-      groupID: GroupID(Randomness.bytes(32))!, rosterRevision: 2, generation: 1, epoch: 1, link: .zero)
+    let other = WitnessRecord(
+      groupID: GroupID(Randomness.bytes(32))!, ownerKey: floor.ownerKey, rosterRevision: 2, generation: 1, epoch: 1,
+      link: .zero)
     #expect(failure { try group.open("com.example.api", floor: other).value("name") }?.isDamage == true)
   }
 
@@ -69,7 +77,7 @@ import Testing
     let witness = MemoryWitness()
     _ = try group.open("com.example.api", witness: witness).value("name")
     try group.grant("com.example.web", .read)
-    let floor = Floor(try group.open().beginReading().view.state)
+    let floor = try floor(of: group)
     try group.replace(with: copy)
     guard
       case .rolledBack(_, _, 5, .olderRoster) = failure({

@@ -33,7 +33,7 @@ extension GroupFixture {
 
   /// The group as an application opens it on a machine of its own.
   func open(
-    _ application: String, issue: UInt32 = 1, witness: MemoryWitness = MemoryWitness(), floor: Floor? = nil
+    _ application: String, issue: UInt32 = 1, witness: MemoryWitness = MemoryWitness(), floor: WitnessRecord? = nil
   ) throws -> AccessGroupFile {
     AccessGroupFile(
       folder: folder,

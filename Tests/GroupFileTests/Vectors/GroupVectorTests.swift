@@ -74,10 +74,10 @@ import Testing
   }
 }
 
-extension Floor {
-  fileprivate init(_ vector: GroupVectors.FloorVector) {
+extension WitnessRecord {
+  fileprivate init(_ vector: GroupVectors.FloorVector, of ownerKey: PublicKey) {
     self.init(
-      groupID: GroupID([UInt8](hex: vector.groupID))!, rosterRevision: vector.rosterRevision,
+      groupID: GroupID([UInt8](hex: vector.groupID))!, ownerKey: ownerKey, rosterRevision: vector.rosterRevision,
       generation: vector.generation, epoch: vector.epoch, link: Digest([UInt8](hex: vector.link))!)
   }
 }
@@ -104,12 +104,13 @@ struct VectorFolder {
       if let hex = vector.witness {
         (try? WitnessRecord(parsing: [UInt8](hex: hex))).map(WitnessReading.valid) ?? .invalid
       } else { .absent }
+    let ownerKey = PublicKey([UInt8](hex: vectors.ownerKey))!
     return AccessGroupFile(
       folder: folder.path,
       context: GroupContext(
-        groupName: vector.groupName ?? vectors.groupName, ownerKey: PublicKey([UInt8](hex: vectors.ownerKey))!,
+        groupName: vector.groupName ?? vectors.groupName, ownerKey: ownerKey,
         seed: try MemberSeed(Key(testing: [UInt8](hex: reader.memberSeed))), kind: Member.Kind(rawValue: reader.kind)!,
-        floor: vector.floor.map(Floor.init)),
+        floor: vector.floor.map { WitnessRecord($0, of: ownerKey) }),
       witness: MemoryWitness(witness), now: { VectorSeeds.time })
   }
 

@@ -92,7 +92,8 @@ import Testing
   @Test func `floors are written sorted`() throws {
     let floors = ["b", "a", "a.b", "a-b"].map {
       Credential.Floor(
-        group: $0, state: Floor(groupID: .zero, rosterRevision: 1, generation: 1, epoch: 1, link: .zero))
+        group: $0,
+        state: WitnessRecord(groupID: .zero, ownerKey: .zero, rosterRevision: 1, generation: 1, epoch: 1, link: .zero))
     }
     let credential = Credential(
       issue: 1, ownerKey: .zero, application: "app", member: MemberSeed(try Key.random()), floors: floors)
@@ -107,7 +108,8 @@ import Testing
       floors: (0..<floors).map {
         Credential.Floor(
           group: "group-\(1_000 + $0)" + String(repeating: "x", count: floors > 2 ? 118 : 0),
-          state: Floor(groupID: .zero, rosterRevision: 1, generation: 1, epoch: 1, link: .zero))
+          state: WitnessRecord(groupID: .zero, ownerKey: .zero, rosterRevision: 1, generation: 1, epoch: 1, link: .zero)
+        )
       }, remote: remote)
   }
 

@@ -38,9 +38,9 @@ extension IdentityVectors {
     let floor = { (group: String, epoch: UInt64) in
       Credential.Floor(
         group: group,
-        state: Floor(
-          groupID: GroupID([UInt8](countingFrom: 100, count: 32))!, rosterRevision: 2, generation: 1,
-          epoch: epoch, link: Digest([UInt8](countingFrom: 3, count: 32))!))
+        state: WitnessRecord(
+          groupID: GroupID([UInt8](countingFrom: 100, count: 32))!, ownerKey: base.identity.ownerKey, rosterRevision: 2,
+          generation: 1, epoch: epoch, link: Digest([UInt8](countingFrom: 3, count: 32))!))
     }
     return Credential(
       issue: 2, ownerKey: base.identity.ownerKey, application: "com.example.notes",
