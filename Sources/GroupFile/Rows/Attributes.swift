@@ -27,16 +27,9 @@ package struct Attributes: Sendable, Equatable {
     expires: UInt64? = nil, valueKind: UInt8, typeName: String? = nil, valueEpoch: UInt64 = 0,
     writer: Writer = .owner
   ) {
-    self.name = name
-    self.label = label
-    self.pairs = pairs
-    self.created = created
-    self.changed = changed
-    self.expires = expires
-    self.valueKind = valueKind
-    self.typeName = typeName
-    self.valueEpoch = valueEpoch
-    self.writer = writer
+    (self.name, self.label, self.pairs) = (name, label, pairs)
+    (self.created, self.changed, self.expires) = (created, changed, expires)
+    (self.valueKind, self.typeName, self.valueEpoch, self.writer) = (valueKind, typeName, valueEpoch, writer)
   }
 }
 

@@ -225,13 +225,8 @@ package struct GroupContext: Sendable {
       throw .otherDevice("this machine has no device key")
     }
   ) {
-    self.groupName = groupName
-    self.ownerKey = ownerKey
-    self.confirmOwner = confirmOwner
-    self.seed = seed
-    self.kind = kind
-    self.floor = floor
-    self.deviceKey = deviceKey
+    (self.groupName, self.ownerKey, self.confirmOwner) = (groupName, ownerKey, confirmOwner)
+    (self.seed, self.kind, self.floor, self.deviceKey) = (seed, kind, floor, deviceKey)
   }
 }
 

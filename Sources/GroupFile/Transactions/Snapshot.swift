@@ -100,15 +100,16 @@ package final class Snapshot {
     let secret = try secret(of: row)
     guard row.place == .inline else { return secret }
     cache.keepValue(of: row, digest, under: root)
-    if cache.readsOn(itemCount: state.manifest.itemCount) { keepValues(besides: token, &opened) }
+    if let leaf = cache.leafToKeep(of: token, under: root, itemCount: state.manifest.itemCount) {
+      keepValues(of: leaf, besides: token, &opened)
+    }
     return secret
   }
 
-  /// Keeps the values of the other items in the leaf of `token`: their rows are on the page that was read, or next to it.
-  /// What cannot be proved or opened is reported to whoever asks for it.
-  private func keepValues(besides token: Token, _ opened: inout [UInt8]) {
-    let root = state.manifest.root
-    guard let entries = cache.leaf(of: token, under: root), let first = entries.first, let last = entries.last,
+  /// Keeps the values of a leaf that was read for `token`: the rows are on the page that was read, or next to it. What cannot
+  /// be proved or opened is reported to whoever asks for it.
+  private func keepValues(of entries: [TreeEntry], besides token: Token, _ opened: inout [UInt8]) {
+    guard let first = entries.first, let last = entries.last,
       let rows = try? connection.currentRows(from: first.token, through: last.token)
     else { return }
     defer { rows.reset() }
@@ -118,7 +119,7 @@ package final class Snapshot {
       guard isNamed, row.digest == entries[index].digest, (try? state.keys.fields(of: row, in: &opened)) != nil else {
         continue
       }
-      cache.keepValue(of: row, entries[index].digest, under: root)
+      cache.keepValue(of: row, entries[index].digest, under: state.manifest.root)
     }
   }
 

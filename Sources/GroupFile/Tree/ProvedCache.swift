@@ -56,18 +56,14 @@ final class ProvedCache: Sendable {
     contents.withLock { $0.values.keep(row, digest, under: root, limit: $0.limit(byteCount)) }
   }
 
-  /// Whether the values beside the one that was just kept should be kept, too: whoever has read a sixteenth of a group
-  /// item by item will probably read much of it, and where there is room, no other value has to go.
-  func readsOn(itemCount: UInt64) -> Bool {
+  /// The entries of the leaf of `token`, whose value was just kept, if those of the others should be kept, too: whoever has
+  /// read a sixteenth of a group item by item will probably read much of it, and while there is room, no value has to go.
+  func leafToKeep(of token: Token, under root: Digest, itemCount: UInt64) -> [TreeEntry]? {
     contents.withLock { contents in
       contents.readCount += 1
-      return contents.readCount > max(itemCount / 16, 256) && contents.values.hasRoom(in: contents.limit(byteCount))
-    }
-  }
-
-  /// The entries of the leaf on the path of `token`; `nil` if a node of the path is not cached.
-  func leaf(of token: Token, under root: Digest) -> [TreeEntry]? {
-    contents.withLock { contents in
+      guard contents.readCount > max(itemCount / 16, 256), contents.values.hasRoom(in: contents.limit(byteCount)) else {
+        return nil
+      }
       var step = TreeStep.child(root, .root)
       while case .child(let digest, let place) = step, let node = contents.nodes[digest] {
         if case .leaf(let entries) = node { return entries }

@@ -35,15 +35,18 @@ extension SecretStore {
       progress(name)
       let file = try group.file
       do {
-        let (values, isComplete) = try file.exposure { (try? Item.Name(stored: $0)) != nil }
-        for (item, readers) in values {
-          guard let itemName = try? Item.Name(stored: item.attributes.name) else { continue }
-          found.append(
+        var exposed: [Exposure] = []
+        let areValid = try file.eachExposure { item, readers in
+          guard let itemName = try? Item.Name(stored: item.attributes.name) else { return false }
+          guard !readers.isEmpty else { return true }
+          exposed.append(
             Exposure(
               group: name, item: itemName, version: item.row.version,
               changed: Timestamp(milliseconds: item.attributes.changed), readers: readers))
+          return true
         }
-        if !isComplete { leftOut(name, .strangeRows(group: name)) }
+        found += exposed.sorted { $0.item.description < $1.item.description }
+        if !areValid { leftOut(name, .strangeRows(group: name)) }
       } catch {
         let problem = error.named(name)
         notices.post(.groupLeftOut(group: name, reason: problem.message))

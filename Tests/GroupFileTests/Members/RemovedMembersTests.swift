@@ -33,7 +33,7 @@ import Testing
     #expect(roster.removed.contains { $0.application == member })
     #expect(!roster.removed.contains { $0.application == list[0].application })
     #expect(list.dropFirst().allSatisfy(roster.removed.contains))
-    #expect(try group.open().exposure().values[0].readers.contains { $0.application == member })
+    #expect(try group.open().exposures()[0].readers.contains { $0.application == member })
     #expect(try group.open().verify().items == 1)
   }
 

@@ -272,7 +272,7 @@ import Testing
     }
     try group.forge().storeManifest(by: group.seed("com.example.web")) { $0.root = root }
     try group.revoke("com.example.web")
-    #expect(try group.open().exposure().values.map(\.item.attributes.name) == ["a"])
+    #expect(try group.open().exposures().map(\.item.attributes.name) == ["a"])
   }
 
   @Test func `a change that is no longer wanted when its turn comes is not made`() throws {
