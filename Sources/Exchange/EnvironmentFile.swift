@@ -1,5 +1,7 @@
-/// An environment file (`.env`): names and values, line by line, as python-dotenv reads them without expanding
-/// variables.
+internal import Ground
+
+/// An environment file (`.env`): names and values, line by line, as python-dotenv reads them without putting in what
+/// `${NAME}` stands for: one item would hold a copy of another one's value.
 ///
 /// ```
 /// # a comment
@@ -14,6 +16,9 @@ public struct EnvironmentFile: Sendable, Equatable {
     public let value: String
     /// The line of the name, counted from 1.
     public let line: Int
+
+    /// Whether the value has a `${`, in place of which programs that read the file may put another value.
+    package var mayNameOthers: Bool { value.holds("${") }
   }
 
   /// The entries in the order of the file. If a name occurs more than once, the last entry counts.
@@ -47,7 +52,11 @@ extension EnvironmentFile {
     private var line = 1
 
     init(_ scalars: [Unicode.Scalar]) {
-      self.scalars = scalars
+      // Python reads all line ends as line feeds, in quotes, too.
+      self.scalars = scalars.indices.compactMap { index in
+        guard scalars[index] == "\r" else { return scalars[index] }
+        return scalars[(index + 1)...].first == "\n" ? nil : "\n"
+      }
       // Skip the byte-order mark that some editors write.
       if scalars.first == "\u{FEFF}" { offset = 1 }
     }
@@ -159,8 +168,7 @@ extension EnvironmentFile {
     private var peek: Unicode.Scalar? { offset < scalars.count ? scalars[offset] : nil }
 
     private mutating func advance() {
-      let isSecondOfTwo = scalars[offset] == "\n" && offset > 0 && scalars[offset - 1] == "\r"
-      if scalars[offset].isLineEnd, !isSecondOfTwo { line += 1 }
+      if scalars[offset].isLineEnd { line += 1 }
       offset += 1
     }
 
@@ -185,7 +193,7 @@ extension Unicode.Scalar {
 
   private var isSeparator: Bool { (0x1C...0x1F).contains(value) }
 
-  fileprivate var isLineEnd: Bool { self == "\n" || self == "\r" }
+  fileprivate var isLineEnd: Bool { self == "\n" }
 }
 
 extension EnvironmentFile {
@@ -201,6 +209,9 @@ extension EnvironmentFile {
       } else {
         imported.items.append(
           ImportedItem(entry.name, .string, Array(entry.value.utf8), at: "line \(entry.line)"))
+        guard entry.mayNameOthers else { continue }
+        imported.losses.append(
+          "line \(entry.line): what '${' in '\(entry.name)' stands for; the text is kept as it is written")
       }
     }
     return imported

@@ -4,7 +4,8 @@ internal import Ground
 package enum PassEntry {
   /// The item of one entry. A single line is a text item. Several lines are a login, in which the first `login:`,
   /// `user:` or `username:` line, the first `url:` line and the first `otpauth://` line have their own members, and all
-  /// other lines are notes. An entry that is not UTF-8, such as a picture, is kept as bytes.
+  /// other lines are notes. A document, such as a private key or JSON, is kept as it is, and an entry that is not UTF-8,
+  /// such as a picture, as bytes.
   ///
   /// - Parameters:
   ///   - name: the entry's path in the store, without `.gpg`.
@@ -18,6 +19,7 @@ package enum PassEntry {
     var lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }.map(String.init)
     while lines.count > 1, lines.last?.isEmpty == true { lines.removeLast() }
     guard lines.count > 1 else { return ImportedItem(name, .string, Array(lines[0].utf8), at: place) }
+    guard !isDocument(text) else { return ImportedItem(name, .string, content, at: place) }
     var login = Login()
     // pass-otp creates entries whose first line is an `otpauth://` URL.
     if !take(lines[0], codesOnly: true, into: &login) { login.password = lines[0] }
@@ -31,6 +33,13 @@ package enum PassEntry {
     }
     login.notes = notes.joined(separator: "\n")
     return login.item(name, at: place)
+  }
+
+  /// Whether a text of several lines is one of PEM's or OpenPGP's, or JSON.
+  private static func isDocument(_ text: String) -> Bool {
+    if text.hasPrefix("-----BEGIN ") { return true }
+    guard let first = text.first(where: { !$0.isWhitespace }), first == "{" || first == "[" else { return false }
+    return (try? JSONValue(parsing: text)) != nil
   }
 
   /// The field of a line such as `PIN: 1234`; nil for other lines, and for names that a login itself uses.

@@ -33,14 +33,8 @@ package final class AccessGroupFile: Sendable {
     keepingGroups: (@Sendable (() -> Void) throws(VaultError) -> Void)? = nil,
     now: @escaping @Sendable () -> UInt64
   ) {
-    self.confirm = confirm
-    self.publisher = publisher
-    self.keepingGroups = keepingGroups
-    self.folder = folder
-    self.folderOwner = folderOwner
-    self.context = context
-    self.witness = witness
-    self.now = now
+    (self.folder, self.context, self.folderOwner, self.witness) = (folder, context, folderOwner, witness)
+    (self.confirm, self.publisher, self.keepingGroups, self.now) = (confirm, publisher, keepingGroups, now)
   }
 
   /// Whether something exists at the path of the group's file.

@@ -53,6 +53,16 @@ final class Session {
   /// Keeps a warning until the command has ended, because with `--json` stderr contains only the object of an error.
   func warn(_ message: String) { warnings.append(message) }
 
+  /// Says that the expiry of the present value does not apply to a new one.
+  func warnOfLostExpiry(of name: String, in group: AccessGroup) {
+    guard let expires = (try? group.item(name))?.expires else { return }
+    warn("the former value's expiry (\(shown(expires))) does not apply to the new one; to set one: --expires")
+  }
+
+  func warnIfExpired(_ item: Item) {
+    if item.hasExpired { warn("'\(item.name)' has expired: vault info shows when") }
+  }
+
   /// Prints a message that is neither data nor an error on stderr.
   func say(_ message: String) { tell(UTF8Text.onOneLine(message) + "\n") }
 

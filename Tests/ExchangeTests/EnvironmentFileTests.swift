@@ -31,6 +31,7 @@ import Testing
 
   @Test func `all line endings and a byte-order mark are accepted`() throws {
     #expect(try values("\u{FEFF}A=1\r\nB=2\rC=3\n") == [["A", "1", "1"], ["B", "2", "2"], ["C", "3", "3"]])
+    #expect(try values("A='x\r\ny'\r\nB=\"x\ry\"\n") == [["A", "x\ny", "1"], ["B", "x\ny", "3"]])
     #expect(try values("").isEmpty)
     #expect(try values("A=1") == [["A", "1", "1"]])
   }
@@ -43,6 +44,12 @@ import Testing
       try values(text) == [
         ["A", "x\(blank)y", "1"], ["B", "x\(blank)", "2"], ["C", "x", "3"], ["D", "\u{200B}x", "4"],
       ])
+  }
+
+  @Test func `a value that may name another one is kept as it is written, and the import says so`() throws {
+    let imported = try EnvironmentFile("A=x\nB=\"${A}/$A\"\nC=$A\n").importedItems
+    #expect(imported.items.map { String(decoding: $0.value, as: UTF8.self) } == ["x", "${A}/$A", "$A"])
+    #expect(imported.losses == ["line 2: what '${' in 'B' stands for; the text is kept as it is written"])
   }
 
   @Test(arguments: [

@@ -38,6 +38,14 @@ import Testing
     #expect(item("pw\nlogin:\nhttps://a.test") == ["json", #"{"password":"pw","notes":"login:\nhttps://a.test"}"#, ""])
   }
 
+  @Test(arguments: [
+    "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\n", "{\n \"user\": \"ann\"}\n\n", "[1,\n2]",
+  ])
+  func `a document of several lines is kept as it is`(document: String) {
+    #expect(item(document) == ["string", document, ""])
+    #expect(item("{x\nuser: ann") == ["json", #"{"username":"ann","password":"{x"}"#, "ann"])
+  }
+
   @Test func `an entry that is not UTF-8 is kept as bytes`() {
     let item = PassEntry.item("key", [0xFF, 0x0A])
     #expect(item.kind == .bytes && item.value == [0xFF, 0x0A] && item.place == "'key'")

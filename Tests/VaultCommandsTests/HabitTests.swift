@@ -200,4 +200,13 @@ import Testing
     #expect(table.columnWidths(terminalWidth: 80) == [43, 26, 7])
     #expect(table.columnWidths(terminalWidth: 40) == [21, 8, 7])
   }
+
+  @Test func `a table that is too wide loses the columns without any text first`() {
+    var table = Table(columns: ["NAME", "LABEL", "EXPIRES", "CHANGED"], keeping: "NAME")
+    table.add("a-name-of-20-letters", "", "", "2026-11-26 15:00:00")
+    #expect(table.columnWidths(terminalWidth: 80) == [20, 5, 7, 19])
+    #expect(table.columnWidths(terminalWidth: 50) == [20, 5, 0, 19])
+    #expect(table.columnWidths(terminalWidth: 42) == [20, 0, 0, 19])
+    #expect(table.columnWidths(terminalWidth: 40) == [20, 0, 0, 18])
+  }
 }

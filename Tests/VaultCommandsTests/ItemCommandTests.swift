@@ -103,7 +103,7 @@ import Testing
     let get = store.run("get", "a")
     #expect(get.status == 0)
     #expect(get.output == "old")
-    #expect(get.errors == "vault: warning: the value has expired: vault info shows when\n")
+    #expect(get.errors == "vault: warning: 'a' has expired: vault info shows when\n")
     #expect(
       store.run("get", "a", "--json").output
         == "{\"name\":\"a\",\"group\":\"default\",\"version\":1,\"expired\":true,\"kind\":\"string\",\"value\":\"old\"}\n"

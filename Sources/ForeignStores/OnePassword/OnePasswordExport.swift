@@ -82,15 +82,19 @@ struct OnePasswordExport {
       version.add(field.text("name").isEmpty ? field.text("id") : field.text("name"), field.text("value"))
     }
     for section in details["sections"]?.elements ?? [] {
-      for field in section["fields"]?.elements ?? [] { add(field, to: &version, &files) }
+      for field in section["fields"]?.elements ?? [] { add(field, of: section.text("title"), to: &version, &files) }
     }
     if let file = details["documentAttributes"], case .object = file { files.append(file) }
     return version
   }
 
-  /// Adds a field of a section. Its value is an object whose only member names the kind.
-  private mutating func add(_ field: JSONValue, to version: inout Entry.Version, _ files: inout [JSONValue]) {
-    let title = field.text("title").isEmpty ? field.text("id") : field.text("title")
+  /// Adds a field of a section, under both titles if another field has the same one. Its value is an object whose only
+  /// member names the kind.
+  private mutating func add(
+    _ field: JSONValue, of section: String, to version: inout Entry.Version, _ files: inout [JSONValue]
+  ) {
+    var title = field.text("title").isEmpty ? field.text("id") : field.text("title")
+    if !section.isEmpty, version.fields.contains(where: { $0.name == title }) { title = "\(section) \(title)" }
     guard let value = field["value"]?.members.first else { return }
     switch (value.name, value.value) {
     case (_, .null): break

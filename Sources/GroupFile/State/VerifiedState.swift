@@ -32,15 +32,9 @@ package final class VerifiedState: Sendable {
     keys: GroupKeys, signedRoster: SignedRoster, manifest: Manifest, member: Member, sealedManifest: [UInt8],
     sealedRoster: [UInt8], header: [UInt8], as seed: MemberSeed, isMarked: Bool = false
   ) {
-    self.keys = keys
-    self.signedRoster = signedRoster
-    self.manifest = manifest
-    self.member = member
-    self.sealedManifest = sealedManifest
-    self.sealedRoster = sealedRoster
-    self.header = header
-    self.seed = seed
-    self.isMarked = isMarked
+    (self.keys, self.signedRoster, self.manifest, self.member) = (keys, signedRoster, manifest, member)
+    (self.sealedManifest, self.sealedRoster, self.header) = (sealedManifest, sealedRoster, header)
+    (self.seed, self.isMarked) = (seed, isMarked)
     link = Manifest.link(after: manifest.previousLink, rest: manifest.rest())
   }
 }

@@ -35,20 +35,22 @@ extension SecretStore {
 
   /// Adds the key file at `path`, outside the store: exactly 32 random bytes. The file is created if it does not exist.
   ///
-  /// The store does not remember it as the key file to open with. If a slot for a created file cannot be added, the
-  /// file stays, and the next call uses it.
+  /// The store remembers it as the key file to open with only in place of one that does not exist any more. If a slot for a
+  /// created file cannot be added, the file stays, and the next call uses it.
   ///
   /// - Returns: the new slot.
   /// - Throws: ``VaultError/exists(_:)`` if it opens the store already, ``VaultError/locked(_:)`` if it cannot be used;
   ///   otherwise as ``removeSlot(_:)``.
   @discardableResult
   public func addKeyFile(_ path: String) throws(VaultError) -> Slot {
-    try addSlot { (file, identity) throws(VaultError) in
+    let slot = try addSlot { (file, identity) throws(VaultError) in
       let number = try file.nextNumber()
       let key = try KeyFile.readOrMake(path, outside: location.home)
       if (try? file.unlock(key: key, use: .keyFile)) != nil { throw .exists(.keyFileSlot) }
       return try Slot(number: number, key: key, use: .keyFile, sealing: identity)
     }
+    location.replaceMissingKeyFile(by: path, of: access.ownerKey)
+    return slot
   }
 
   /// Adds a key for systemd: 32 random bytes in a new file at `path`, outside the store, for `systemd-creds encrypt` or
@@ -148,6 +150,13 @@ public struct RecoveryCodeSlot: ~Copyable, Sendable {
 }
 
 extension StoreLocation {
+  fileprivate func replaceMissingKeyFile(by path: String, of ownerKey: PublicKey) {
+    guard let folder = stateFolder(of: ownerKey), case .success(let known?) = rememberedKeyFile(of: ownerKey),
+      unsafe access(known, F_OK) != 0, errno == ENOENT
+    else { return }
+    try? Settings.change(in: folder, of: ownerKey) { $0.keyFile = StoreLocation.absolute(path) }
+  }
+
   /// Forgets the key file that opened the store on this machine, if it no longer opens any slot.
   func forgetKeyFile(unless file: IdentityFile) {
     guard let folder = stateFolder(of: file.ownerKey), case .success(let path?) = rememberedKeyFile(of: file.ownerKey)

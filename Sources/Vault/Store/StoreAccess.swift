@@ -107,7 +107,9 @@ enum StoreAccess: Sendable {
     let remembered = location.rememberedKeyFile(of: file.ownerKey)
     // Its slot may have been removed: then prompt.
     if file.kinds.contains(.keyFile), case .success(let path?) = remembered {
-      return try file.unlock(keyFile: path, at: location).identity
+      do throws(VaultError) { return try file.unlock(keyFile: path, at: location).identity } catch {
+        guard error == .locked(.keyFile(.missing)), file.kinds.contains(.passphrase), prompt != nil else { throw error }
+      }
     }
     guard file.kinds.contains(.passphrase) else {
       let problem: VaultError? = if case .failure(let error) = remembered { error } else { nil }

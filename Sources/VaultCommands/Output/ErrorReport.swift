@@ -94,7 +94,7 @@ extension VaultError {
       "name an application's credential: --credential FILE; or make a store of your own elsewhere: VAULT_HOME"
     case .locked(.keyFile(.openToOthers)): "nobody else may read a key file: chmod 600 FILE"
     case .locked(.keyFile(.missing)):
-      "check --key-file and VAULT_KEY_FILE; which key file was named last: vault paths"
+      "check --key-file, VAULT_KEY_FILE and the path in: vault paths; if it is lost, a recovery code makes another: vault slot add key-file --new-key-file FILE --recovery-fd 0"
     case .locked(.keyFileInsideStore): "put it elsewhere, apart from the store"
     case .locked:
       "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"

@@ -53,21 +53,25 @@ struct Table {
 
   private func line(_ cells: [String], _ widths: [Int]) -> String {
     var line = ""
-    for (cell, width) in zip(cells, widths) {
+    for (cell, width) in zip(cells, widths) where width > 0 {
       let cell = DisplayWidth.cut(cell, to: width)
       line += cell + String(repeating: " ", count: width - DisplayWidth.of(cell) + 2)
     }
     return String(line.reversed().drop { $0 == " " }.reversed())
   }
 
-  /// The width that each column needs. While a line is too wide for the terminal, the widest column is made narrower;
-  /// `kept` is shortened last.
+  /// The width that each column needs. While a line is too wide for the terminal, first a column without any text goes, then
+  /// the widest one is made narrower; `kept` is shortened last.
   func columnWidths(terminalWidth: Int) -> [Int] {
     var widths = header.indices.map { column in
       rows.reduce(DisplayWidth.of(header[column])) { max($0, DisplayWidth.of($1[column])) }
     }
     let least = 8
-    while widths.reduce(0, +) + 2 * (widths.count - 1) > terminalWidth {
+    func isTooWide() -> Bool { widths.reduce(-2) { $1 > 0 ? $0 + $1 + 2 : $0 } > terminalWidth }
+    for column in widths.indices.reversed() where isTooWide() && rows.allSatisfy({ $0[column].isEmpty }) {
+      widths[column] = 0
+    }
+    while isTooWide() {
       let others = widths.indices.filter { $0 != kept && widths[$0] > least }
       let widest = others.max { widths[$0] < widths[$1] } ?? kept ?? 0
       guard widths[widest] > least else { break }

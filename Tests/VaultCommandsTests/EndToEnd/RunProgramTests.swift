@@ -106,9 +106,13 @@ import Testing
     for command in [["run", "--group", "default", "--prefix", "x/", "--", "/bin/echo", "started"], ["env"]] {
       let result = store.execute(command + (command == ["env"] ? ["--prefix", "x/"] : []), input: [])
       #expect(result.status == 18 && result.output.isEmpty)
-      #expect(result.errors.contains("'x/\(item)' would set \(variable), which can hijack a program"))
-      #expect(result.errors.contains("--prefix") && result.errors.contains("--set") == (command != ["env"]))
+      #expect(result.errors.contains("would set variables that can hijack a program: \(variable)\n"))
+      #expect(result.errors.contains("-g default --only A,B; or take every name: --trust-names"))
     }
+    store.run("set", "x/MAKEFLAGS", input: "orders")
+    let both = [variable, "MAKEFLAGS"].sorted().joined(separator: ",")
+    #expect(store.execute(["env", "--prefix", "x/"], input: []).errors.contains("program: \(both)\n"))
+    #expect(store.execute(["env", "--prefix", "x/", "--only", both], input: []).status == 0)
     let escaped = item.replacing(" ", with: "%20")
     let meant = store.execute(["run", "--set", "\(variable)=vault:///x/\(escaped)", "--", "/usr/bin/env"], input: [])
     #expect(meant.output.contains("\(variable)=orders\n") || variable == "LD_PRELOAD")

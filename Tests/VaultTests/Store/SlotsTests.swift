@@ -74,6 +74,22 @@ import Testing
     #expect(try SecretStore.open(at: service).group("default").items().isEmpty)
   }
 
+  @Test func `a new key file takes the place of a lost one, and until then the passphrase is asked for`() throws {
+    let owner = try store.open()
+    let location = store.location
+    let ownerKey = try location.identity().ownerKey
+    _ = location.remember(keyFile: store.keyFile, of: ownerKey)
+    try owner.addKeyFile(store.folder + "/second")
+    #expect(try location.rememberedKeyFile(of: ownerKey).get() == store.keyFile)
+    try makePassphraseCheap("correct horse")
+    try FileManager.default.removeItem(atPath: store.keyFile)
+    #expect(throws: VaultError.locked(.keyFile(.missing))) { try SecretStore.open(at: location) }
+    #expect(try opened(by: .automatic { () throws(VaultError) in try Secret("correct horse") }))
+    try owner.addKeyFile(store.folder + "/third")
+    #expect(try location.rememberedKeyFile(of: ownerKey).get() == store.folder + "/third")
+    #expect(try SecretStore.open(at: location).group("default").items().isEmpty)
+  }
+
   @Test func `changing one slot leaves the bytes of the others unchanged`() throws {
     let owner = try store.open()
     try owner.addSystemdCredential(at: store.folder + "/vault")

@@ -28,7 +28,8 @@ enum ImportFormat: String, CaseIterable {
     }
     let file = path?.split(separator: "/").last.map(String.init) ?? ""
     if path == "-" || file.hasSuffix(".json") {
-      self = .json
+      // The names that Bitwarden gives to its exports.
+      self = file.hasPrefix("bitwarden_") ? .bitwarden : .json
     } else if file.hasPrefix(".env") || file.hasSuffix(".env") {
       self = .dotenv
     } else if file.hasSuffix(".csv") {

@@ -6,8 +6,9 @@ struct CopyItem: Command {
     "Copy an item into another group, or under another name.",
     usage: "vault copy NAME [NEW-NAME] [-g GROUP] [--to GROUP] [--replace]",
     more: """
-      Value, kind, label, attributes and expiry are copied; older versions are not. An existing item is an error \
-      (22), unless --replace gives it a new version. -g names the source group.
+      Value, kind, label, attributes and expiry are copied; older versions are not, and within a group not the prompt \
+      that the item answers (vault askpass). An existing item is an error (22), unless --replace gives it a new \
+      version. -g names the source group.
       """,
     example: """
       vault copy db/password --to team.shared
@@ -97,10 +98,13 @@ struct Transfer {
     let (oldName, newName) = (try Item.Name(name), try Item.Name(newName ?? name))
     guard source.name != target.name else {
       guard oldName != newName else { throw Failure.usage("the item cannot be copied onto itself") }
-      return try source.transaction { edit in
-        try put(edit.open(name), as: newName, in: edit)
+      let item = try source.transaction { edit in
+        let opened = try edit.open(name)
+        try put(opened, as: newName, in: edit, answersPrompts: removesSource)
         if removesSource { edit.remove(name) }
+        return opened.item
       }
+      return tell(of: item, removesSource, session)
     }
     // Check the right to write to the source before making a copy.
     if removesSource { try naming(source) { try source.transaction { edit in _ = try edit.open(name) } } }
@@ -111,6 +115,17 @@ struct Transfer {
       try source.remove(name, ifVersion: opened.item.version)
     } catch {
       throw Self.leftBehind(error)
+    }
+    tell(of: opened.item, removesSource, session)
+  }
+
+  /// Tells what of `item` was left in its old place.
+  private func tell(of item: Item, _ isMoved: Bool, _ session: Session) {
+    let name = UTF8Text.onOneLine(item.name.description)
+    if isMoved, item.version > 1 {
+      session.say("its former versions stay under the old name: vault history '\(name)'")
+    } else if !isMoved, target == nil, item.attributes.keys.contains(where: AskPassRule.isAttribute) {
+      session.say("the copy answers no prompt: vault askpass list")
     }
   }
 
@@ -133,17 +148,22 @@ struct Transfer {
   }
 
   /// Sets the item with all of its details; nothing remains of an item that it replaces.
-  private func put(_ opened: borrowing OpenedItem, as name: Item.Name, in edit: Edit) throws {
+  ///
+  /// - Parameter answersPrompts: whether it may answer prompts of ssh and others, for which only one item of a group can.
+  private func put(
+    _ opened: borrowing OpenedItem, as name: Item.Name, in edit: Edit, answersPrompts: Bool = true
+  ) throws {
     let item = opened.item
+    let attributes = item.attributes.filter { answersPrompts || !AskPassRule.isAttribute($0.key) }
     var details = Details(
-      label: item.label.map { .to($0) } ?? .remove, attributes: item.attributes.mapValues { .some($0) },
+      label: item.label.map { .to($0) } ?? .remove, attributes: attributes.mapValues { .some($0) },
       expires: item.expires.map { .to($0) } ?? .remove)
     do {
       let present = try edit.open(name.description)
       guard replace else {
         throw Failure(.exists, "an item with this name exists", hint: "to give it a new version: --replace")
       }
-      for key in present.item.attributes.keys where item.attributes[key] == nil { details.attributes[key] = .some(nil) }
+      for key in present.item.attributes.keys where attributes[key] == nil { details.attributes[key] = .some(nil) }
     } catch VaultError.notFound(.item) {
       // There is no item with the target name.
     }

@@ -4,7 +4,8 @@ internal import Vault
 struct GenerateItem: Command {
   static let about = About(
     "Store a new random value without showing it, unless --show is given.",
-    usage: "vault generate NAME[#FIELD] [-g GROUP] [--length N] [--alphabet SET] [--replace-fields] [--show]",
+    usage:
+      "vault generate NAME[#FIELD] [-g GROUP] [--length N] [--alphabet SET] [--expires WHEN] [--replace-fields] [--show]",
     more: """
       SET is one of safe (A-Z a-z 0-9 - _), alphanumeric, printable, digits, hexadecimal, or the characters themselves.
       32 characters of safe hold 192 bits. An existing item gets a new version. NAME#FIELD is one field of a login \
@@ -19,6 +20,7 @@ struct GenerateItem: Command {
   let field: String?
   let group: String?
   let random: RandomText
+  let expires: String?
   let replaceFields: Bool
   let show: Bool
   let key: KeySource
@@ -28,6 +30,7 @@ struct GenerateItem: Command {
     field = arguments.field()
     group = arguments.group()
     random = try RandomText(&arguments)
+    expires = arguments.option("--expires", value: "when", "When the value expires: \(Expiry.forms).")
     replaceFields = arguments.flag("--replace-fields", "Replace JSON and all its fields by the value.")
     show = arguments.flag("--show", "Write the value to stdout.")
     key = try KeySource(&arguments)
@@ -35,14 +38,18 @@ struct GenerateItem: Command {
 
   func run(in session: Session) throws {
     let secret = try random.secret()
+    var details = Details()
+    if let expires { details.expires = try Expiry.change(expires, now: .now) }
     let group = try session.openGroup(group, key)
     let place = try ItemPlace(name, field: field, in: group)
     if let field = place.field {
       let text = try unsafe secret.withUnsafeBytes { (bytes) throws(Failure) in try unsafe WipedBytes(copying: bytes) }
-      _ = try ItemField.set(field, of: place, to: text, as: .string, in: group)
+      _ = try ItemField.set(field, of: place, to: text, as: .string, details, in: group)
+      if expires == nil { session.warnIfExpired(try group.item(place.name)) }
     } else {
       try FieldLoss(place.name, in: group, isMeant: replaceFields)?.confirm(in: session)
-      try group.set(place.name, to: secret, kind: .string)
+      if expires == nil { session.warnOfLostExpiry(of: place.name, in: group) }
+      try group.set(place.name, to: secret, kind: .string, details)
     }
     guard show else { return }
     try unsafe secret.withUnsafeBytes { bytes in try unsafe session.output.write(bytes) }

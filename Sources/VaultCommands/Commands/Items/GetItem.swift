@@ -75,7 +75,7 @@ struct GetItem: Command {
   /// Reads every item before it writes the first.
   private func writeAll(of group: AccessGroup, _ session: Session) throws {
     let values = try names.map { try copy(of: ItemPlace($0, field: field, in: group), in: group) }
-    if values.contains(where: \.0.item.hasExpired) { session.warn("a value has expired: vault info shows when") }
+    for (told, _) in values { session.warnIfExpired(told.item) }
     var json = JSONWriter(session.output)
     try json.array { (json) throws(Failure) in
       for (told, value) in values {
@@ -106,7 +106,7 @@ struct GetItem: Command {
   }
 
   private func write(_ secret: borrowing Secret, _ told: Told, _ session: Session) throws {
-    if told.item.hasExpired { session.warn("the value has expired: vault info shows when") }
+    session.warnIfExpired(told.item)
     try unsafe secret.withUnsafeBytes { bytes in
       if let clip {
         let (told, more) = try unsafe Clipboard.copy(bytes, for: clip, terminal: session.streams.terminal)

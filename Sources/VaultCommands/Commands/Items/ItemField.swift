@@ -93,7 +93,9 @@ struct ItemField {
     guard item.kind == .json, (try? ValueText.canonical(String(decoding: whole, as: UTF8.self), .json)) != nil else {
       throw Failure(
         .conflict, "the value is \(item.kind.name) and has no fields; only json has",
-        hint: "a new item with '#' in its name needs --field ''")
+        hint: SetItem.isObject(whole)
+          ? "it is the text of an object; to make it json: vault get NAME | vault set NAME --type json"
+          : "a new item with '#' in its name needs --field ''")
     }
   }
 

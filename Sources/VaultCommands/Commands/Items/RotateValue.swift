@@ -52,6 +52,13 @@ struct RotateValue: Command {
     if let expires { details.expires = try Expiry.change(expires, now: .now) }
     let group = try session.openGroup(group, key)
     let place = try ItemPlace(name, field: field, in: group)
+    if expires == nil, !discard, !finish {
+      if place.field == nil {
+        session.warnOfLostExpiry(of: place.name, in: group)
+      } else {
+        session.warnIfExpired(try group.item(place.name))
+      }
+    }
     if finish { return try take(staged(of: place, in: group), place, details, in: group) }
     if discard { return try group.remove(staged(of: place, in: group).name.description) }
     let base = try version(of: place, in: group)

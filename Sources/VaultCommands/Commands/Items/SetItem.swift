@@ -147,21 +147,25 @@ struct SetItem: Command {
       loss = nil
     }
     let value = try source.read(exact: exact, streams: session.streams, isDumb: session.variable("TERM") == "dumb")
+    let isObject = unsafe kind == nil && value.withUnsafeBytes { unsafe Self.isObject($0) }
     if let loss {
-      if kind == nil, Self.isObject(value) { kind = .json } else { try loss.confirm(in: session) }
+      if isObject { kind = .json } else { try loss.confirm(in: session) }
+    } else if isObject {
+      session.warn("the value is stored as a text; to give it fields, as a login has: --type json")
     }
+    if details.expires == .keep { session.warnOfLostExpiry(of: name, in: group) }
     try require(value, from: source, session) { unsafe try group.get(name).withUnsafeBytes { unsafe !$0.isEmpty } }
     let valueKind = kind ?? (value.isText ? .string : .bytes)
     let secret = try Self.typed(value, valueKind)
     return try group.set(name, to: secret, kind: valueKind, details, ifVersion: ifVersion)
   }
 
-  private static func isObject(_ value: WipedBytes) -> Bool {
-    unsafe value.withUnsafeBytes { bytes in
-      guard let text = unsafe String(validating: bytes, as: UTF8.self), let json = try? ValueText.canonical(text, .json)
-      else { return false }
-      return json.utf8.first { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: "{")
-    }
+  /// Whether `value` is the text of a JSON object.
+  static func isObject(_ value: some Collection<UInt8>) -> Bool {
+    guard value.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }) == UInt8(ascii: "{"),
+      let text = String(validating: value, as: UTF8.self)
+    else { return false }
+    return (try? ValueText.canonical(text, .json)) != nil
   }
 
   /// Changes one field and the item's details.
@@ -178,6 +182,7 @@ struct SetItem: Command {
     try present.requireFields()
     let value = try source.read(exact: exact, streams: session.streams, isDumb: session.variable("TERM") == "dumb")
     try require(value, from: source, session) { try present.valueIfAny()?.isEmpty == false }
+    if details.expires == .keep { session.warnIfExpired(present.item) }
     return try ItemField.set(field, of: place, to: value, as: kind, details, in: group, ifVersion: ifVersion)
   }
 

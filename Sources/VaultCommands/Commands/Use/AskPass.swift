@@ -40,8 +40,12 @@ struct AskPass: Command {
     // ssh shows a message and waits for no answer.
     case "none": session.say(prompt)
     default:
-      if let answer = try storedAnswer(session) { return try write(answer, session) }
-      let answer = try isAnsweredAloud ? terminal(session).askAloud(shown) : terminal(session).ask(shown)
+      let none = "no item answers the prompt"
+      var reason = none
+      if let answer = try storedAnswer(session, orReason: &reason) { return try write(answer, session) }
+      let terminal = try terminal(session, for: reason)
+      if reason != none { session.warn("\(reason); see: vault askpass list") }
+      let answer = try isAnsweredAloud ? terminal.askAloud(shown) : terminal.ask(shown)
       try write(unsafe answer.withUnsafeBytes { unsafe Array($0) }, session)
     }
   }
@@ -60,18 +64,18 @@ struct AskPass: Command {
   /// Whether the answer is not a secret: git's question for a name, and ssh's for a host's key.
   private var isAnsweredAloud: Bool { prompt.hasPrefix("Username for ") || prompt.holds("(yes/no") }
 
-  /// The value of the only item that answers the prompt.
-  private func storedAnswer(_ session: Session) throws -> [UInt8]? {
+  /// The value of the only item that answers the prompt; nil for `reason`.
+  private func storedAnswer(_ session: Session, orReason reason: inout String) throws -> [UInt8]? {
     let text = AskPassRule.text(of: prompt)
     let group = try session.openGroup(group, key)
     let rules = try AskPassRule.all(in: group).filter { $0.prompt == text }
     guard let rule = rules.first, rules.count == 1 else {
-      if rules.count > 1 { session.warn("more than one item answers this prompt; see: vault askpass list") }
+      if rules.count > 1 { reason = "more than one item answers the prompt" }
       return nil
     }
     let opened = try group.open(rule.item)
     guard !opened.item.hasExpired else {
-      session.warn("the item that answers this prompt has expired, so the prompt is shown")
+      reason = "'\(UTF8Text.onOneLine(rule.item))' has expired, which answers the prompt"
       return nil
     }
     let login = Login(opened)
@@ -86,11 +90,11 @@ struct AskPass: Command {
     return answer
   }
 
-  private func terminal(_ session: Session) throws -> Terminal {
+  private func terminal(_ session: Session, for reason: String) throws -> Terminal {
     if let terminal = Terminal(path: session.streams.terminal) { return terminal }
     throw Failure(
-      .locked, "no item answers the prompt '\(quoted)', and there is no terminal to ask",
-      hint: "name the item that does: vault askpass add NAME PROMPT")
+      .locked, "\(reason) '\(quoted)', and there is no terminal to ask",
+      hint: "see which items answer prompts: vault askpass list; to add one: vault askpass add NAME PROMPT")
   }
 
   private func write(_ answer: [UInt8], _ session: Session) throws {
@@ -165,13 +169,15 @@ struct ListAskPassRules: Command {
 }
 
 /// A prompt that an item answers: an attribute of the item.
-private struct AskPassRule {
+struct AskPassRule {
   let prompt: String
   let item: String
   let isForUsername: Bool
 
   static let attribute = "askpass"
   static let usernameAttribute = "askpass-username"
+
+  static func isAttribute(_ key: String) -> Bool { key == attribute || key == usernameAttribute }
 
   /// The part of a prompt that is compared. Most prompts end with a space, which is easily forgotten.
   static func text(of prompt: String) -> String {

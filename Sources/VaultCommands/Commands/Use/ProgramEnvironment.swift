@@ -46,7 +46,11 @@ struct ProgramEnvironment {
       throw Failure(.usage, "\(UTF8Text.onOneLine(path)), line \(error.line): \(error.words)")
     }
     for entry in file.entries where !InheritedEnvironment.opensStore(Array(entry.name.utf8)) {
-      try set(Array(entry.name.utf8), Array(entry.value.utf8), in: "\(UTF8Text.onOneLine(path)), line \(entry.line)")
+      let place = "\(UTF8Text.onOneLine(path)), line \(entry.line)"
+      if entry.mayNameOthers {
+        references.warn("\(place): the program gets '${' as it is written; use a vault:// reference")
+      }
+      try set(Array(entry.name.utf8), Array(entry.value.utf8), in: place)
     }
   }
 
@@ -67,6 +71,7 @@ struct ProgramEnvironment {
       )
     }
     var items: [String: String] = [:]
+    var orders: Set<String> = []
     for item in try group.items(prefix: selection.prefix) {
       let full = item.name.description
       let shown = "'\(UTF8Text.onOneLine(full))'"
@@ -74,18 +79,23 @@ struct ProgramEnvironment {
         selection.environmentPrefix + $0
       }
       guard selection.only.isEmpty || name.map(selection.only.contains) == true else { continue }
-      if item.hasExpired { references.warnOfExpiry() }
+      references.warnIfExpired(item)
       guard let variable = name else {
         throw Failure(.conflict, "no variable's name can be made from an item's name: \(shown)", hint: hint)
       }
-      let givesOrders = VariableName.givesOrders(variable, hasOwnBeginning: !selection.environmentPrefix.isEmpty)
-      guard selection.only.contains(variable) || selection.trustsNames || !givesOrders else {
-        throw Failure(.conflict, "\(shown) would set \(variable), which can hijack a program", hint: hint)
+      if VariableName.givesOrders(variable, hasOwnBeginning: !selection.environmentPrefix.isEmpty) {
+        orders.insert(variable)
       }
       if let other = items.updateValue(full, forKey: variable) {
         let others = "'\(UTF8Text.onOneLine(other))' and \(shown)"
         throw Failure(.conflict, "two items would both set \(variable): \(others)", hint: hint)
       }
+    }
+    let unlisted = orders.subtracting(selection.only).sorted().joined(separator: ",")
+    guard unlisted.isEmpty || selection.trustsNames else {
+      throw Failure(
+        .conflict, "the group's items would set variables that can hijack a program: \(unlisted)",
+        hint: "list all variables that are meant: -g \(group.name) --only A,B; or take every name: --trust-names")
     }
     guard selection.only.allSatisfy({ items[$0] != nil }) else {
       throw Failure(.notFound, "--only lists a variable for which there is no item", hint: "list the items: vault list")

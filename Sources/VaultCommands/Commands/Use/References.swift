@@ -17,7 +17,7 @@ final class References {
   /// - Throws: the error that kept it from being read.
   func value(of reference: Reference) throws -> Secret {
     let opened = try group(reference.group).open(reference.name)
-    if opened.item.hasExpired { warnOfExpiry() }
+    warnIfExpired(opened.item)
     guard let field = reference.field else {
       return try unsafe opened.secret.withUnsafeBytes { (bytes) throws(VaultError) in
         try unsafe Secret(copying: bytes)
@@ -29,7 +29,7 @@ final class References {
   /// The login that `reference` names.
   func login(_ reference: Reference) throws -> Login {
     let opened = try group(reference.group).open(reference.name)
-    if opened.item.hasExpired { warnOfExpiry() }
+    warnIfExpired(opened.item)
     return Login(opened)
   }
 
@@ -42,7 +42,9 @@ final class References {
     return nil
   }
 
-  func warnOfExpiry() { session.warn("a value has expired: vault info shows when") }
+  func warn(_ text: String) { session.warn(text) }
+
+  func warnIfExpired(_ item: Item) { session.warnIfExpired(item) }
 
   /// The group with this name; nil means VAULT_GROUP or the store's default.
   func group(_ name: String?) throws -> AccessGroup {
