@@ -53,6 +53,13 @@ public final class Edit {
     }
   }
 
+  /// Copies `source` to `name`. If a removed member could read its value, the copy counts as exposed, too.
+  package func copy(_ source: String, to name: String, _ details: Details) {
+    change(name, checking: details) { (transaction, name) throws(VaultError) in
+      try transaction.copy(source, to: name, details)
+    }
+  }
+
   /// Changes the item's details, as ``AccessGroup/change(_:_:ifVersion:)``.
   package func change(_ name: String, _ details: Details) {
     change(name, checking: details) { (transaction, name) throws(VaultError) in
@@ -245,9 +252,32 @@ extension WriteTransaction {
     let old = try stored(name.description, at: token)
     try require(expected, in: old)
     let attributes = details.applied(to: old, name: name.description, value: secret, at: time)
-    if let secret { return try put(attributes, secret.secret, over: old?.row, at: token, droppingBelow: oldest) }
+    if let secret {
+      // A value that a removed member could read stays exposed until it is another one.
+      let isSame = !view.state.roster.removed.isEmpty && holds(secret.secret, in: old)
+      return try put(
+        attributes, secret.secret, over: old?.row, at: token, keepsValue: isSame, droppingBelow: oldest)
+    }
     guard let old, old.isPresent else { throw .notFound(.item) }
     return try put(attributes, view.secret(of: old.row), over: old.row, at: token, keepsValue: true)
+  }
+
+  private func holds(_ secret: OpenedSecret, in old: StoredItem?) -> Bool {
+    guard let old, old.isPresent, let present = try? view.secret(of: old.row) else { return false }
+    return unsafe present.withUnsafeBytes { one in unsafe secret.withUnsafeBytes { unsafe one.elementsEqual($0) } }
+  }
+
+  /// Copies `source` to `name` with other details. If a removed member could read the value, it stays exposed.
+  fileprivate func copy(_ source: String, to name: Item.Name, _ details: Details) throws(VaultError) {
+    let token = view.state.keys.token(of: name.description)
+    guard try answered(at: token) == nil else { return }
+    let (item, secret) = try opened(source)
+    let old = try stored(name.description, at: token)
+    let value = NewValue(
+      secret: secret, kind: SecretKind(rawValue: item.attributes.valueKind), typeName: item.attributes.typeName)
+    var attributes = details.applied(to: old, name: name.description, value: value, at: time)
+    attributes.valueEpoch = item.attributes.valueEpoch
+    _ = try put(attributes, secret, over: old?.row, at: token, keepsValue: true)
   }
 
   /// Writes a tombstone; the history is kept.

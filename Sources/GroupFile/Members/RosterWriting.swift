@@ -72,7 +72,8 @@ extension AccessGroupFile {
       session.end()
       return (state: view.state, left: left)
     }
-    if isTaken { left.isUnwitnessed = !noteAccepted(state) } else { view.raise(witness, to: state) }
+    left.isUnwitnessed =
+      isTaken ? !noteAccepted(state) : state.raise(witness, from: reading, gapSeen: false, session.connection) != nil
     session.end(state)
     return (state: state, left: left)
   }

@@ -184,7 +184,7 @@ extension RosterChange.Numbers {
 
 extension Roster {
   /// Whether the credential of `member` was removed, and not admitted again.
-  fileprivate func hasRemoved(_ member: Member) -> Bool {
+  func hasRemoved(_ member: Member) -> Bool {
     removed.contains { $0.application == member.application && $0.issue == member.issue }
       && !members.contains { $0.signingKey == member.signingKey }
   }

@@ -42,8 +42,8 @@ extension SecretStore {
   /// Accepts a group in its current state although this machine has seen another one, as after restoring a backup.
   ///
   /// Only the owner can accept a state with an older roster or key. A state that the owner accepts gets a newer roster
-  /// and key at once. Applications whose credentials were replaced or revoked since are not let in; other members that
-  /// were removed since come back.
+  /// and key at once. Applications whose credentials were replaced or revoked since are not let in, nor are members that the
+  /// replaced files of a restoration show as removed; others that were removed since come back.
   ///
   /// A file too damaged to be changed in place is replaced by a new one with what its last signed state proves. If the
   /// owner's registry is gone, or nothing in it can be proved, a new one is made of what the groups show.
@@ -189,9 +189,19 @@ extension SecretStore {
       }
     let applications = try registry.applications()
     let known = try self.applications.knownIssues()
+    let removed = try replacedRoster(of: name)
     return OwnersAcceptance(authority: identity, registration) { member in
       !member.isCurrent(in: applications) || member.issue < known[member.application]?.issue ?? 0
+        || removed?.hasRemoved(member) == true
     }
+  }
+
+  /// The newest roster that this machine has seen of the group, if it is in the files that a restoration has replaced.
+  private func replacedRoster(of name: AccessGroup.Name) throws(VaultError) -> Roster? {
+    guard let seen = witness(name).read().record, let kept = try? draftFolder().lastKept(of: name),
+      let state = try? group(name).file.unwitnessed(in: kept).beginReadingAlone().state
+    else { return nil }
+    return state.manifest.rosterDigest == seen.rosterDigest ? state.roster : nil
   }
 
   /// The members that do not come back with the backup of a group, as far as the registry or, without it, the rosters

@@ -121,6 +121,21 @@ import Testing
     #expect(failure { try group.open(AcceptingChangeTests.thief).value("item/1") } == .denied(.notAMember))
   }
 
+  @Test(arguments: [false, true])
+  func `a removal that the witness could not follow is done, and says so`(damaged: Bool) throws {
+    let group = try GroupFixture()
+    try group.set(["a": "a", "b": "b"])
+    try group.grant("com.example.api", .read)
+    if damaged { try group.tamper { try $0.run("DELETE FROM node") } }
+    group.witness.limit(writes: 0)
+    let outcome = try group.forceRevocation(of: "com.example.api")
+    #expect(outcome.left.isUnwitnessed)
+    group.witness.limit(writes: nil)
+    #expect(failure { try group.open("com.example.api").value("a") } == .denied(.notAMember))
+    try group.grant("com.example.web", .read)
+    #expect(try !group.forceRevocation(of: "com.example.web").left.isUnwitnessed)
+  }
+
   @Test func `a state that the owner declines is not changed`() throws {
     for damaged in [false, true] {
       let group = try forked()

@@ -127,6 +127,27 @@ extension SecretStore {
     #expect(exposed[0].readers == [.application("com.example.api", issue: 1)])
   }
 
+  @Test func `a value stays exposed when it is set again, copied or renamed`() throws {
+    let store = try StoreFixture()
+    try store.issue("com.example.api", grants: [.init(.read, in: "default")])
+    let group = try store.open().group("default")
+    for name in ["same", "moved", "changed"] { try group.set(name, to: "known \(name)") }
+    try store.open().revoke("com.example.api", from: "default")
+    try group.set("same", to: "known same", Details(label: .to("new label")))
+    try group.set("changed", to: "known Changed")
+    try group.transaction { edit in
+      edit.copy("moved", to: "copy", Details())
+      edit.copy("moved", to: "changed", Details())
+      edit.copy("moved", to: "new name", Details())
+      edit.remove("moved")
+    }
+    let exposed = { try store.open().exposure().map(\.item.description) }
+    #expect(try exposed() == ["changed", "copy", "new name", "same"])
+    #expect(try store.value("changed", in: "default") == "known moved")
+    for name in try exposed() { try group.set(name, to: "unknown \(name)") }
+    #expect(try exposed().isEmpty)
+  }
+
   @Test func `uninstalling treats each group as its lifetime declares`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("kept")

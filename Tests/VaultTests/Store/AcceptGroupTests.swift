@@ -177,6 +177,27 @@ struct AcceptGroupTests {
     }
   }
 
+  @Test func `a restored group that is accepted does not let in whoever was removed from it since the backup`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "old")
+    let thief = try store.issue("thief", grants: [.init(.read, in: "team")])
+    try store.issue("api", grants: [.init(.read, in: "team")])
+    try store.open().backUp(to: store.folder + "/backup")
+    try store.open().revoke("thief", from: "team")
+    try store.open().restoreBackup(from: store.folder + "/backup", groups: ["team"], replacing: true)
+    var left: [Item.Writer] = []
+    try store.open().acceptGroup("team") { state in
+      left = state.left.map(\.who)
+      return state.members.contains { $0.who == .application("api", issue: 1) }
+    }
+    #expect(left == [.application("thief", issue: 1)])
+    try store.open().group("team").set("a", to: "new")
+    #expect(throws: VaultError.denied(.notAMember)) { try thief.value("a", in: "team") }
+    // Whoever is let in again is not left out of a later acceptance.
+    try store.open().grant(.read, in: "team", to: "thief")
+    #expect(try thief.value("a", in: "team") == "new")
+  }
+
   @Test func `an older state is described before it is signed, and stays refused if the owner declines`() throws {
     let store = try olderState()
     for wants in [false, true] {

@@ -77,7 +77,7 @@ import Testing
   @Test func `a new key file takes the place of a lost one, and until then the passphrase is asked for`() throws {
     let owner = try store.open()
     let location = store.location
-    let ownerKey = try location.identity().ownerKey
+    let ownerKey = try location.identityFolder.read().ownerKey
     _ = location.remember(keyFile: store.keyFile, of: ownerKey)
     try owner.addKeyFile(store.folder + "/second")
     #expect(try location.rememberedKeyFile(of: ownerKey).get() == store.keyFile)

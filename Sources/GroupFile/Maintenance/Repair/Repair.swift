@@ -247,7 +247,7 @@ extension AccessGroupFile {
       // As with a commit: the other hosts have the state.
       throw state.isPublished || old.isPublished ? .storage(.unconfirmed) : error
     }
-    if offered != nil { group.isUnwitnessed = !noteAccepted(state) } else { raise(to: state) }
+    group.isUnwitnessed = offered != nil ? !noteAccepted(state) : !raise(to: state)
     return (group, state)
   }
 
@@ -261,8 +261,8 @@ extension AccessGroupFile {
     return try StateSearch.run(index, as: context, .absent, members: []).state.manifest.epoch
   }
 
-  private func raise(to state: VerifiedState) {
-    _ = witness.raise { reading in
+  private func raise(to state: VerifiedState) -> Bool {
+    witness.raise { reading in
       switch reading {
       case .absent: state.witnessRecord()
       case .valid(let record) where record.epoch < state.manifest.epoch:

@@ -116,7 +116,12 @@ extension Session {
       say("\(state.reason == .older ? "member" : "comes back"): \(member.who.text), may \(member.rights.rawValue)")
     }
     for member in state.left {
-      say("stays out: \(member.who.text), whose credential was replaced or revoked, or is not listed")
+      say(
+        "stays out: \(member.who.text), which was removed, or whose credential was replaced or revoked, or is not listed"
+      )
+    }
+    if !state.left.isEmpty {
+      say("to let an application in again, with its present credential: vault grant \(state.group) APP --rights read")
     }
   }
 }

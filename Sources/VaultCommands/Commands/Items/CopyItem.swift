@@ -7,7 +7,7 @@ struct CopyItem: Command {
     usage: "vault copy NAME [NEW-NAME] [-g GROUP] [--to GROUP] [--replace]",
     more: """
       Value, kind, label, attributes and expiry are copied; older versions are not, and within a group not the prompt \
-      that the item answers (vault askpass). An existing item is an error (22), unless --replace gives it a new \
+      that the item answers (vault askpass). A copy in another group is no longer listed by vault exposure. An existing item is an error (22), unless --replace gives it a new \
       version. -g names the source group.
       """,
     example: """
@@ -100,7 +100,7 @@ struct Transfer {
       guard oldName != newName else { throw Failure.usage("the item cannot be copied onto itself") }
       let item = try source.transaction { edit in
         let opened = try edit.open(name)
-        try put(opened, as: newName, in: edit, answersPrompts: removesSource)
+        try put(opened, as: newName, in: edit, sameGroup: true, answersPrompts: removesSource)
         if removesSource { edit.remove(name) }
         return opened.item
       }
@@ -149,9 +149,12 @@ struct Transfer {
 
   /// Sets the item with all of its details; nothing remains of an item that it replaces.
   ///
-  /// - Parameter answersPrompts: whether it may answer prompts of ssh and others, for which only one item of a group can.
+  /// - Parameters:
+  ///   - sameGroup: whether the item is in the group that is edited.
+  ///   - answersPrompts: whether it may answer prompts of ssh and others, for which only one item of a group can.
   private func put(
-    _ opened: borrowing OpenedItem, as name: Item.Name, in edit: Edit, answersPrompts: Bool = true
+    _ opened: borrowing OpenedItem, as name: Item.Name, in edit: Edit, sameGroup: Bool = false,
+    answersPrompts: Bool = true
   ) throws {
     let item = opened.item
     let attributes = item.attributes.filter { answersPrompts || !AskPassRule.isAttribute($0.key) }
@@ -167,6 +170,7 @@ struct Transfer {
     } catch VaultError.notFound(.item) {
       // There is no item with the target name.
     }
+    if sameGroup { return edit.copy(item.name.description, to: name.description, details) }
     edit.set(name.description, to: opened.secret, kind: item.kind, typeName: item.typeName, details)
   }
 }
