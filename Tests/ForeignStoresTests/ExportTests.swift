@@ -82,6 +82,10 @@ import Testing
     #expect(imported.items.first?.older.map { String(decoding: $0.value, as: UTF8.self).contains("before") } == [true])
     #expect(imported.items[1].text == "hello")
     #expect(imported.items[2].attributes == ["archived": "true"])
+    // Fields of the same title are told apart by their sections.
+    #expect(
+      imported.items[2].text
+        == #"{"password":"alone","username":"root","Console username":"guest","Console password":"other"}"#)
     #expect(
       imported.losses == ["marks of favourites (1 entry)", "references to other entries (1 entry)"])
   }

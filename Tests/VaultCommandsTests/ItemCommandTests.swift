@@ -98,6 +98,40 @@ import Testing
         == "{\"name\":\"bytes\",\"group\":\"default\",\"version\":1,\"kind\":\"bytes\",\"valueBase64\":\"/wA=\"}\n")
   }
 
+  private func result(of command: [String], _ input: String) -> Transcript {
+    Transcript(command, input: Array(input.utf8), environment: store.environment)
+  }
+
+  @Test func `a new value does not take over an expiry, and a new field does; both are said`() {
+    let lost =
+      "vault: warning: the former value's expiry (2001-09-09 00:00) does not apply to the new one; to set one: --expires\n"
+    for command in [
+      ["set", "a"], ["generate", "a"], ["rotate-value", "a", "--", "/bin/sh", "-c", "cat > /dev/null"],
+    ] {
+      store.run("set", "a", "--expires", "2001-09-09", input: "old")
+      #expect(result(of: command, "new").errors.hasSuffix(lost), "\(command)")
+      #expect(result(of: command, "newer").errors.isEmpty)
+    }
+    for command in [
+      ["set", "j#f"], ["generate", "j#f"], ["rotate-value", "j#f", "--", "/bin/sh", "-c", "cat > /dev/null"],
+    ] {
+      store.run("set", "j", "--type", "json", "--expires", "2001-09-09", input: #"{"f":"old"}"#)
+      #expect(result(of: command, "new").errors.hasSuffix("'j' has expired: vault info shows when\n"))
+    }
+    #expect(store.run("generate", "a", "--expires", "2001-09-09").status == 0)
+    #expect(store.run("info", "a", "--json").output.contains("2001-09-09"))
+  }
+
+  @Test func `an object that is stored as a text is told how to get fields`() {
+    let text = store.run("set", "j", input: #"{"f":1}"#)
+    #expect(text.status == 0 && text.errors.contains("to give it fields, as a login has: --type json"))
+    #expect(
+      store.run("set", "j#f", input: "2").errors.contains(
+        "to make it json: vault get NAME | vault set NAME --type json"))
+    #expect(store.run("set", "t", input: "{not json}").errors.isEmpty)
+    #expect(store.run("set", "t#f", input: "2").errors.contains("--field ''"))
+  }
+
   @Test func `reading an expired value succeeds with a warning`() throws {
     store.run("set", "a", "--expires", "2001-09-09", input: "old")
     let get = store.run("get", "a")

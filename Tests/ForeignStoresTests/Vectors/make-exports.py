@@ -106,7 +106,13 @@ data = {"accounts": [{"attrs": {"name": "Ann"}, "vaults": [
         "overview": {"title": "GitHub", "url": "https://github.com", "urls": [{"label": "", "url": "https://github.com"}], "tags": ["a", "b"]},
     }]},
     {"attrs": {"name": "Shared", "type": "U"}, "items": [{"item": {
-        "uuid": "u2", "state": "archived", "categoryUuid": "005", "details": {"password": "alone"}, "overview": {"title": "Wifi"},
+        "uuid": "u2", "state": "archived", "categoryUuid": "005", "details": {"password": "alone", "sections": [
+            {"title": "Server", "fields": [{"title": "username", "id": "a", "value": {"string": "root"}}]},
+            {"title": "Console", "fields": [
+                {"title": "username", "id": "b", "value": {"string": "guest"}},
+                {"title": "password", "id": "c", "value": {"concealed": "other"}},
+            ]},
+        ]}, "overview": {"title": "Wifi"},
     }}]},
 ]}]}
 with zipfile.ZipFile(os.path.join(folder, "export.1pux"), "w", zipfile.ZIP_DEFLATED) as archive:

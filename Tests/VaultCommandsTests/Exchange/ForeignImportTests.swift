@@ -74,6 +74,11 @@ import Testing
     #expect(plain.errors.hasPrefix("imported into 'default': 0 new, 0 replaced, 4 unchanged\n"))
     let wrong = bringIn(vector("bitwarden-pbkdf2.json"), "--from", "bitwarden", passphrase: "other")
     #expect(wrong.status == 16)
+    // Bitwarden's own name for the file is enough.
+    let path = store.folder.file("bitwarden_export_20261126.json")
+    #expect(unsafe symlink(vector("bitwarden.json"), path) == 0)
+    let named = bringIn(path)
+    #expect(named.errors.hasPrefix("imported into 'default': 0 new, 0 replaced, 4 unchanged\n"), "\(named.errors)")
   }
 
   @Test func `exports of 1Password and of a Mac's keychain, and YAML, are imported`() {

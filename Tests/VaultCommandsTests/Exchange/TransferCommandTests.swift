@@ -99,6 +99,17 @@ import Vault
     #expect(store.run("copy", "c/d", "e", "f").errors.contains("only one item is copied at a time"))
   }
 
+  @Test func `a new name says where the former versions are, and a copy answers no prompts`() {
+    #expect(store.run("move", "a", "b").errors.isEmpty)
+    store.run("set", "b", "--attribute", "askpass=Password:", input: "8")
+    #expect(
+      store.run("move", "b", "c").errors
+        == "its former versions stay under the old name: vault history 'b'\n")
+    #expect(store.run("history", "b").output.split(separator: "\n").count == 3)
+    #expect(store.run("copy", "c", "d").errors == "the copy answers no prompt: vault askpass list\n")
+    #expect(store.run("askpass", "list").output == "Password:\tc\tpassword\n")
+  }
+
   @Test func `copying an item onto itself, without a target or without an item is an error`() {
     #expect(store.run("copy", "a").status == 64)
     #expect(store.run("copy", "a", "--to", "default").status == 64)
