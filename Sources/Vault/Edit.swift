@@ -242,21 +242,23 @@ extension WriteTransaction {
 
   /// Writes a new value; if `secret` is nil, writes only new details for the current value.
   ///
-  /// - Parameter token: the name's token, if the caller knows it.
+  /// - Parameters:
+  ///   - token: the name's token, if the caller knows it.
+  ///   - valueEpoch: that of the value, if it is an old one.
   func set(
     _ name: Item.Name, to secret: NewValue?, _ details: Details, ifVersion expected: UInt64?, at token: Token? = nil,
-    droppingBelow oldest: UInt64 = 0
+    droppingBelow oldest: UInt64 = 0, valueEpoch: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
     let token = token ?? view.state.keys.token(of: name.description)
     if let done = try answered(at: token) { return done }
     let old = try stored(name.description, at: token)
     try require(expected, in: old)
-    let attributes = details.applied(to: old, name: name.description, value: secret, at: time)
+    var attributes = details.applied(to: old, name: name.description, value: secret, at: time)
     if let secret {
+      if let valueEpoch { attributes.valueEpoch = valueEpoch }
       // A value that a removed member could read stays exposed until it is another one.
-      let isSame = !view.state.roster.removed.isEmpty && holds(secret.secret, in: old)
-      return try put(
-        attributes, secret.secret, over: old?.row, at: token, keepsValue: isSame, droppingBelow: oldest)
+      let isOld = valueEpoch != nil || !view.state.roster.removed.isEmpty && holds(secret.secret, in: old)
+      return try put(attributes, secret.secret, over: old?.row, at: token, keepsValue: isOld, droppingBelow: oldest)
     }
     guard let old, old.isPresent else { throw .notFound(.item) }
     return try put(attributes, view.secret(of: old.row), over: old.row, at: token, keepsValue: true)
@@ -269,15 +271,10 @@ extension WriteTransaction {
 
   /// Copies `source` to `name` with other details. If a removed member could read the value, it stays exposed.
   fileprivate func copy(_ source: String, to name: Item.Name, _ details: Details) throws(VaultError) {
-    let token = view.state.keys.token(of: name.description)
-    guard try answered(at: token) == nil else { return }
     let (item, secret) = try opened(source)
-    let old = try stored(name.description, at: token)
-    let value = NewValue(
-      secret: secret, kind: SecretKind(rawValue: item.attributes.valueKind), typeName: item.attributes.typeName)
-    var attributes = details.applied(to: old, name: name.description, value: value, at: time)
-    attributes.valueEpoch = item.attributes.valueEpoch
-    _ = try put(attributes, secret, over: old?.row, at: token, keepsValue: true)
+    let kind = SecretKind(rawValue: item.attributes.valueKind)
+    let value = NewValue(secret: secret, kind: kind, typeName: item.attributes.typeName)
+    _ = try set(name, to: value, details, ifVersion: nil, valueEpoch: item.attributes.valueEpoch)
   }
 
   /// Writes a tombstone; the history is kept.
