@@ -110,7 +110,7 @@ struct ImportRequest {
   ) throws(Failure) {
     if json { return try writeJSON(steps, refused, group, to: session.output) }
     if isDryRun {
-      var table = Table("ACTION", "NAME", "KIND")
+      var table = Table(columns: ["ACTION", "NAME", "KIND"], keeping: "NAME")
       for step in steps { table.add(step.action.rawValue, step.item.name, step.kind) }
       try table.write(to: session.output, style: session.outputStyle)
       try session.output.flush()

@@ -135,7 +135,7 @@ struct ShowExposure: Command {
         for value in exposed { try value.write(to: &json) }
       }
     }
-    var table = Table("GROUP", "NAME", "VERSION", "CHANGED", "READ BY")
+    var table = Table(columns: ["GROUP", "NAME", "VERSION", "CHANGED", "READ BY"], keeping: "NAME")
     for value in exposed {
       table.add(
         value.group, value.item.description, String(value.version), session.shown(value.changed),
