@@ -127,6 +127,8 @@ private struct Request {
   }
 
   private mutating func read(_ key: String, _ value: Any) throws(KeychainStatus) {
+    // `nil as Any` is a value of a dictionary, and would be cast to any optional attribute.
+    if let optional = value as? any PossiblyAbsent, optional.isAbsent { throw .param }
     if let text = Request.texts[key] {
       item[keyPath: text] = try Request.text(value)
       return
@@ -134,13 +136,13 @@ private struct Request {
     switch key {
     case kSecAttrPort: item.port = try Request.integer(value)
     case kSecAttrGeneric:
-      if let text = value as? String { item.generic = Data(text.utf8) } else { item.generic = try Request.value(value) }
-    case kSecValueData: item.data = try Request.value(value)
+      if let text = value as? String { item.generic = Data(text.utf8) } else { item.generic = try Request.data(value) }
+    case kSecValueData: item.data = try Request.data(value)
     case kSecAttrAccessible:
       guard let accessible = KeychainItem.Accessible(rawValue: try Request.value(value)) else { throw .param }
       item.accessible = accessible
     case kSecAttrSynchronizable:
-      if (value as? String) != kSecAttrSynchronizableAny { item.isSynchronizable = try Request.value(value) }
+      if (value as? String) != kSecAttrSynchronizableAny { item.isSynchronizable = try Request.value(value) as Bool }
     case kSecAttrCreationDate, kSecAttrModificationDate:
       let date: Date = try Request.value(value)
       if key == kSecAttrCreationDate { item.wantedCreationDate = date }
@@ -167,6 +169,8 @@ private struct Request {
     guard let value = value as? Value else { throw .param }
     return value
   }
+
+  private static func data(_ value: Any) throws(KeychainStatus) -> Data { try Request.value(value) }
 
   /// A text, also as UTF-8.
   private static func text(_ value: Any) throws(KeychainStatus) -> String {
@@ -212,5 +216,18 @@ private struct Request {
       kSecAttrSecurityDomain: \.securityDomain, kSecAttrAuthenticationType: \.authenticationType,
       kSecAttrLabel: \.label, kSecAttrComment: \.comment, kSecAttrDescription: \.kindDescription,
     ]
+  }
+}
+
+/// An optional inside `Any`.
+private protocol PossiblyAbsent {
+  /// Whether it is nil, at any depth.
+  var isAbsent: Bool { get }
+}
+
+extension Optional: PossiblyAbsent {
+  fileprivate var isAbsent: Bool {
+    guard let self else { return true }
+    return (self as? any PossiblyAbsent)?.isAbsent ?? false
   }
 }

@@ -307,4 +307,55 @@ import VaultFoundation
     #expect(SecItemDelete(query.merging([kSecReturnData: true]) { $1 }) == errSecParam)
     #expect(SecItemCopyMatching(query, nil) == errSecSuccess)
   }
+
+  @Test func `a nil in a dictionary is refused, and finds, changes, removes and adds nothing`() throws {
+    let service: [String: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrService: "s"]
+    for account in ["a", "b"] {
+      let item: [String: Any] = [kSecAttrAccount: account, kSecValueData: Data("1".utf8), kSecAttrGeneric: Data([1])]
+      #expect(SecItemAdd(service.merging(item) { $1 }, nil) == errSecSuccess)
+    }
+    let absent: [(key: String, value: Any)] = [
+      (kSecAttrGeneric, Data?.none as Any), (kSecAttrGeneric, String?.none as Any),
+      (kSecAttrGeneric, Data??.some(nil) as Any), (kSecValueData, Data?.none as Any),
+      (kSecAttrSynchronizable, Bool?.none as Any), (kSecAttrSynchronizable, String?.none as Any),
+      (kSecAttrAccount, String?.none as Any), (kSecAttrLabel, Data?.none as Any), (kSecAttrLabel, NSNull()),
+      (kSecAttrAccessible, String?.none as Any), (kSecAttrAccessGroup, String?.none as Any),
+      (kSecAttrCreationDate, Date?.none as Any), (kSecUseAuthenticationUI, String?.none as Any),
+      (kSecUseOperationPrompt, String?.none as Any), (kSecUseDataProtectionKeychain, Bool?.none as Any),
+    ]
+    for (key, value) in absent {
+      let query = service.merging([key: value]) { $1 }
+      #expect(SecItemDelete(query) == errSecParam, "\(key)")
+      #expect(SecItemCopyMatching(query, nil) == errSecParam, "\(key)")
+      #expect(SecItemUpdate(query, [kSecAttrComment: "c"]) == errSecParam, "\(key)")
+      #expect(SecItemUpdate(service, [kSecAttrComment: "c", key: value]) == errSecParam, "\(key)")
+      let added: [String: Any] = [kSecAttrAccount: "new", kSecValueData: Data()]
+      #expect(SecItemAdd(service.merging(added) { $1 }.merging([key: value]) { $1 }, nil) == errSecParam, "\(key)")
+    }
+    for (key, value): (String, Any) in [
+      (kSecAttrPort, Int?.none as Any), (kSecAttrPath, String?.none as Any), (kSecAttrServer, String?.none as Any),
+    ] {
+      let site: [String: Any] = [kSecClass: kSecClassInternetPassword, kSecAttrAccount: "a", key: value]
+      #expect(SecItemAdd(site, nil) == errSecParam && SecItemDelete(site) == errSecParam, "\(key)")
+    }
+    for (key, value): (String, Any) in [
+      (kSecReturnData, Bool?.none as Any), (kSecMatchLimit, Int?.none as Any), (kSecMatchLimit, String?.none as Any),
+      (kSecReturnRef, Bool?.none as Any), (kSecClass, String?.none as Any),
+    ] { #expect(SecItemCopyMatching(query.merging([key: value]) { $1 }, nil) == errSecParam, "\(key)") }
+    let items = try store.open().group("default").items()
+    #expect(items.map(\.name.description) == ["s/a", "s/b"] && items.map(\.version) == [1, 1])
+  }
+
+  @Test func `an optional that holds a value is that value`() throws {
+    let data: Data? = Data("1".utf8)
+    let (isSynchronizable, text): (Bool?, String?) = (true, "a")
+    let item: [String: Any] = [
+      kSecClass: kSecClassGenericPassword, kSecAttrService: "s", kSecAttrAccount: text as Any,
+      kSecValueData: data as Any, kSecAttrGeneric: data as Any, kSecAttrSynchronizable: isSynchronizable as Any,
+    ]
+    #expect(SecItemAdd(item, nil) == errSecSuccess)
+    var result: CFTypeRef?
+    #expect(SecItemCopyMatching(item.merging([kSecReturnData: true]) { $1 }, &result) == errSecSuccess)
+    #expect(result as? Data == data)
+  }
 }
