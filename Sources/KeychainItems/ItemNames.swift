@@ -64,7 +64,8 @@ extension KeychainItem {
       }
     }
     if let begin = place.firstIndex(where: { $0 == "/" || $0 == ";" }) {
-      guard let path = decoded(place[begin...].drop { $0 == ";" }) else { return false }
+      // The path itself may begin with further semicolons.
+      guard let path = decoded(place[begin...].dropFirst(place[begin] == ";" ? 1 : 0)) else { return false }
       self.path = path
       place = place[..<begin]
     }

@@ -94,7 +94,9 @@ import VaultFoundation
     #expect(throws: KeychainStatus.itemNotFound) { try keychain.copyMatching(KeychainItem(.genericPassword)) }
   }
 
-  @Test(arguments: ["/", "%2F", "a b", "ü", "?x=1&y", "a:b@c;d", "line\nbreak", "\u{85}", "=", "", "//"])
+  @Test(arguments: [
+    "/", "%2F", "a b", "ü", "?x=1&y", "a:b@c;d", "line\nbreak", "\u{85}", "=", "", "//", ";v=1", ";", ";;/;",
+  ])
   func `texts of a primary key are never confused with each other`(text: String) throws {
     var site = internet(text, text, "2")
     (site.networkProtocol, site.path, site.securityDomain, site.authenticationType) = (text, text, text, text)
@@ -155,6 +157,18 @@ import VaultFoundation
       #expect(throws: KeychainStatus.param) { try keychain.delete(wrong) }
       try keychain.delete(item)
     }
+  }
+
+  @Test func `an internet password whose path begins with semicolons is found, changed and removed`() throws {
+    for path in [";v=1", ";", ";;x", "/;x", ";/x"] {
+      var site = internet("h.example", "anna", "1")
+      site.path = path
+      #expect(try keychain.add(site).path == path)
+      #expect(throws: KeychainStatus.duplicateItem) { try keychain.add(site) }
+      #expect(try keychain.copyMatching(site).first?.path == path)
+      try keychain.delete(site)
+    }
+    #expect(try store.open().group("default").items().isEmpty)
   }
 
   // MARK: Groups, processes, errors
