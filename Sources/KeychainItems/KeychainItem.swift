@@ -114,3 +114,20 @@ extension KeychainItem {
     return new
   }
 }
+
+extension KeychainItem: CustomReflectable {
+  /// What `print` and `dump` show: every attribute, and the length of the data in place of its bytes.
+  public var customMirror: Mirror {
+    let children: [(label: String?, value: Any)] = [
+      ("itemClass", itemClass), ("accessGroup", accessGroup as Any), ("account", account as Any),
+      ("service", service as Any), ("generic", generic as Any), ("server", server as Any),
+      ("networkProtocol", networkProtocol as Any), ("port", port as Any), ("path", path as Any),
+      ("securityDomain", securityDomain as Any), ("authenticationType", authenticationType as Any),
+      ("label", label as Any), ("comment", comment as Any), ("kindDescription", kindDescription as Any),
+      ("accessible", accessible as Any), ("isSynchronizable", isSynchronizable as Any),
+      ("data", data.map { "\($0.count) bytes" } as Any), ("creationDate", creationDate as Any),
+      ("modificationDate", modificationDate as Any),
+    ]
+    return Mirror(self, children: children, displayStyle: .struct)
+  }
+}

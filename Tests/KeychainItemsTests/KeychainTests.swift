@@ -171,6 +171,19 @@ import VaultFoundation
     #expect(try store.open().group("default").items().isEmpty)
   }
 
+  @Test func `a printed or dumped item shows how long its data is, and none of its bytes`() throws {
+    var item = generic("s", "anna", "ABC")
+    (item.label, item.generic) = ("l", Data([1, 2]))
+    var dumped = ""
+    dump(item, to: &dumped)
+    for text in [dumped, "\(item)", String(reflecting: item), String(describing: Optional(item))] {
+      #expect(text.contains("3 bytes") && text.contains("anna") && text.contains("genericPassword"), "\(text)")
+      #expect(!text.contains("65") && !text.contains("ABC"), "\(text)")
+    }
+    item.data = nil
+    #expect("\(item)".contains("data: nil"))
+  }
+
   // MARK: Groups, processes, errors
 
   @Test func `of many that add the same item at once, one succeeds`() async throws {
