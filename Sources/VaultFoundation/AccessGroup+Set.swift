@@ -11,7 +11,7 @@ extension AccessGroup {
   public func set<Value: SecretScalar>(
     _ name: String, to value: Value, _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
-    guard value.isReadable else { throw Value.unreadable }
+    try value.requireReadable()
     return try set(name, to: Secret(value), kind: Value.secretKind, details, ifVersion: expected)
   }
 
@@ -93,6 +93,11 @@ extension Edit {
     _ name: String, to value: Value, named typeName: String? = nil, _ details: Details = Details(),
     ifVersion expected: UInt64? = nil
   ) throws(VaultError) {
+    // As in a group's own call.
+    if typeName == nil, let scalar = value as? any SecretScalar {
+      try scalar.requireReadable()
+      return set(name, to: scalar, details, ifVersion: expected)
+    }
     try set(name, ArchivedValue(encoding: value, named: typeName), details, expected)
   }
 
@@ -100,7 +105,7 @@ extension Edit {
   public func set<Value: SecretScalar>(
     _ name: String, to value: Value, _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) {
-    guard value.isReadable else { return fail(Value.unreadable) }
+    do { try value.requireReadable() } catch { return fail(error) }
     // Only known as a `SecretValue`, so that the overload for `Encodable` is not chosen.
     func set(_ value: some SecretValue) { self.set(name, to: value, details, ifVersion: expected) }
     set(value)

@@ -16,10 +16,12 @@ public protocol SecretScalar: SecretValue, Codable {
 extension SecretScalar {
   public var secretKind: SecretKind { Self.secretKind }
 
-  /// Whether the stored form reads back.
-  var isReadable: Bool { unsafe withSecretBytes { unsafe Self(secretBytes: $0) != nil } }
-
-  static var unreadable: VaultError { .invalid("this \(secretKind.name) has no text that could be read back") }
+  /// Throws if the stored form would not read back.
+  func requireReadable() throws(VaultError) {
+    guard unsafe withSecretBytes({ unsafe Self(secretBytes: $0) != nil }) else {
+      throw .invalid("this \(secretKind.name) has no text that could be read back")
+    }
+  }
 
   fileprivate static func text(_ bytes: UnsafeRawBufferPointer) -> String? {
     unsafe String(validating: bytes, as: UTF8.self)
