@@ -14,16 +14,12 @@ extension AccessGroup {
   public func get<Value: SecretScalar>(
     _ name: String, as type: Value.Type, version: UInt64? = nil
   ) throws(VaultError) -> Value {
-    let opened = try open(name, version: version)
-    guard opened.item.kind == Value.secretKind else {
-      throw .otherType(found: opened.item.typeName ?? opened.item.kind.name, expected: Value.secretKind.name)
-    }
-    let value = unsafe opened.secret.withUnsafeBytes { unsafe Value(secretBytes: $0) }
-    guard let value else { throw .otherType(found: "bytes", expected: Value.secretKind.name) }
-    return value
+    try open(name, version: version).scalar(as: type)
   }
 
   /// The Swift value in the item `name`.
+  ///
+  /// What was written as an optional is read as the type in it, and in reverse.
   ///
   /// - Parameters:
   ///   - name: the item's name.
@@ -34,13 +30,12 @@ extension AccessGroup {
   public func get<Value: Decodable>(
     _ name: String, as type: Value.Type, named typeName: String? = nil, version: UInt64? = nil
   ) throws(VaultError) -> Value {
-    if typeName == nil, let scalar = type as? any SecretScalar.Type,
-      let value = try get(name, as: scalar, version: version) as? Value
-    {
+    let opened = try open(name, version: version)
+    if typeName == nil, let scalar = opened.scalarType(for: type), let value = try opened.scalar(as: scalar) as? Value {
       return value
     }
-    let data = try archive(name, version, expecting: typeName ?? ArchivedValue.name(of: type))
-    do { return try SecureUnarchiver.decoded(type, named: typeName, from: data) } catch {
+    let data = try opened.archive(expecting: typeName ?? ArchivedValue.name(of: type))
+    do { return try ArchivedValue.decoded(type, named: typeName, from: data) } catch {
       throw VaultError(refusing: error)
     }
   }

@@ -29,6 +29,19 @@ struct ArchivedValue {
     return name.hasPrefix("Foundation.") ? String(name.dropFirst("Foundation.".count)) : name
   }
 
+  /// The Swift value in an archive. An optional is archived like the value in it, so each is read as the other.
+  static func decoded<Value: Decodable>(
+    _ type: Value.Type, named name: String? = nil, from data: Data
+  ) throws(ArchiveError) -> Value {
+    do throws(ArchiveError) { return try SecureUnarchiver.decoded(type, named: name, from: data) } catch {
+      guard name == nil, case .otherType(let found, let expected) = error,
+        found == "Swift.Optional<\(expected)>" || expected == "Swift.Optional<\(found)>",
+        let value = try? SecureUnarchiver.decoded(type, named: found, from: data)
+      else { throw error }
+      return value
+    }
+  }
+
   /// The archive in guarded memory.
   func secret() throws(VaultError) -> Secret { try Secret(data) }
 }
@@ -45,14 +58,6 @@ extension AccessGroup {
   ///
   /// - Throws: ``VaultError/otherType(found:expected:)`` if the item has another type.
   func archive(_ name: String, _ version: UInt64?, expecting expected: String) throws(VaultError) -> Data {
-    let opened = try open(name, version: version)
-    guard opened.item.kind == .archive else {
-      throw .otherType(found: opened.item.kind.name, expected: expected)
-    }
-    // The library records which containers it stored. For others, only the archive knows.
-    if let found = opened.item.typeName, found.hasPrefix("["), expected != "archive", found != expected {
-      throw .otherType(found: found, expected: expected)
-    }
-    return unsafe opened.secret.withUnsafeBytes { unsafe Data($0) }
+    try open(name, version: version).archive(expecting: expected)
   }
 }

@@ -44,6 +44,71 @@ import VaultFoundation
     #expect(throws: VaultError.self) { try group.get("absent", as: Value.self) }
   }
 
+  @Test func `a text or a number is read back as the type that it was written as, also by generic code`() throws {
+    try checkScalar("x")
+    try checkScalar(5)
+    try checkScalar(true)
+    try checkScalar(0.1)
+    try checkScalar(Data([0, 255]))
+    try checkScalar([UInt8]([1, 2]))
+    try checkScalar(Date(timeIntervalSinceReferenceDate: 0.5))
+    try checkScalar(try #require(URL(string: "https://example.com")))
+    try checkScalar(UUID())
+  }
+
+  @Test func `a Swift value is read back as the type that it was written as, also by generic code`() throws {
+    func check<Value: Codable & Equatable>(_ value: Value) throws {
+      let group = try store.group()
+      try group.set("set", to: value)
+      #expect(try group.get("set", as: Value.self) == value)
+      try group.transaction { edit in try edit.set("edit", to: value) }
+      #expect(try group.get("edit", as: Value.self) == value)
+    }
+    try checkEverywhere(TypedItemTests.Flags())
+    try checkEverywhere(["a": [1, 2]])
+    try checkEverywhere(UInt64.max)
+    let group = try store.group()
+    try group.set("x", to: Optional(TypedItemTests.Flags()))
+    #expect(try group.get("x", as: TypedItemTests.Flags.self) == TypedItemTests.Flags())
+    try group.set("x", to: Optional<TypedItemTests.Flags>.none)
+    #expect(
+      throws: VaultError.otherType(
+        found: "Swift.Optional<VaultFoundationTests.TypedItemTests.Flags>",
+        expected: "VaultFoundationTests.TypedItemTests.Flags")
+    ) { try group.get("x", as: TypedItemTests.Flags.self) }
+    try check(Optional(TypedItemTests.Flags()))
+    try check(Optional<TypedItemTests.Flags>.none)
+    try check(Optional<String>.none)
+    try check(Optional("x"))
+  }
+
+  @Test func `an optional of another type than the stored one is refused`() throws {
+    let group = try store.group()
+    try group.set("x", to: Optional("text"))
+    #expect(throws: VaultError.otherType(found: "string", expected: "int")) { try group.get("x", as: Int?.self) }
+    #expect(throws: VaultError.otherType(found: "string", expected: "int")) { try group.get("x", as: Int.self) }
+  }
+
+  @Test func `a text or a number that was stored as an archive is read as its type`() throws {
+    let group = try store.group()
+    func check<Value: Codable & Equatable>(_ value: Value) throws {
+      let data = try SecureArchiver.archivedData(encoding: value)
+      let typeName = try SecureUnarchiver(reading: data, allowing: []).typeName
+      try group.set("x", to: Secret(data), kind: .archive, typeName: typeName)
+      #expect(try group.get("x", as: Value.self) == value)
+      #expect(try group.get("x", as: Value?.self) == value)
+    }
+    try check("text")
+    try check(5)
+    try check(Int64.min)
+    try check(UInt32.max)
+    try check(Float(0.1))
+    try check([UInt8]([1]))
+    #expect(throws: VaultError.otherType(found: "Swift.Array<Swift.UInt8>", expected: "string")) {
+      try group.get("x", as: String.self)
+    }
+  }
+
   @Test func `a scalar without a readable form is refused in a transaction of generic code`() throws {
     let group = try store.group()
     func set<Value: Codable>(_ value: Value, in edit: Edit) throws { try edit.set("x", to: value) }

@@ -1,0 +1,50 @@
+import Foundation
+import SecureCoding
+import Vault
+
+/// The value of an opened item, as one of Swift's types.
+extension OpenedItem {
+  /// The type of scalar to read a value of `type` from; nil if it is not read from a scalar.
+  func scalarType(for type: Any.Type) -> (any SecretScalar.Type)? {
+    if let scalar = type as? any SecretScalar.Type { return scalar }
+    // A set of an optional writes the scalar in it; only nil is an archive.
+    return item.kind == .archive ? nil : (type as? any OptionalType.Type)?.scalarType
+  }
+
+  /// - Throws: ``VaultError/otherType(found:expected:)`` if the item has another type.
+  func scalar<Value: SecretScalar>(as type: Value.Type) throws(VaultError) -> Value {
+    // A scalar may also have been archived: by another program, or by an earlier build.
+    if item.kind == .archive, let value = try? ArchivedValue.decoded(type, from: data) { return value }
+    guard item.kind == Value.secretKind else {
+      throw .otherType(found: item.typeName ?? item.kind.name, expected: Value.secretKind.name)
+    }
+    let value = unsafe secret.withUnsafeBytes { unsafe Value(secretBytes: $0) }
+    guard let value else { throw .otherType(found: "bytes", expected: Value.secretKind.name) }
+    return value
+  }
+
+  /// - Throws: ``VaultError/otherType(found:expected:)`` if the item has another type.
+  func archive(expecting expected: String) throws(VaultError) -> Data {
+    guard item.kind == .archive else { throw .otherType(found: item.kind.name, expected: expected) }
+    // The library records which containers it stored. For others, only the archive knows.
+    if let found = item.typeName, found.hasPrefix("["), expected != "archive", found != expected {
+      throw .otherType(found: found, expected: expected)
+    }
+    return data
+  }
+
+  /// The value's bytes in ordinary memory.
+  private var data: Data { unsafe secret.withUnsafeBytes { unsafe Data($0) } }
+}
+
+/// An optional whose type is known only at run time.
+private protocol OptionalType {
+  /// The scalar inside, at any depth.
+  static var scalarType: (any SecretScalar.Type)? { get }
+}
+
+extension Optional: OptionalType {
+  fileprivate static var scalarType: (any SecretScalar.Type)? {
+    Wrapped.self as? any SecretScalar.Type ?? (Wrapped.self as? any OptionalType.Type)?.scalarType
+  }
+}
