@@ -176,25 +176,49 @@ extension AccessGroup {
   /// The group's changes from now on, by any process, until the task that iterates is cancelled.
   ///
   /// Each element names an item and its new version. Several changes of one item may arrive as one element, but no
-  /// change is missed, even if the iteration is busy for a long time. A thread waits for the changes.
+  /// change is missed, even if the iteration is busy for a long time: it looks for the next changes when it asks for
+  /// them, and keeps none of those between. A thread waits for the changes.
   ///
   /// - Throws: ``VaultError/storage(_:)`` if the system allows no more watches; the errors of reading the group. The
   ///   iteration throws a ``VaultError`` as well: ``VaultError/notFound(_:)`` if the group is removed.
   public func changes() async throws(VaultError) -> AsyncThrowingStream<ItemChange, any Error> {
-    let watch = try await CallQueue().run { () throws(VaultError) -> GroupWatch in try self.watch() }
-    return AsyncThrowingStream { continuation in
-      continuation.onTermination = { _ in watch.cancel() }
-      Thread.detachNewThread {
-        do {
-          while let changes = try watch.next() {
-            for change in changes { continuation.yield(change) }
-          }
-          continuation.finish()
-        } catch {
-          continuation.finish(throwing: error)
-        }
+    let queue = CallQueue()
+    let changes = Changes(try await queue.run { () throws(VaultError) in try self.watch() }, waitingOn: queue)
+    return AsyncThrowingStream { try await changes.next() }
+  }
+}
+
+/// The changes that a watch finds, one after the other. The watch is asked only after the last one was taken.
+private final class Changes: Sendable {
+  private let watch: GroupWatch
+  private let queue: CallQueue
+  /// The changes that were found and not taken; nil after the end.
+  private let found = Mutex<ArraySlice<ItemChange>?>([])
+
+  init(_ watch: GroupWatch, waitingOn queue: CallQueue) { (self.watch, self.queue) = (watch, queue) }
+
+  /// - Throws: a ``VaultError``.
+  func next() async throws -> ItemChange? {
+    if let change = found.withLock({ $0?.popFirst() }) { return change }
+    return try await withTaskCancellationHandler {
+      try await queue.run { () throws(VaultError) in try waitForNext() }
+    } onCancel: {
+      watch.cancel()
+    }
+  }
+
+  private func waitForNext() throws(VaultError) -> ItemChange? {
+    while found.withLock({ $0 != nil }) {
+      if let change = found.withLock({ $0?.popFirst() }) { return change }
+      do throws(VaultError) {
+        let changes = try watch.next()
+        found.withLock { $0 = changes.map { $0[...] } }
+      } catch {
+        found.withLock { $0 = nil }
+        throw error
       }
     }
+    return nil
   }
 }
 

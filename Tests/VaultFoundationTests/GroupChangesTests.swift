@@ -47,6 +47,43 @@ import VaultFoundation
     #expect(versions.values.reduce(0, +) == 60 && versions.count == 7)
   }
 
+  @Test func `changes that nobody asks for meanwhile arrive as one element for each item`() async throws {
+    let store = TypedStore()
+    let group = try store.group()
+    let stream = try await group.changes()
+    try await group.set("first", to: "1")
+    var found: [ItemChange] = []
+    for try await change in stream {
+      found.append(change)
+      if found.count == 1 {
+        // As long as this element is being handled, nothing is kept of each change.
+        for number in 1...40 { try await group.set("item", to: "\(number)") }
+        try await group.set("zzz", to: "1")
+      }
+      if change.name.description == "zzz" { break }
+    }
+    #expect(found.map(\.name.description) == ["first", "item", "zzz"] && found.map(\.version) == [1, 40, 1])
+  }
+
+  @Test func `after its end and after an error a sequence of changes has no more elements`() async throws {
+    let store = TypedStore()
+    let open = try store.open()
+    let group = try open.createGroup("team")
+    var iterator = try await group.changes().makeAsyncIterator()
+    try await group.set("a", to: "1")
+    let first = try await iterator.next()
+    #expect(first?.name.description == "a")
+    try open.removeGroup("team")
+    do {
+      _ = try await iterator.next()
+      Issue.record("a removed group is no error")
+    } catch {
+      #expect(error as? VaultError == .notFound(.group))
+    }
+    let next = try await iterator.next()
+    #expect(next == nil)
+  }
+
   @Test func `changes keep arriving after the group's files were replaced`() async throws {
     let store = TypedStore()
     let group = try store.group()
