@@ -139,6 +139,7 @@ extension AccessGroup {
   ///
   /// - Returns: what `body` returns.
   /// - Throws: what `body` throws, or the ``VaultError`` of the first change that failed; the group is unchanged then.
+  ///   Inside `body`, the group's own calls that change it throw ``VaultError/invalid(_:)``.
   @discardableResult
   public func transaction<Result>(_ body: (Edit) throws -> Result) throws -> Result {
     try observed(.write) {

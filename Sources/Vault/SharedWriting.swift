@@ -37,26 +37,25 @@ final class SharedWriting: Sendable {
   ///   - begin: begins a transaction.
   ///   - commit: commits it.
   ///   - body: makes the change. Called again in another transaction if the first one was abandoned.
-  /// - Throws: `busy` if the changes of other threads take ten seconds; `storage(.forked)` in a child process that was
-  ///   forked meanwhile, which has none of those threads; the errors of `begin`, `commit` and `body`.
+  /// - Throws: `busy` if the changes of other threads take ten seconds; `invalid` in a `body`, which would wait for
+  ///   itself; `storage(.forked)` in a child process that was forked meanwhile; the errors of the closures.
   func run<Result>(
     isRepeatable: Bool, beginning begin: () throws -> WriteTransaction,
     committing commit: (WriteTransaction) throws -> Void, _ body: (WriteTransaction) throws -> Result
   ) throws -> Result {
-    let thread = pthread_self()
-    let (isAlone, waiter) = try state.withLock { state throws(VaultError) -> (Bool, Waiter?) in
-      // A change inside a change would wait for itself.
-      if let runner = state.runner, pthread_equal(runner, thread) != 0 { return (true, nil) }
+    let waiter = try state.withLock { state throws(VaultError) -> Waiter? in
       guard let leader = state.leader else {
         state.leader = getpid()
-        return (false, nil)
+        return nil
       }
       guard leader == getpid() else { throw .storage(.forked) }
+      if let runner = state.runner, pthread_equal(runner, pthread_self()) != 0 {
+        throw .invalid("a change of a group inside a transaction of the same group")
+      }
       let waiter = Waiter(isRepeatable: isRepeatable)
       state.waiting.append(waiter)
-      return (false, waiter)
+      return waiter
     }
-    if isAlone { return try alone(begin, commit, body) }
     guard let waiter, case .join(let transaction) = try turn(of: waiter) else {
       return try lead(isRepeatable, begin, commit, body)
     }

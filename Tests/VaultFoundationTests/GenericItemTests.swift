@@ -120,4 +120,20 @@ import VaultFoundation
     }
     #expect(try group.get("x", as: String.self) == "after")
   }
+
+  @Test func `a change inside a transaction of its group is refused at once, and the transaction continues`() throws {
+    let group = try store.group()
+    try group.set("x", to: 1)
+    try group.transaction { edit in
+      edit.set("x", to: 2)
+      let refused = VaultError.invalid("a change of a group inside a transaction of the same group")
+      #expect(throws: refused) { try group.set("y", to: 1) }
+      #expect(throws: refused) { try group.remove("x") }
+      #expect(throws: refused) { try group.transaction { edit in edit.set("y", to: 1) } }
+      let committed = try group.get("x", as: Int.self)
+      #expect(committed == 1)
+    }
+    #expect(try group.get("x", as: Int.self) == 2)
+    try group.set("y", to: 3)
+  }
 }
