@@ -46,11 +46,10 @@ public struct ArchiveLimits: Sendable, Equatable {
   /// Creates the standard limits. Change them one by one.
   public init() {}
 
-  /// The allowed nesting, capped at what the stack can hold.
-  var effectiveNesting: Int { min(nesting, 512) }
-  /// The allowed depth, capped at what the stack can hold.
-  package var effectiveDepth: Int { min(depth, Self.deepest) }
-
+  /// The allowed nesting, capped at what the stack can hold; at least 0.
+  var effectiveNesting: Int { max(0, min(nesting, 512)) }
+  /// The allowed depth, capped at what the stack can hold; at least 0.
+  package var effectiveDepth: Int { max(0, min(depth, Self.deepest)) }
 }
 
 /// A limit on the bytes that may be written about an archive.

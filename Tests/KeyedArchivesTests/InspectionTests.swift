@@ -22,6 +22,18 @@ import Testing
     #expect(throws: ArchiveError.self) { try tree.check(allowing: ["Their.Thing"]) }
   }
 
+  @Test(arguments: [Int.min, -1, 0]) func `a limit below zero allows nothing`(limit: Int) throws {
+    let archive = PlistValue.archive([.dict([("name", .uid(3)), ("$class", .uid(2))]), .describe("A"), .string("x")])
+    var limits = ArchiveLimits()
+    limits.depth = limit
+    let tree = try ArchiveInspection(archive.binary(), limits: limits)
+    #expect(throws: ArchiveError.self) { try tree.json() }
+    #expect(throws: ArchiveError.self) { try tree.check(allowing: ["A"]) }
+    _ = try? tree.outline()
+    limits.nesting = limit
+    #expect(throws: ArchiveError.self) { try ArchiveInspection(archive.binary(), limits: limits) }
+  }
+
   @Test func `raw JSON keeps every value exactly`() throws {
     let archive = PlistValue.archive(
       [
