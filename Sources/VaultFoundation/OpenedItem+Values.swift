@@ -19,8 +19,14 @@ extension OpenedItem {
       throw .otherType(found: item.typeName ?? item.kind.name, expected: Value.secretKind.name)
     }
     let value = unsafe secret.withUnsafeBytes { unsafe Value(secretBytes: $0) }
-    guard let value else { throw .otherType(found: "bytes", expected: Value.secretKind.name) }
-    return value
+    if let value { return value }
+    // A number may be too large for the type.
+    if [.int, .double].contains(item.kind), let text = secret.exportInsecurelyAsString(),
+      (try? ValueText.canonical(text, item.kind)) != nil
+    {
+      throw .otherType(found: item.kind.name, expected: ArchivedValue.name(of: type))
+    }
+    throw .otherType(found: "bytes", expected: Value.secretKind.name)
   }
 
   /// - Throws: ``VaultError/otherType(found:expected:)`` if the item has another type.

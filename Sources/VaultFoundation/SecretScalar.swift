@@ -4,7 +4,9 @@ public import Vault
 
 /// A value that is stored as text or bytes that every program can read, together with its kind.
 ///
-/// `String`, `Data`, `[UInt8]`, `Bool`, `Int`, `Double`, `Date`, `URL` and `UUID` conform.
+/// `String`, `Data`, `[UInt8]`, `Bool`, `Date`, `URL` and `UUID` conform, and the numbers that 64 bits hold: `Double`,
+/// `Float`, `Int`, and the integers of a fixed width but `UInt64`. `UInt`, `UInt64`, `Decimal` and larger numbers are
+/// archived, as every other Swift value.
 public protocol SecretScalar: SecretValue, Codable {
   /// The kind of such a value.
   static var secretKind: SecretKind { get }
@@ -58,12 +60,60 @@ extension Bool: SecretScalar {
   public static var secretKind: SecretKind { .bool }
 }
 
+// A number is read from an item of its kind if its type can hold it, whichever type it was written as.
+
 extension Int: SecretScalar {
+  public static var secretKind: SecretKind { .int }
+}
+
+extension Int8: SecretScalar {
+  public static var secretKind: SecretKind { .int }
+}
+
+extension Int16: SecretScalar {
+  public static var secretKind: SecretKind { .int }
+}
+
+extension Int32: SecretScalar {
+  public static var secretKind: SecretKind { .int }
+}
+
+extension Int64: SecretScalar {
+  public static var secretKind: SecretKind { .int }
+}
+
+extension UInt8: SecretScalar {
+  public static var secretKind: SecretKind { .int }
+}
+
+extension UInt16: SecretScalar {
+  public static var secretKind: SecretKind { .int }
+}
+
+extension UInt32: SecretScalar {
   public static var secretKind: SecretKind { .int }
 }
 
 extension Double: SecretScalar {
   public static var secretKind: SecretKind { .double }
+}
+
+/// Stored as the shortest decimal number that reads back to the same `Float`.
+extension Float: SecretScalar {
+  public static var secretKind: SecretKind { .double }
+  public init?(secretBytes: UnsafeRawBufferPointer) {
+    guard let text = unsafe Float.text(secretBytes), let wide = Double(text), let value = Float(text) else {
+      return nil
+    }
+    // Rounding is allowed, but a number does not become infinite.
+    guard value.isFinite || !wide.isFinite else { return nil }
+    self = value
+  }
+
+  public func withSecretBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+    // In the form of a `Double`, which is that of its kind.
+    try unsafe (Double(String(self)) ?? Double(self)).withSecretBytes(body)
+  }
 }
 
 /// Stored as ISO 8601 text in UTC, exact to the last bit, for years 1 to 8000.

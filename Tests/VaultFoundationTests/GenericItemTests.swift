@@ -121,6 +121,50 @@ import VaultFoundation
     #expect(try group.get("x", as: String.self) == "after")
   }
 
+  @Test func `numbers of every width are stored as text, if a decimal integer of 64 bits holds them`() throws {
+    func check<Value: Codable & Equatable>(_ value: Value, _ kind: SecretKind, _ text: String? = nil) throws {
+      try checkEverywhere(value)
+      let group = try store.group()
+      #expect(try group.item("set").kind == kind, "\(Value.self)")
+      if let text { #expect(try group.get("set").exportInsecurelyAsString() == text, "\(Value.self)") }
+    }
+    try check(Int8.min, .int, "-128")
+    try check(Int16.min, .int, "-32768")
+    try check(Int32.min, .int, "-2147483648")
+    try check(Int64.min, .int, "-9223372036854775808")
+    try check(UInt8.max, .int, "255")
+    try check(UInt16.max, .int, "65535")
+    try check(UInt32.max, .int, "4294967295")
+    try check(Float(0.1), .double, "0.1")
+    try check(Float(1e10), .double, "10000000000.0")
+    try check(Float.greatestFiniteMagnitude, .double, "3.4028235e+38")
+    try check(Float.leastNonzeroMagnitude, .double)
+    try check(-Float.infinity, .double, "-inf")
+    try check(UInt.max, .archive)
+    try check(UInt64.max, .archive)
+    try check(Decimal(string: "1.25"), .archive)
+  }
+
+  @Test func `a number is read as another type that can hold it, and refused by one that cannot`() throws {
+    let group = try store.group()
+    try group.set("x", to: Int64(300))
+    #expect(try group.get("x", as: Int.self) == 300 && group.get("x", as: UInt16.self) == 300)
+    #expect(throws: VaultError.otherType(found: "int", expected: "Swift.Int8")) { try group.get("x", as: Int8.self) }
+    #expect(throws: VaultError.otherType(found: "int", expected: "Swift.Int8")) { try group.get("x", as: Int8?.self) }
+    try group.set("x", to: -1)
+    #expect(throws: VaultError.otherType(found: "int", expected: "Swift.UInt32")) {
+      try group.get("x", as: UInt32.self)
+    }
+    try group.set("x", to: 0.1)
+    #expect(try group.get("x", as: Float.self) == 0.1)
+    try group.set("x", to: 1e300)
+    #expect(throws: VaultError.otherType(found: "double", expected: "Swift.Float")) {
+      try group.get("x", as: Float.self)
+    }
+    try group.set("x", to: Secret("not a number"), kind: .int)
+    #expect(throws: VaultError.otherType(found: "bytes", expected: "int")) { try group.get("x", as: Int.self) }
+  }
+
   @Test func `a change inside a transaction of its group is refused at once, and the transaction continues`() throws {
     let group = try store.group()
     try group.set("x", to: 1)
