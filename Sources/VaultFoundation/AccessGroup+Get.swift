@@ -81,7 +81,9 @@ extension AccessGroup {
     _ name: String, as type: [Object].Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact,
     version: UInt64? = nil
   ) throws(VaultError) -> [Object] {
-    let data = try archive(name, version, expecting: "[\(ArchivedValue.name(of: Object.self))]")
+    let data = try archive(
+      name, version, expecting: "[\(ArchivedValue.name(of: Object.self))]",
+      or: subclasses(of: Object.self, in: allowed).map { "[\($0)]" })
     return try found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedArrayOfObjects(
         ofClass: Object.self, allowing: allowed, from: data, matching: matching)
@@ -93,7 +95,9 @@ extension AccessGroup {
     _ name: String, as type: [String: Object].Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact,
     version: UInt64? = nil
   ) throws(VaultError) -> [String: Object] {
-    let data = try archive(name, version, expecting: "[String: \(ArchivedValue.name(of: Object.self))]")
+    let data = try archive(
+      name, version, expecting: "[String: \(ArchivedValue.name(of: Object.self))]",
+      or: subclasses(of: Object.self, in: allowed).map { "[String: \($0)]" })
     let objects = try found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedDictionary(
         ofKeyClass: NSString.self, objectClass: Object.self, allowing: allowed, from: data, matching: matching)
@@ -132,6 +136,11 @@ extension AccessGroup {
   private func found<Value>(_ read: () throws(ArchiveError) -> Value?) throws(VaultError) -> Value {
     let value: Value?
     do { value = try read() } catch { throw VaultError(refusing: error) }
+  /// The names of the classes in `allowed` that inherit from `type`.
+  private func subclasses<Object: NSObject>(of type: Object.Type, in allowed: [AnyClass]) -> [String] {
+    allowed.filter { $0 is Object.Type }.map(ArchivedValue.name(of:))
+  }
+
     guard let value else { throw .archive(.missingValue(at: ArchivePath([.key("root")]))) }
     return value
   }

@@ -57,7 +57,9 @@ extension AccessGroup {
   /// The archive in the item.
   ///
   /// - Throws: ``VaultError/otherType(found:expected:)`` if the item has another type.
-  func archive(_ name: String, _ version: UInt64?, expecting expected: String) throws(VaultError) -> Data {
-    try open(name, version: version).archive(expecting: expected)
+  func archive(
+    _ name: String, _ version: UInt64?, expecting expected: String, or others: [String] = []
+  ) throws(VaultError) -> Data {
+    try open(name, version: version).archive(expecting: expected, or: others)
   }
 }

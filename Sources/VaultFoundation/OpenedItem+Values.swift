@@ -29,11 +29,16 @@ extension OpenedItem {
     throw .otherType(found: "bytes", expected: Value.secretKind.name)
   }
 
+  /// - Parameters:
+  ///   - expected: the name of the expected type.
+  ///   - others: the names of types that are as good.
   /// - Throws: ``VaultError/otherType(found:expected:)`` if the item has another type.
-  func archive(expecting expected: String) throws(VaultError) -> Data {
+  func archive(expecting expected: String, or others: [String] = []) throws(VaultError) -> Data {
     guard item.kind == .archive else { throw .otherType(found: item.kind.name, expected: expected) }
     // The library records which containers it stored. For others, only the archive knows.
-    if let found = item.typeName, found.hasPrefix("["), expected != "archive", found != expected {
+    if let found = item.typeName, found.hasPrefix("["), expected != "archive", found != expected,
+      !others.contains(found)
+    {
       throw .otherType(found: found, expected: expected)
     }
     return data

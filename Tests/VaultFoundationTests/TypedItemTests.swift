@@ -164,6 +164,20 @@ import VaultFoundation
     #expect(throws: ArchiveError.self) { try SecureUnarchiver.unarchivedObject(of: Human.self, from: single) }
   }
 
+  @Test func `a container of a subclass is read as one of its superclass if the subclass is allowed`() throws {
+    let group = try store.group()
+    try group.set("list", to: [Special(), Special()])
+    #expect(try group.get("list", as: [Human].self, allowing: [Special.self]).count == 2)
+    #expect(throws: VaultError.self) { try group.get("list", as: [Human].self) }
+    #expect(throws: VaultError.self) { try group.get("list", as: [Address].self, allowing: [Special.self]) }
+    try group.set("by name", to: ["a": Special()])
+    #expect(try group.get("by name", as: [String: Human].self, allowing: [Special.self])["a"] is Special)
+    #expect(throws: VaultError.self) { try group.get("by name", as: [String: Human].self) }
+    #expect(throws: VaultError.self) { try group.get("by name", as: [Human].self, allowing: [Special.self]) }
+    try group.set("list", to: [Human()])
+    #expect(throws: VaultError.self) { try group.get("list", as: [Special].self, allowing: [Human.self]) }
+  }
+
   @Test func `an allowed class that is not a subclass is no element`() throws {
     func refusal(at steps: ArchivePath.Step...) -> ArchiveError {
       .wrongType(
