@@ -45,7 +45,7 @@ extension AccessGroup {
   public func set<Object: NSObject & NSSecureCoding>(
     _ name: String, to object: Object, _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
-    try set(name, ArchivedValue(object: object, typeName: ArchivedValue.name(of: type(of: object))), details, expected)
+    try set(name, ArchivedValue(object: object), details, expected)
   }
 
   /// Sets `name` to an object whose class supports both codings: its `encode(with:)` is used.
@@ -53,7 +53,7 @@ extension AccessGroup {
   public func set<Object: NSObject & NSSecureCoding & Encodable>(
     _ name: String, to object: Object, _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
-    try set(name, ArchivedValue(object: object, typeName: ArchivedValue.name(of: type(of: object))), details, expected)
+    try set(name, ArchivedValue(object: object), details, expected)
   }
 
   /// Sets `name` to an array of objects. An object that occurs several times is stored once.
@@ -117,8 +117,7 @@ extension Edit {
   public func set<Object: NSObject & NSSecureCoding>(
     _ name: String, to object: Object, _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) throws(VaultError) {
-    let typeName = ArchivedValue.name(of: type(of: object))
-    try set(name, ArchivedValue(object: object, typeName: typeName), details, expected)
+    try set(name, ArchivedValue(object: object), details, expected)
   }
 
   /// Sets `name` to an array of objects in this transaction.

@@ -17,6 +17,14 @@ struct ArchivedValue {
     }
   }
 
+  /// An object, with the name of the class that it is archived as.
+  init(object: NSObject) throws(VaultError) {
+    let ownClass = type(of: object)
+    let isFoundations = _typeName(ownClass, qualified: true).hasPrefix("Foundation.")
+    try self.init(
+      object: object, typeName: ArchivedValue.name(of: isFoundations ? ownClass : object.classForCoder))
+  }
+
   /// An object, or a container of objects.
   init(object: Any, typeName: String) throws(VaultError) {
     do { data = try SecureArchiver.archivedData(withRootObject: object) } catch { throw .archive(error) }

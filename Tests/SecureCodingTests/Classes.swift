@@ -69,3 +69,20 @@ final class Person: NSObject, NSSecureCoding {
     coder.encode(address, forKey: "address")
   }
 }
+
+class Village: NSObject, NSSecureCoding {
+  class var supportsSecureCoding: Bool { true }
+  let city: String
+
+  init(city: String) { self.city = city }
+
+  required init?(coder: NSCoder) {
+    guard let city = coder.decodeObject(of: NSString.self, forKey: "city") else { return nil }
+    self.city = city as String
+  }
+
+  func encode(with coder: NSCoder) { coder.encode(city as NSString, forKey: "city") }
+}
+
+/// A subclass that archives do not name.
+final class Disguised: Village { override var classForCoder: AnyClass { Village.self } }

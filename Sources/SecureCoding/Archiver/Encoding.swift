@@ -101,9 +101,9 @@ extension SecureArchiver {
     }
     isBeingEncoded.insert(number)
     frames.append(Frame())
-    let chain = try encodeFields(of: object, type)
+    let (chain, codedClass): ([String], AnyClass) = try encodeFields(of: object, type)
     if let failure { throw failure }
-    try claim(chain[0], for: Swift.type(of: object))
+    try claim(chain[0], for: codedClass)
     var frame = frames.removeLast()
     isBeingEncoded.remove(number)
     frame.set(builder.add(text: "$class"), builder.add(uid: self.number(ofClass: chain)))
@@ -113,8 +113,11 @@ extension SecureArchiver {
 
   /// Encodes an object's fields.
   ///
-  /// - Returns: the names of its class and of its superclasses.
-  private func encodeFields(of object: AnyObject, _ type: Any.Type) throws(ArchiveError) -> [String] {
+  /// - Returns: the names of its class and of its superclasses, and the class, which may be the one that the object
+  ///   names for coders.
+  private func encodeFields(
+    of object: AnyObject, _ type: Any.Type
+  ) throws(ArchiveError) -> (chain: [String], codedClass: AnyClass) {
     func refused(_ reason: ArchiveError.NotArchivable) -> ArchiveError {
       .notArchivable(type: TypeNames.shown(type), reason: reason, at: here)
     }
@@ -127,18 +130,27 @@ extension SecureArchiver {
       }
       if !Self.alwaysReadable.contains(writer.chain[0]) { needsRehearsal = true }
       try writer.write(object, FieldsWriter(self, className: writer.chain[0]))
-      return writer.chain
+      return (writer.chain, ownClass)
     }
     guard let coding = object as? any NSCoding else { throw refused(.notCoding) }
     guard ClassNames.foundationBase(of: ownClass) == nil else { throw refused(.notWritten) }
+    let codedClass: AnyClass = (object as? NSObject)?.classForCoder ?? ownClass
+    if codedClass != ownClass {
+      // Readers see only this class, so it must be one that they can build.
+      guard !ClassNames.isFoundation(codedClass), ClassNames.foundationBase(of: codedClass) == nil,
+        codedClass is any NSCoding.Type
+      else { throw refused(.classForCoder) }
+    }
     if requiresSecureCoding {
-      guard let secure = ownClass as? any NSSecureCoding.Type, secure.supportsSecureCoding else {
-        throw refused(.notSecure)
+      for type in [ownClass, codedClass] {
+        guard let secure = type as? any NSSecureCoding.Type, secure.supportsSecureCoding else {
+          throw refused(.notSecure)
+        }
       }
     }
-    let chain = try chain(of: ownClass)
+    let chain = try chain(of: codedClass)
     coding.encode(with: self)
-    return chain
+    return (chain, codedClass)
   }
 
   /// Classes whose objects can always be read if their contents can. For dictionaries, that also depends on their keys.

@@ -37,6 +37,34 @@ import Testing
     #expect(read.town == "Bern")
   }
 
+  @Test func `an object is archived under the class that it names for coders, as by Foundation`() throws {
+    let pair = [Disguised(city: "Bern"), Village(city: "Basel")]
+    for data in [
+      try SecureArchiver.archivedData(withRootObject: pair),
+      try NSKeyedArchiver.archivedData(withRootObject: pair, requiringSecureCoding: true),
+    ] {
+      let text = try inspect(data)
+      #expect(text.contains(#""$class":"SecureCodingTests.Village""#) && !text.contains("Disguised"))
+      let read = try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: Village.self, from: data)
+      #expect(read?.map(\.city) == ["Bern", "Basel"] && read?.contains { $0 is Disguised } == false)
+      #expect(throws: ArchiveError.self) {
+        try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: Disguised.self, from: data)
+      }
+    }
+    let named = try SecureArchiver.archivedData(withRootObject: pair[0], names: [(Village.self, "Town")])
+    #expect(try inspect(named).contains(#""$class":"Town""#))
+  }
+
+  @Test func `a class for coders that could not be read back is refused`() throws {
+    for object: NSObject in [AsText(), AsRoot(), AsInsecure(), AsUncoded()] {
+      let error = #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: object) }
+      guard case .notArchivable? = error else {
+        Issue.record("\(String(describing: error))")
+        continue
+      }
+    }
+  }
+
   @Test func `scalars under keys keep their values and keys`() throws {
     let archiver = SecureArchiver()
     archiver.encode(true, forKey: "bool")
@@ -268,3 +296,18 @@ private final class Hidden: NSObject, NSSecureCoding {
   required init?(coder: NSCoder) {}
   func encode(with coder: NSCoder) {}
 }
+
+/// A class whose subclasses name other classes for coders.
+private class Named: NSObject, NSSecureCoding {
+  class var supportsSecureCoding: Bool { true }
+  override init() {}
+  required init?(coder: NSCoder) {}
+  func encode(with coder: NSCoder) { coder.encode(1, forKey: "number") }
+}
+
+private final class AsText: Named { override var classForCoder: AnyClass { NSString.self } }
+private final class AsRoot: Named { override var classForCoder: AnyClass { NSObject.self } }
+private final class AsInsecure: Named { override var classForCoder: AnyClass { NotSecure.self } }
+private final class AsUncoded: Named { override var classForCoder: AnyClass { Uncoded.self } }
+private final class NotSecure: Named { override class var supportsSecureCoding: Bool { false } }
+private final class Uncoded: NSObject {}
