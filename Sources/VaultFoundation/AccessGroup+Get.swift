@@ -19,12 +19,14 @@ extension AccessGroup {
 
   /// The Swift value in the item `name`.
   ///
-  /// What was written as an optional is read as the type in it, and in reverse.
+  /// What was written as an optional is read as the type in it, and in reverse. An item of kind ``SecretKind/json`` is
+  /// decoded with a `JSONDecoder` without any settings.
   ///
   /// - Parameters:
   ///   - name: the item's name.
   ///   - type: its type, which is the only one allowed in the archive.
-  ///   - typeName: the name under which the type was archived, if it differs from the type's own.
+  ///   - typeName: the name under which the type was archived, if it differs from the type's own. With a name, only
+  ///     an archive is read.
   ///   - version: a kept version; `nil` for the current one.
   /// - Throws: ``VaultError/otherType(found:expected:)``, ``VaultError/archive(_:)``.
   public func get<Value: Decodable>(
@@ -34,6 +36,7 @@ extension AccessGroup {
     if typeName == nil, let scalar = opened.scalarType(for: type), let value = try opened.scalar(as: scalar) as? Value {
       return value
     }
+    if typeName == nil, opened.item.kind == .json { return try opened.json(as: type) }
     let data = try opened.archive(expecting: typeName ?? ArchivedValue.name(of: type))
     do { return try ArchivedValue.decoded(type, named: typeName, from: data) } catch {
       throw VaultError(refusing: error)
@@ -133,14 +136,14 @@ extension AccessGroup {
     }
   }
 
-  private func found<Value>(_ read: () throws(ArchiveError) -> Value?) throws(VaultError) -> Value {
-    let value: Value?
-    do { value = try read() } catch { throw VaultError(refusing: error) }
   /// The names of the classes in `allowed` that inherit from `type`.
   private func subclasses<Object: NSObject>(of type: Object.Type, in allowed: [AnyClass]) -> [String] {
     allowed.filter { $0 is Object.Type }.map(ArchivedValue.name(of:))
   }
 
+  private func found<Value>(_ read: () throws(ArchiveError) -> Value?) throws(VaultError) -> Value {
+    let value: Value?
+    do { value = try read() } catch { throw VaultError(refusing: error) }
     guard let value else { throw .archive(.missingValue(at: ArchivePath([.key("root")]))) }
     return value
   }

@@ -44,6 +44,14 @@ extension OpenedItem {
     return data
   }
 
+  /// - Throws: ``VaultError/otherType(found:expected:)`` if the JSON text does not decode.
+  func json<Value: Decodable>(as type: Value.Type) throws(VaultError) -> Value {
+    // The decoder's own error may contain values.
+    do { return try JSONDecoder().decode(type, from: data) } catch {
+      throw .otherType(found: item.kind.name, expected: ArchivedValue.name(of: type))
+    }
+  }
+
   /// The value's bytes in ordinary memory.
   private var data: Data { unsafe secret.withUnsafeBytes { unsafe Data($0) } }
 }

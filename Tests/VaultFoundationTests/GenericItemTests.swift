@@ -165,6 +165,39 @@ import VaultFoundation
     #expect(throws: VaultError.otherType(found: "bytes", expected: "int")) { try group.get("x", as: Int.self) }
   }
 
+  @Test func `an item of kind json is decoded, and an error shows none of it`() throws {
+    let group = try store.group()
+    try group.set("x", to: Secret(#"[1, "hunter2", {"a": null}]"#), kind: .json)
+    struct Mixed: Decodable {
+      init(from decoder: any Decoder) throws {
+        var values = try decoder.unkeyedContainer()
+        guard try values.decode(Int.self) == 1, try values.decode(String.self) == "hunter2",
+          try values.decode([String: Int?].self) == ["a": nil]
+        else { throw CancellationError() }
+      }
+    }
+    _ = try group.get("x", as: Mixed.self)
+    for error in [
+      #expect(throws: VaultError.self) { try group.get("x", as: [String].self) },
+      #expect(throws: VaultError.self) { try group.get("x", as: TypedItemTests.Flags.self) },
+    ] {
+      guard case .otherType(let found, let expected)? = error else {
+        Issue.record("\(String(describing: error))")
+        continue
+      }
+      #expect(found == "json" && !expected.contains("hunter2"))
+    }
+    #expect(throws: VaultError.otherType(found: "json", expected: "string")) { try group.get("x", as: String.self) }
+    #expect(throws: VaultError.otherType(found: "json", expected: "app.Mixed")) {
+      try group.get("x", as: Mixed.self, named: "app.Mixed")
+    }
+    try group.set("x", to: Secret(#"["a", "b"]"#), kind: .json)
+    #expect(try group.get("x", as: [String].self) == ["a", "b"])
+    let deep = String(repeating: "[", count: 100_000)
+    try group.set("x", to: Secret(deep), kind: .json)
+    #expect(throws: VaultError.self) { try group.get("x", as: [Int].self) }
+  }
+
   @Test func `a change inside a transaction of its group is refused at once, and the transaction continues`() throws {
     let group = try store.group()
     try group.set("x", to: 1)
