@@ -213,4 +213,22 @@ import VaultFoundation
     #expect(try group.get("x", as: Int.self) == 2)
     try group.set("y", to: 3)
   }
+
+  @Test func `timestamps and dates convert`() throws {
+    for milliseconds: UInt64 in [0, 1, 999, 1_795_705_069_673, 253_402_300_799_999, 1 << 52] {
+      let timestamp = Timestamp(milliseconds: milliseconds)
+      #expect(Timestamp(Date(timestamp)) == timestamp)
+    }
+    #expect(Timestamp(Date(timeIntervalSince1970: 1.0006)).milliseconds == 1_001)
+    for early in [-1e-9, -1, -.infinity, .nan] {
+      #expect(Timestamp(Date(timeIntervalSince1970: early)).milliseconds == 0)
+    }
+    for late in [1e300, .infinity] {
+      #expect(Timestamp(Date(timeIntervalSince1970: late)).milliseconds == .max)
+    }
+    let group = try store.group()
+    let date = Date(timeIntervalSince1970: 4_000_000_000.5)
+    try group.set("x", to: 1, Details(expires: .to(Timestamp(date))))
+    #expect(try group.item("x").expires.map { Date($0) } == date)
+  }
 }
