@@ -166,8 +166,8 @@ public final class AccessGroup: Sendable {
     try set(name, NewValue(secret: OpenedSecret(value), kind: value.secretKind), details, expected)
   }
 
-  /// Sets `name` to the bytes of `secret`, as ``set(_:to:_:ifVersion:)-(_,SecretValue,_,_)``. `kind` is not checked
-  /// against the bytes; `typeName`, the name of an archived value's type, has at most 65,535 bytes.
+  /// Sets `name` to the bytes of `secret`, as ``set(_:to:_:ifVersion:)-(_,SecretValue,_,_)``. A secret has no type: a
+  /// text needs `kind: .string`, which is not checked. `typeName`, an archived value's type, has at most 65,535 bytes.
   @discardableResult
   public func set(
     _ name: String, to secret: borrowing Secret, kind: SecretKind = .bytes, typeName: String? = nil,

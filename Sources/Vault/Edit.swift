@@ -27,7 +27,7 @@ public final class Edit {
     }
   }
 
-  /// Sets `name` to the bytes of `secret`.
+  /// Sets `name` to the bytes of `secret`, which has no type: a text needs `kind: .string`.
   public func set(
     _ name: String, to secret: borrowing Secret, kind: SecretKind = .bytes, typeName: String? = nil,
     _ details: Details = Details(), ifVersion expected: UInt64? = nil

@@ -34,7 +34,7 @@ public struct Alphabet: Sendable, Equatable {
 }
 
 extension Secret {
-  /// Draws `length` characters of `alphabet`, all with equal probability.
+  /// Draws `length` characters of `alphabet`, all with equal probability: a text, to be set with `kind: .string`.
   ///
   /// - Parameters:
   ///   - length: 1...65,536.

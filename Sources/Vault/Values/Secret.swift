@@ -5,7 +5,7 @@ internal import Sealing
 
 /// A value's bytes while they are open in memory: locked, lent for the duration of a call, and wiped at the end.
 ///
-/// It cannot be copied, printed or encoded: `print(secret)` does not compile.
+/// It has no type, and cannot be copied, printed or encoded: `print(secret)` does not compile.
 public struct Secret: ~Copyable, Sendable {
   let opened: OpenedSecret
 
