@@ -152,8 +152,12 @@ extension ArchiveError: CustomStringConvertible {
   public var hint: String? {
     switch self {
     case .notAPropertyList: "is it an archive of the StructArchiver library, or encrypted?"
-    case .classRefused: "allow the class by name if you trust it, or map its name to one of yours"
-    case .overLimit(let limit, _, _): "if you trust its origin, raise 'ArchiveLimits.\(limit.rawValue)'"
+    case .classRefused:
+      "allow the class by name if you trust it, or map its name to one of yours; "
+        + "if it is allowed, the call that decodes it must name it, too, or use '.asOnApple'"
+    case .overLimit(let limit, _, _):
+      "if you trust its origin, raise 'ArchiveLimits.\(limit.rawValue)' of a SecureUnarchiver or SecureArchiver; "
+        + "the calls of a group have the standard limits"
     case .cycle: "such archives can be inspected, but not built"
     case .unusableClass(_, let reason): reason.hint
     case .wrongType(_, let found, _) where found == "a reference": "it was archived as an object: decode it as one"

@@ -37,6 +37,37 @@ import Testing
     #expect(error?.status == 19)
   }
 
+  @Test func `a listed subclass that its decoding call does not name is refused, with a hint to what helps`() throws {
+    class Node: NSObject, NSSecureCoding {
+      class var supportsSecureCoding: Bool { true }
+      var next: Node?
+      override init() {}
+      required init?(coder: NSCoder) { next = coder.decodeObject(of: Node.self, forKey: "next") }
+      func encode(with coder: NSCoder) { coder.encode(next, forKey: "next") }
+    }
+    final class Leaf: Node {}
+    let node = Node()
+    node.next = Leaf()
+    let data = try SecureArchiver.archivedData(withRootObject: node, names: [(Node.self, "Node"), (Leaf.self, "Leaf")])
+    var list = AllowedClasses()
+    try list.allow(Node.self, named: "Node")
+    try list.allow(Leaf.self, named: "Leaf")
+    let error = #expect(throws: ArchiveError.self) {
+      try SecureUnarchiver(reading: data, allowing: list).require(Node.self, forKey: "root")
+    }
+    #expect(error?.code == "classRefused" && error?.hint?.contains("'.asOnApple'") == true)
+    let read = try SecureUnarchiver(reading: data, allowing: list, matching: .asOnApple)
+      .require(Node.self, forKey: "root")
+    #expect(read.next is Leaf)
+  }
+
+  @Test func `the hint about a limit says where limits can be raised`() throws {
+    var value: [Any] = []
+    for _ in 0..<200 { value = [value] }
+    let error = #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: value) }
+    #expect(error?.hint?.contains("raise 'ArchiveLimits.depth' of a SecureUnarchiver or SecureArchiver") == true)
+  }
+
   @Test func `sets and decimal numbers need not be listed, but each call must ask for them`() throws {
     let archiver = SecureArchiver()
     archiver.encode(NSSet(array: ["a"]), forKey: "set")
