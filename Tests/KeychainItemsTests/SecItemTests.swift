@@ -358,4 +358,15 @@ import VaultFoundation
     #expect(SecItemCopyMatching(item.merging([kSecReturnData: true]) { $1 }, &result) == errSecSuccess)
     #expect(result as? Data == data)
   }
+
+  @Test func `attributes that the store cannot hold are refused`() throws {
+    for (key, value): (String, Any) in [
+      (kSecAttrLabel, "two\nlines"), (kSecAttrComment, "two\nlines"), (kSecAttrDescription, "\u{7}"),
+      (kSecAttrGeneric, Data(count: 50_000)), (kSecAttrGeneric, Data(count: 60_000)),
+    ] {
+      #expect(SecItemAdd(query.merging([key: value]) { $1 }, nil) == errSecParam)
+      #expect(SecItemCopyMatching(query, nil) == errSecItemNotFound)
+    }
+    #expect(SecItemAdd(query.merging([kSecAttrGeneric: Data(count: 48_000)]) { $1 }, nil) == errSecSuccess)
+  }
 }
