@@ -68,7 +68,8 @@ import Testing
     #expect(failure { try file.value("name") } == .notFound(.item))
   }
 
-  @Test func `whoever reads many items one by one is spared the reading of those beside them, not their proofs`() throws {
+  @Test func `whoever reads many items one by one is spared the reading of those beside them, not their proofs`() throws
+  {
     let group = try GroupFixture()
     let names = (0..<700).map { "item \($0)" }
     try group.set(Dictionary(uniqueKeysWithValues: names.map { ($0, "value of \($0)") }))
