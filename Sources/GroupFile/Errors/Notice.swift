@@ -73,6 +73,15 @@ extension Notice {
     }
   }
 
+  /// The error if the notice says that nothing shows a state to be the newest one.
+  package var witnessError: VaultError? {
+    switch self {
+    case .witnessInvalid: .damaged(.witness, "neither record is valid")
+    case .witnessUnavailable(let reason): .witnessUnavailable(group: "", reason: reason)
+    default: nil
+    }
+  }
+
   private static func list(_ names: [String]) -> String {
     guard !names.isEmpty else { return "" }
     let shown = names.prefix(20).map { "'\(Printable.name($0))'" }.joined(separator: ", ")

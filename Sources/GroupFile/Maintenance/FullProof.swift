@@ -201,13 +201,7 @@ extension AccessGroupFile {
     isName: (String) -> Bool = { _ in true }, progress: (UInt64) -> Void = { _ in }
   ) throws(VaultError) -> ProvedGroup {
     let transaction = try beginReading()
-    for notice in transaction.notices {
-      switch notice {
-      case .witnessInvalid: throw .damaged(.witness, "neither record is valid")
-      case .witnessUnavailable(let reason): throw .witnessUnavailable(group: "", reason: reason)
-      default: break
-      }
-    }
+    for case let error? in transaction.notices.map(\.witnessError) { throw error }
     var proved = try FullProof.run(transaction, progress: progress, isName: isName)
     proved.notices = transaction.notices
     return proved

@@ -26,9 +26,9 @@ public struct StoreStatus: Sendable {
 /// The status of one group.
 public struct GroupStatus: Sendable {
   public let name: String
-  /// Whether the numbers come from the verified group, as opposed to this machine's state folder.
+  /// Whether the group was verified, and its witness shows that this state is the newest one.
   public internal(set) var isVerified = false
-  /// The number of the group's state; `nil` if neither source has it.
+  /// The number of the group's state; from the state folder if the group does not open, `nil` if neither has it.
   public internal(set) var epoch: UInt64?
   /// The number of its key.
   public internal(set) var generation: UInt64?
@@ -66,8 +66,8 @@ extension SecretStore {
     return StoreStatus(
       home: location.home, state: location.stateFolder(of: access.ownerKey), ownerKey: access.ownerKey.hexadecimal,
       slots: (try? location.identityFolder.read())?.slots ?? [],
-      lastBackup: lastBackup, groups: groups, lock: nil, unlockedUntil: Timestamp(unlocking: access.ownerKey),
-      notices: takeNotices())
+      lastBackup: lastBackup, groups: groups, lock: nil,
+      unlockedUntil: UnlockedRecord.end(of: access.ownerKey), notices: takeNotices())
   }
 
   /// The time of the last backup that was made with this process's state folder; `nil` if none is known.
@@ -77,10 +77,12 @@ extension SecretStore {
   private func groupStatus(_ name: String, _ applications: [String: Application]?) -> GroupStatus? {
     do throws(VaultError) {
       return try settled(name) { () throws(VaultError) in
-        let state = try group(name).verifiedState()
+        let view = try inGroup(name, group(name).file.beginReadingAlone())
+        notices.post(view.notices)
+        let (manifest, doubt) = (view.state.manifest, view.notices.lazy.compactMap(\.witnessError).first?.named(name))
         return GroupStatus(
-          name: name, isVerified: true, epoch: state.manifest.epoch, generation: state.manifest.generation,
-          itemCount: state.manifest.itemCount, problem: unwantedMembers(of: state.roster, applications).first)
+          name: name, isVerified: doubt == nil, epoch: manifest.epoch, generation: manifest.generation,
+          itemCount: manifest.itemCount, problem: doubt ?? unwantedMembers(of: view.state.roster, applications).first)
       }
     } catch {
       if isOthersBusiness(name, error) { return nil }
@@ -112,27 +114,21 @@ extension SecretStore {
     var notices: [Notice] = []
     let groups = try location.groupNames().map { name in
       let witness = Witness(of: name, in: WitnessFolder(stateFolder: state, ownerKey: file.ownerKey))
-      var record: WitnessRecord?
+      var (record, notice): (WitnessRecord?, Notice?)
       switch witness.read() {
       case .valid(let found): record = found
-      case .invalid: notices.append(.witnessInvalid(group: name))
-      case .unavailable(let reason): if notices.isEmpty { notices = [.witnessUnavailable(reason: reason)] }
+      case .invalid: notice = .witnessInvalid(group: name)
+      case .unavailable(let reason): notice = .witnessUnavailable(reason: reason)
       case .absent: break
       }
-      return GroupStatus(name: name, epoch: record?.epoch, generation: record?.generation)
+      if let notice, !notices.contains(notice) { notices.append(notice) }
+      return GroupStatus(
+        name: name, epoch: record?.epoch, generation: record?.generation, problem: notice?.witnessError?.named(name))
     }
     return StoreStatus(
       home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: file.slots,
       lastBackup: location.lastBackup(of: file.ownerKey), groups: groups, lock: lock,
-      unlockedUntil: Timestamp(unlocking: file.ownerKey), notices: notices)
-  }
-}
-
-extension Timestamp {
-  /// The time when the kernel's keyring will forget the owner's key.
-  fileprivate init?(unlocking ownerKey: PublicKey) {
-    guard let record = UnlockedRecord.find(ownerKey) else { return nil }
-    self.init(milliseconds: record.deadline)
+      unlockedUntil: UnlockedRecord.end(of: file.ownerKey), notices: notices)
   }
 }
 

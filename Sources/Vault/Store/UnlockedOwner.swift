@@ -68,6 +68,9 @@ struct UnlockedRecord {
     return UnlockedRecord(bytes, ownerKey)
   }
 
+  /// When the kernel's keyring will forget the owner's key; `nil` if it does not hold it.
+  static func end(of ownerKey: PublicKey) -> Timestamp? { find(ownerKey).map { Timestamp(milliseconds: $0.deadline) } }
+
   private init?(_ bytes: GuardedBytes, _ ownerKey: PublicKey) {
     let (isOurs, deadline) = unsafe bytes.withUnsafeBytes { record in
       let isOurs = unsafe ownerKey.withUnsafeBytes { unsafe $0.elementsEqual(record.prefix($0.count)) }

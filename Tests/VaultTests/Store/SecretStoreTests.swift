@@ -86,6 +86,8 @@ struct SecretStoreTests {
     try FileManager.default.removeItem(atPath: store.folder + "/state")
     for status in [try SecretStore.status(at: store.location), try store.open().status()] {
       #expect(status.notices == [.witnessUnavailable(reason: "the state folder does not exist")])
+      let problem = VaultError.witnessUnavailable(group: "default", reason: "the state folder does not exist")
+      #expect(status.groups.map(\.problem) == [problem] && !status.groups[0].isVerified)
     }
   }
 

@@ -7,7 +7,8 @@ struct Status: Command {
     usage: "vault status [--json]",
     more: """
       If nothing opens the store without a prompt, the command shows what this machine remembers, unverified, and \
-      ends with 11.
+      ends with 11. A group is not verified, and the command ends with 13, as long as nothing shows that its state is \
+      the newest one that this machine has seen, for example because the state folder is missing.
       """,
     example: """
       vault status
