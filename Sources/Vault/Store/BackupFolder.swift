@@ -106,11 +106,10 @@ struct BackupFolder: ~Copyable {
 
   private static func error(_ fault: FileFault) -> VaultError {
     switch fault {
-    case .taken: .exists(.backupPlace)
+    case .taken, .wrongKind: .exists(.backupPlace)
     case .missing: .storage(.noBackupFolder)
     case .busy: .contradiction(.backupInProgress)
-    case .storage(let failure): .storage(failure)
-    default: .denied(.permissions("the backup's folder \(fault.reason)"))
+    default: VaultError(fault, at: .backup)
     }
   }
 }

@@ -154,11 +154,8 @@ extension StoreLocation {
   func outside(_ path: String) throws(VaultError) -> String {
     guard !path.isEmpty, !path.utf8.contains(0) else { throw .invalid("a backup needs a folder") }
     let path = StoreLocation.absolute(path)
-    let isInside: Bool
-    do throws(FileFault) {
-      isInside = CanonicalPath.isInside(try CanonicalPath.of(path), try CanonicalPath.of(home))
-    } catch {
-      throw .denied(.permissions("the backup's folder \(error.reason)"))
+    let isInside = try atLevel(.backup) { () throws(FileFault) in
+      CanonicalPath.isInside(try CanonicalPath.of(path), try CanonicalPath.of(home))
     }
     if isInside { throw .invalid("a backup must be outside the store") }
     return path

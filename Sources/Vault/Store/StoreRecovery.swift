@@ -115,6 +115,8 @@ extension IdentityFile {
   init(inBackup path: String) throws(VaultError) {
     do { self = try IdentityFolder(store: path).read() } catch .noStore {
       throw .damaged(.backup, "this folder has no complete backup")
+    } catch .denied(.file(_, let fault)) {
+      throw .denied(.file(.backup, fault))
     }
   }
 }

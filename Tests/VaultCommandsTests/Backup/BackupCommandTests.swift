@@ -44,7 +44,7 @@ import Testing
     _ = store.folder.write("file", [1])
     let busy = store.run("backup", store.folder.path)
     #expect(busy.status == 22)
-    #expect(store.run("backup", store.folder.file("file")).status == 12)
+    #expect(store.run("backup", store.folder.file("file")).status == 22)
     #expect(store.run("backup", store.folder.file("no/such")).status == 23)
     for inside in ["store", "store/x", "store/groups/default/x"] {
       #expect(store.run("backup", store.folder.file(inside)).status == 64)

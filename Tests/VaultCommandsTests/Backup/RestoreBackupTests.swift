@@ -41,6 +41,28 @@ import Testing
     #expect(!store.folder.exists("store/set-aside"))
   }
 
+  @Test func `a backup that others can write is named with its path, and not taken for the store`() {
+    _ = store.shell(#"chmod 777 "$folder/backup""#)
+    store.environment["VAULT_KEY_FILE"] = store.keyFile
+    var recovering = store.environment
+    recovering["VAULT_HOME"] = store.folder.file("new")
+    for refused in [
+      store.run("restore-backup", backup), Transcript(["init", "--recover", backup], environment: recovering),
+    ] {
+      #expect(
+        refused.errors == """
+          vault: error: the system's permissions do not allow it: the backup is open to other users (mode 777)
+          vault: hint: it must be yours, and nobody else may write to it: chown -R USER \(backup); chmod -R go= \(backup)
+
+          """)
+      #expect(refused.status == 12)
+    }
+    #expect(store.run("backup", store.keyFile).status == 22)
+    _ = store.shell(#"chmod -R go= "$folder/backup" && chmod 775 "$folder/store""#)
+    let open = store.run("list")
+    #expect(open.status == 12 && open.errors.contains("chmod go-w \(store.folder.file("store"))"), "\(open.errors)")
+  }
+
   @Test func `a group that neither the backup nor the store has is named, and the status is 10`() throws {
     _ = store.shell(#"rm -r "$folder/backup/groups/team""#)
     #expect(store.run("restore-backup", backup).status == 0)
