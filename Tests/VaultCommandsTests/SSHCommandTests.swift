@@ -23,6 +23,9 @@ import Testing
     _ = FileManager.default.createFile(atPath: path, contents: file, attributes: [.posixPermissions: 0o600])
     #expect(output("ssh-keygen -y -f \(path)") == made.output)
     #expect(store.run("ssh", "list").output == made.output)
+    let listed = store.run("ssh", "list", "--json").output
+    #expect(listed.hasPrefix(#"[{"item":""#) && listed.contains(#","key":"ssh-ed25519 "#), "\(listed)")
+    #expect(listed.hasSuffix(#""confirm":false,"expires":null}]"# + "\n"))
     let repeated = store.run("ssh", "generate", "ssh/github")
     #expect(repeated.status == 22 && repeated.errors.contains("an item of this name exists"))
     #expect(store.run("ssh", "generate", "ssh/short", "--expires", "2001-01-01").status == 0)

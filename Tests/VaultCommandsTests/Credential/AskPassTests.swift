@@ -24,6 +24,9 @@ import Testing
       #expect(refused.status == 11 && refused.output.isEmpty && refused.errors.contains("no terminal to ask"))
     }
     #expect(store.run("askpass", "list").output == "[sudo] password for ann:\tweb\tpassword\n")
+    #expect(
+      store.run("askpass", "list", "--json").output
+        == #"[{"prompt":"[sudo] password for ann:","item":"web","field":"password"}]"# + "\n")
     add("web", "")
     #expect(store.run("askpass", "[sudo] password for ann: ").status == 11)
     #expect(store.run("askpass", "list").output.isEmpty)

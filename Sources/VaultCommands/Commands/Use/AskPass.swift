@@ -146,24 +146,37 @@ struct AddAskPassRule: Command {
 /// `vault askpass list`
 struct ListAskPassRules: Command {
   static let about = About(
-    "List the prompts that items answer.", usage: "vault askpass list [-g GROUP]",
+    "List the prompts that items answer.", usage: "vault askpass list [-g GROUP] [--json]",
     example: """
       vault askpass list
       """)
 
   let group: String?
+  let json: Bool
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     group = arguments.group()
+    json = arguments.json()
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
-    var table = Table("PROMPT", "ITEM", "FIELD")
-    for rule in try AskPassRule.all(in: session.openGroup(group, key)) {
-      table.add(rule.prompt, rule.item, rule.isForUsername ? "username" : "password")
+    let rules = try AskPassRule.all(in: session.openGroup(group, key))
+    if json {
+      var json = JSONWriter(session.output)
+      return try json.array { (json) throws(Failure) in
+        for rule in rules {
+          try json.object { (json) throws(Failure) in
+            try json.string("prompt", rule.prompt)
+            try json.string("item", rule.item)
+            try json.string("field", rule.field)
+          }
+        }
+      }
     }
+    var table = Table("PROMPT", "ITEM", "FIELD")
+    for rule in rules { table.add(rule.prompt, rule.item, rule.field) }
     try table.write(to: session.output, style: session.outputStyle)
   }
 }
@@ -173,6 +186,8 @@ struct AskPassRule {
   let prompt: String
   let item: String
   let isForUsername: Bool
+
+  var field: String { isForUsername ? "username" : "password" }
 
   static let attribute = "askpass"
   static let usernameAttribute = "askpass-username"

@@ -80,23 +80,39 @@ struct GenerateSSHKey: Command {
 struct ListSSHKeys: Command {
   static let about = About(
     "List the public parts of SSH keys, as for authorized_keys.",
-    usage: "vault ssh list [-g GROUP]",
+    usage: "vault ssh list [-g GROUP] [--json]",
     example: """
       vault ssh list
       """)
 
   let group: String?
+  let json: Bool
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     group = arguments.group()
+    json = arguments.json()
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
-    for item in try session.openGroup(group, key).items() {
-      guard let text = item.attributes[SSHKey.attribute] else { continue }
-      try session.output.write(UTF8Text.onOneLine("\(text) \(item.name)") + "\n")
+    let keys = try session.openGroup(group, key).items().compactMap { item in
+      item.attributes[SSHKey.attribute].map { (item: item, text: $0) }
+    }
+    guard json else {
+      for key in keys { try session.output.write(UTF8Text.onOneLine("\(key.text) \(key.item.name)") + "\n") }
+      return
+    }
+    var json = JSONWriter(session.output)
+    try json.array { (json) throws(Failure) in
+      for key in keys {
+        try json.object { (json) throws(Failure) in
+          try json.string("item", key.item.name.description)
+          try json.string("key", key.text)
+          try json.flag("confirm", key.item.attributes[SSHKey.confirmAttribute] != nil)
+          try json.string("expires", orNull: key.item.expires?.exactText)
+        }
+      }
     }
   }
 }
