@@ -140,7 +140,7 @@ struct ExportRequest {
     switch format {
     case .kdbx:
       guard let passphrase else { return }
-      let export = try ForeignExport(items, list, in: source)
+      var export = try ForeignExport(items, list, in: source)
       let database = try export.database(passphrase)
       losses = export.losses
       try unsafe database.withUnsafeBytes { bytes in

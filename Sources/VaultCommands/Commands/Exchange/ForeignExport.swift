@@ -29,10 +29,25 @@ struct ForeignExport {
       }
     }
     for (item, bytes) in attached { attach(bytes, item, positions) }
+    let texts = items.filter { $0.kind != .json && $0.kind != .bytes && $0.kind != .archive }
+    lose(
+      texts.count, "the kind of 1 value, which becomes", "the kinds of # values, which become", "a field of an entry")
+    let labels = entries.count { entry in entry.current.fields.contains { $0.name == "label" } }
+    lose(labels, "1 label, which becomes", "# labels, which become", "a field of an entry")
+    let empty = entries.count { $0.current.fields.isEmpty && $0.attachments.isEmpty }
+    lose(empty, "1 empty value, whose entry has", "# empty values, whose entries have", "only a name")
+  }
+
+  /// Adds a loss of `count` items, which is written in place of `#`.
+  private mutating func lose(_ count: Int, _ one: String, _ several: String, _ how: String) {
+    guard count > 0 else { return }
+    losses.append("\(count == 1 ? one : several.exchanging("#", for: "\(count)")) \(how)")
   }
 
   /// A KeePass database of the entries.
-  func database(_ passphrase: WipedBytes) throws -> WipedBytes {
+  mutating func database(_ passphrase: WipedBytes) throws -> WipedBytes {
+    let attributes = entries.count { !$0.attributes.isEmpty }
+    lose(attributes, "the attributes of 1 item, which become", "the attributes of # items, which become", "fields")
     let lines = try WipedBytes(capacity: ExchangeProgram.limit)
     for entry in entries {
       let line = EntryLine.entry(entry).json + [0x0A]
