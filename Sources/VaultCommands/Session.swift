@@ -1,4 +1,5 @@
 import Glibc
+internal import Ground
 internal import Vault
 
 /// One run of the command: its streams, its environment, and its messages on stderr.
@@ -13,6 +14,8 @@ final class Session {
   private var showsProgress = false
   /// The group that the command opened last, in which it looked for a name.
   var openedGroup: AccessGroup?
+  /// What the hint of an error can name.
+  var circumstances = Circumstances()
   /// The prompt that the open store may still need.
   var question: Question?
   /// Whether more than the new passphrase had been typed when it was read.
@@ -99,7 +102,7 @@ final class Session {
     dropTypedRest()
     // The library can throw only its own errors. An error at the terminal is the one to report.
     let error = question?.failure ?? near(error)
-    let report = ErrorReport(error)
+    let report = ErrorReport(error, in: circumstances)
     if let failure = error as? Failure, failure.isSilent { return report.status }
     // Data written before the error is still wanted output. A failing pipe must not hide the error.
     try? output.flush()
@@ -119,7 +122,10 @@ final class Session {
   private func near(_ error: any Error) -> any Error {
     guard case VaultError.notFound(.item) = error, let group = openedGroup else { return error }
     let message = "no such item in '\(group.name)'"
-    let hint = VaultError.notFound(.item).hint
+    let option = circumstances.group.map { " -g \($0)" } ?? ""
+    let hint =
+      line.command.path == "vault restore"
+      ? "list what can come back: vault list --removed\(option)" : VaultError.notFound(.item).hint(in: circumstances)
     // In a large group the search would take too long to be useful.
     guard let count = try? group.info().itemCount, count <= 10_000, let items = try? group.items() else {
       return Failure(.notFound, message, hint: hint)
@@ -158,8 +164,10 @@ final class Session {
 extension Session {
   /// - Throws: `noStore`, `locked`, `wrongKey` and other errors of opening a store; `usage` if two sources are named.
   func openStore(_ key: KeySource) throws -> SecretStore {
-    let location = try StoreLocation(environment: environment)
-    let store = try SecretStore.open(at: location, unlocking: unlocking(key, asking: true))
+    let store = try opening(with: key) { (location) in
+      try SecretStore.open(at: location, unlocking: unlocking(key, asking: true))
+    }
+    circumstances.isApplication = store.application != nil
     question?.storeIsOpen()
     atEnd { session in
       for notice in store.takeNotices() { session.warn(notice.message) }
@@ -170,6 +178,7 @@ extension Session {
   /// - Parameter name: the name on the command line; nil means VAULT_GROUP or the store's default.
   func openGroup(_ name: String?, _ key: KeySource) throws -> AccessGroup {
     let store = try openStore(key)
+    circumstances.group = name
     let group = try store.group(name ?? variable("VAULT_GROUP") ?? store.defaultGroupName)
     openedGroup = group
     return group
@@ -177,8 +186,51 @@ extension Session {
 
   /// The status of the store, found without a prompt.
   func status(_ key: KeySource) throws -> StoreStatus {
+    try opening(with: key) { (location) in
+      try SecretStore.status(at: location, unlocking: unlocking(key, asking: false))
+    }
+  }
+
+  /// Runs `body`, which opens the store with `key`.
+  ///
+  /// - Throws: what `body` throws; `locked` if no source was named and the identity belongs to another user, because
+  ///   then a service lacks its credential.
+  private func opening<Result>(with key: KeySource, _ body: (StoreLocation) throws -> Result) throws -> Result {
     let location = try StoreLocation(environment: environment)
-    return try SecretStore.status(at: location, unlocking: unlocking(key, asking: false))
+    circumstances.store = UTF8Text.onOneLine(location.home)
+    do { return try body(location) } catch let error as VaultError {
+      guard case .denied(.file(_, .denied)) = error, try !namesSource(key), !owns(location.home) else { throw error }
+      var place = "nor is CREDENTIALS_DIRECTORY"
+      if let folder = variable("CREDENTIALS_DIRECTORY") {
+        let names = (try? Folder(folder, .visible(), followingLink: true).names(limit: 10)) ?? []
+        let found = names.isEmpty ? "" : " (it has: \(UTF8Text.onOneLine(names.joined(separator: ", "))))"
+        place = "and $CREDENTIALS_DIRECTORY has no file 'vault'\(found)"
+      }
+      throw Failure(
+        .locked, "locked: another user owns this store, VAULT_CREDENTIAL is not set, \(place)",
+        hint:
+          "name an application's credential: VAULT_CREDENTIAL, --credential FILE, or in its unit LoadCredential=vault:FILE; the owner uses their own account"
+      )
+    }
+  }
+
+  /// Whether something is named that opens the store.
+  private func namesSource(_ key: KeySource) throws -> Bool {
+    if try key.named() != nil { return true }
+    if let folder = variable("CREDENTIALS_DIRECTORY"), unsafe access(folder + "/vault", F_OK) == 0 { return true }
+    return ["VAULT_CREDENTIAL", "VAULT_KEY_FILE", "VAULT_SOCKET"].contains { variable($0) != nil }
+  }
+
+  private func owns(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 && status.st_uid == geteuid()
+  }
+
+  /// The message of an error for a program that shows one line, so that it includes how to open a locked store.
+  func line(of error: any Error) -> String {
+    let message = UTF8Text.onOneLine(ErrorReport(error).message)
+    if case VaultError.locked = error, hasPassphrase { return message + "; first: vault unlock" }
+    return message
   }
 
   /// Lets the kernel keep the store's key for a time.

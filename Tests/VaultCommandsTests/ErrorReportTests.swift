@@ -46,12 +46,32 @@ import Vault
     (
       .witnessUnavailable(group: "team", reason: "the state folder does not exist"), 13,
       "'team' cannot be shown to be its newest state (witness: the state folder does not exist)",
-      "make the state folder, accessible only to you (mode 700); to see its path: vault paths"
+      "the state folder must exist, be writable, and be accessible only to you (mode 700); to see its path: vault paths"
     ),
     (
       .denied(.permissions("the group's folder")), 12,
       "the system's permissions do not allow it: the group's folder",
-      "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G"
+      "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G (without --read-only, if it is to be written)"
+    ),
+    (
+      .denied(.file(.backup, .foreignOwner)), 12,
+      "the system's permissions do not allow it: the backup belongs to another user",
+      "it must be yours, and nobody else may write to it: chown -R USER DIR; chmod -R go= DIR"
+    ),
+    (
+      .denied(.file(.store, .openToOthers(mode: 0o775))), 12,
+      "the system's permissions do not allow it: the store is open to other users (mode 775)",
+      "if it is yours: chmod go-w STORE STORE/groups"
+    ),
+    (
+      .denied(.file(.identity, .openToOthers(mode: 0o750))), 12,
+      "the system's permissions do not allow it: the identity is open to other users (mode 750)",
+      "if it is yours: chmod -R go= STORE/identity"
+    ),
+    (
+      .denied(.file(.store, .foreignOwner)), 12,
+      "the system's permissions do not allow it: the store belongs to another user",
+      "use the account that owns the store; if that is yours, take it back: chown -R USER STORE"
     ),
     (
       .denied(.openToOthers("the group's file is open to other users (mode 644)")), 12,
@@ -61,12 +81,12 @@ import Vault
     (
       .damaged(group: "team", level: .manifest, detail: "signature"), 13,
       "'team' is damaged or was altered (manifest: signature)",
-      "put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"
+      "put a backup back: vault restore-backup DIR team --replace; or keep what is proved: vault repair team"
     ),
     (
       .damaged(group: "team", level: .witness, detail: "neither record is valid"), 13,
       "'team' cannot be shown to be its newest state (witness: neither record is valid)",
-      "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"
+      "look at the folder witness (see vault paths): no part may be a link or open to others (chmod -R go=); if that is in order, its content is wrong; to trust the group as it is: vault group accept team"
     ),
     (
       .damaged(group: nil, level: .identity, detail: "hash"), 13, "damaged or altered (identity: hash)",
@@ -149,12 +169,12 @@ import Vault
     (
       .anotherGroup("team"), 13,
       "'team' cannot be shown to be its newest state (witness: another group under a known name)",
-      "if you put another group there yourself: vault group accept GROUP --another-group; otherwise find out who did"
+      "if you put another group there yourself: vault group accept team --another-group; otherwise find out who did"
     ),
     (
       .strangeRows(group: "team"), 13,
       "'team' is damaged or was altered (row: a writer signed rows that are not valid items)",
-      "list them: vault list; the owner can remove them: vault remove --row TOKEN"
+      "list them: vault list -g team; the owner can remove them: vault remove --row TOKEN -g team"
     ),
     (
       .rolledBack(group: "team", found: 1, known: 2, reason: .olderIssue), 14,
@@ -209,9 +229,9 @@ import Vault
   ]
 
   private static let unprovedHint =
-    "put a backup back: vault restore-backup DIR; or go on without them: --drop-unproved, here or with vault repair GROUP"
+    "put a backup back: vault restore-backup DIR team --replace; or go on without them: --drop-unproved, here or with vault repair team"
   private static let rollbackHint =
-    "if you put a copy back yourself, or one without group.vault-wal: vault group accept team; otherwise find out who did, and remove them: vault revoke team APP --accept"
+    "a backup of epoch 9 or later brings back what is missing: vault restore-backup DIR team --replace; if you put a copy back yourself, or one without group.vault-wal: vault group accept team; otherwise find out who did, and remove them: vault revoke team APP --accept"
 
   private let plain = Style(descriptor: -1, environment: [:])
 
@@ -224,6 +244,33 @@ import Vault
     #expect(report.words(plain) == "vault: error: \(message)\n\(hintLine)")
   }
 
+  @Test func `a hint names what the command named, and nothing that only others may do`() {
+    let named = Circumstances(group: "team", isApplication: true)
+    #expect(
+      ErrorReport(VaultError.notFound(.item), in: named).hint
+        == "list the items: vault list -g team; what was removed comes back with: vault restore NAME -g team")
+    #expect(
+      ErrorReport(VaultError.notFound(.version(3)), in: named).hint == "see what is kept: vault history NAME -g team")
+    #expect(
+      ErrorReport(VaultError.notFound(.group), in: named).hint == "see which groups the credential opens: vault status")
+    #expect(ErrorReport(VaultError.tooManyStates, in: named).hint?.hasSuffix("vault group rotate team") == true)
+    let older = VaultError.rolledBack(group: "team", found: 3, known: 9, reason: .olderState)
+    #expect(
+      ErrorReport(older, in: named).hint
+        == "ask the store's owner, who brings back what is missing: vault restore-backup DIR team --replace, with a backup of epoch 9 or later; if they put this state there: vault group accept team"
+    )
+  }
+
+  @Test func `a command of several steps does not say that nothing was changed`() {
+    let steps = Circumstances(makesSteps: true)
+    #expect(
+      ErrorReport(VaultError.storage(.full), in: steps).hint
+        == "not finished, but what is done stays: make room, then repeat the command")
+    #expect(
+      ErrorReport(VaultError.storage(.readOnly), in: steps).hint
+        == "not finished, but what is done stays; repeat the command later")
+  }
+
   @Test func `an error in JSON is one object`() throws {
     let descriptor = Pipe.nameless()
     let error = VaultError.damaged(group: "team", level: .manifest, detail: "signature")
@@ -232,7 +279,7 @@ import Vault
     #expect(
       text == """
         {"status":13,"name":"damaged","message":"'team' is damaged or was altered (manifest: signature)",\
-        "hint":"put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP","level":"manifest"}
+        "hint":"put a backup back: vault restore-backup DIR team --replace; or keep what is proved: vault repair team","level":"manifest"}
 
         """)
   }

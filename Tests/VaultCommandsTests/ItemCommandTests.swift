@@ -271,4 +271,17 @@ import Testing
     #expect(store.run("get", "a", "-g", "Bad Name").status == 64)
     #expect(store.run("get", "group/default", "-g", "vault.owner").status == 64)
   }
+
+  @Test func `the hint of an item that is not there names the group, and what vault restore can bring back`() {
+    store.run("group", "create", "team")
+    let absent = store.run("get", "nope", "-g", "team")
+    #expect(absent.errors.contains("list the items: vault list -g team;"), "\(absent.errors)")
+    #expect(store.run("get", "nope").errors.contains("list the items: vault list;"))
+    store.run("set", "gone", input: "x")
+    #expect(store.run("remove", "gone", "--destroy", "--yes").status == 0)
+    let restored = store.run("restore", "gone")
+    #expect(
+      restored.errors
+        == "vault: error: no such item in 'default'\nvault: hint: list what can come back: vault list --removed\n")
+  }
 }

@@ -130,7 +130,7 @@ import Vault
     try FileManager.default.removeItem(atPath: store.folder.file("store/groups"))
     for command in [["status"], ["verify"], ["backup", backup + "2"], ["list", "--all"]] {
       let told = Transcript(command, environment: store.environment)
-      #expect(told.status == 13 && told.errors.contains("vault restore-backup DIR"), "\(command): \(told.errors)")
+      #expect(told.status == 13 && told.errors.contains("vault restore-backup DIR\n"), "\(command): \(told.errors)")
     }
     #expect(store.run("restore-backup", backup).status == 0)
     #expect(store.run("get", "a").output == "x")
@@ -167,6 +167,47 @@ import Vault
     #expect(group["verified"] as? Bool == true)
     #expect(group["items"] as? Int == 1)
     #expect(store.run("status").output.contains("locked: no\ndefault\t1\t2\t1\tverified\n"))
+  }
+
+  @Test func `status ends with 13 and says so while the witness is unusable, as verify does`() throws {
+    store.run("set", "a", input: "x")
+    for damage in [
+      "head -c 512 /dev/urandom >$(find state/witness -type f -name default)", "chmod 777 state/witness",
+      "chmod 777 state", "rm -r state",
+    ] {
+      _ = store.shell("cp -a \"$folder/state\" \"$folder/kept\" && cd \"$folder\" && \(damage)")
+      let status = store.run("status", "--json", "--key-file", store.keyFile)
+      #expect(status.status == 13, "\(damage): \(status)")
+      let group = try #require((readJSON(status.output)["groups"] as? [[String: Any]])?.first)
+      let problem = try #require(group["problem"] as? [String: Any], "\(damage)")
+      #expect(group["verified"] as? Bool == false && problem["level"] as? String == "witness")
+      let error = try readJSON(status.errors)
+      #expect(error["status"] as? Int == 13)
+      #expect(error["message"] as? String == problem["message"] as? String)
+      let verified = store.run("verify", "--json", "--key-file", store.keyFile)
+      #expect(verified.status == 13)
+      #expect(try readJSON(verified.errors)["message"] as? String == problem["message"] as? String, "\(damage)")
+      _ = store.shell(#"rm -rf "$folder/state" && mv "$folder/kept" "$folder/state""#)
+      #expect(store.run("status").status == 0)
+    }
+  }
+
+  @Test func `the hints of an unusable witness say what to look at`() {
+    store.run("set", "a", input: "x")
+    _ = store.shell(#"chmod 777 "$folder/state/witness""#)
+    let written = store.run("set", "a", input: "y")
+    #expect(written.status == 13 && written.errors.contains("open to others (chmod -R go=)"), "\(written.errors)")
+    #expect(written.errors.contains("vault group accept default\n"))
+    let accepted = store.run("group", "accept", "default", "--yes")
+    #expect(accepted.status == 23 && accepted.errors.contains("to see the path: vault paths"), "\(accepted.errors)")
+  }
+
+  @Test func `a place that holds a file has no store`() {
+    store.environment["VAULT_HOME"] = store.keyFile
+    let listed = store.run("list")
+    #expect(listed.status == 21 && listed.errors.contains("no store at "), "\(listed.errors)")
+    let made = store.run("init", "--key-file", store.folder.file("other"))
+    #expect(made.status != 0 && made.errors.contains("name that: VAULT_HOME"), "\(made.errors)")
   }
 
   @Test func `status of a locked store shows what can be read, and ends with 11`() throws {

@@ -51,16 +51,19 @@ enum UnchangedGroups {
   /// - Returns: the error to end with; `nil` if there are none.
   static func failure(_ groups: [UnchangedGroup], _ application: String, _ session: Session) -> Failure? {
     guard let first = groups.first else { return nil }
+    session.circumstances.makesSteps = true
     for group in groups {
       session.warn("'\(group.name)' was not changed (status \(group.problem.status)): \(group.problem.message)")
     }
     let count = groups.count == 1 ? "1 group was" : "\(groups.count) groups were"
     return Failure(
       first.problem.exitStatus, "\(count) not changed, and may still admit '\(application)'",
-      hint: hint(groups, application))
+      hint: hint(groups, application, session.circumstances))
   }
 
-  static func hint(_ groups: [UnchangedGroup], _ application: String) -> String {
+  static func hint(
+    _ groups: [UnchangedGroup], _ application: String, _ circumstances: Circumstances = Circumstances()
+  ) -> String {
     func first(_ isMeant: (VaultError) -> Bool) -> String? { groups.first { isMeant($0.problem) }?.name }
     if let gone = first({ if case .rolledBack(_, _, _, .vanished) = $0 { true } else { false } }) {
       return
@@ -82,6 +85,8 @@ enum UnchangedGroups {
       return
         "repair it (vault repair \(damaged)) and repeat the command; or only: vault revoke \(damaged) \(application)"
     }
+    // Its hint says so itself.
+    if case .storage = groups[0].problem, let hint = groups[0].problem.hint(in: circumstances) { return hint }
     return (groups[0].problem.hint.map { "\($0); then " } ?? "") + "repeat the command"
   }
 }

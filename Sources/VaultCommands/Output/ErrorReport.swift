@@ -1,4 +1,3 @@
-internal import KeyedArchives
 internal import Vault
 
 /// The report of a failed command: words, or one object with `--json`, always on stderr.
@@ -13,19 +12,20 @@ struct ErrorReport: Equatable {
   /// Whether the command's usage is shown under it.
   var isAboutArguments = false
 
-  init(_ error: any Error) {
+  /// - Parameter circumstances: those of the command, for the hint.
+  init(_ error: any Error, in circumstances: Circumstances = Circumstances()) {
     switch error {
     case let failure as Failure: self.init(failure)
-    case let error as VaultError: self.init(error)
+    case let error as VaultError: self.init(error, in: circumstances)
     default: self.init(Failure(.unexpected, "something unexpected happened"))
     }
   }
 
-  private init(_ error: VaultError) {
+  private init(_ error: VaultError, in circumstances: Circumstances) {
     status = error.status
     name = error.name
     message = error.message
-    hint = error.hint
+    hint = error.hint(in: circumstances)
     level = error.level
   }
 
@@ -64,139 +64,6 @@ struct ErrorReport: Equatable {
       try json.string("message", message)
       try json.string("hint", orNull: hint)
       try json.string("level", orNull: level)
-    }
-  }
-}
-
-extension VaultError {
-  /// What to do about it.
-  var hint: String? {
-    switch self {
-    case .notFound(.item): "list the items: vault list; what was removed comes back with: vault restore NAME"
-    case .notFound(.version): "see what is kept: vault history NAME"
-    case .notFound(.group): "list the groups: vault group list"
-    case .notFound(.application): "list them: vault app list; make one: vault app issue APP --output FILE"
-    case .notFound(.member): "list the members: vault group show GROUP"
-    case .notFound(.record): "begin one: vault audit begin"
-    case .notFound(.binding): "list the bindings: vault service show"
-    case .notFound(.remote): "list the remotes: vault remote list"
-    case .notFound(.slot): "list the slots: vault slot list"
-    case .exists(.group):
-      "list the groups: vault group list; if it is not there, its folder holds other files; to see where: vault paths"
-    case .exists(.remote): "to change its address or its login: --replace"
-    case .exists(.applicationID):
-      "write its credential again: vault app issue APP --output FILE --again; or, if it was stolen: --replace"
-    case .locked(.credential):
-      "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
-    case .locked(.service):
-      "see what is wrong: systemctl status vaultd, or vaultd --check; without VAULT_SOCKET, the store's files are opened"
-    case .locked(.joinedStore):
-      "name an application's credential: --credential FILE; or make a store of your own elsewhere: VAULT_HOME"
-    case .locked(.keyFile(.openToOthers)): "nobody else may read a key file: chmod 600 FILE"
-    case .locked(.keyFile(.missing)):
-      "check --key-file, VAULT_KEY_FILE and the path in: vault paths; if it is lost, a recovery code makes another: vault slot add key-file --new-key-file FILE --recovery-fd 0"
-    case .locked(.keyFileInsideStore): "put it elsewhere, apart from the store"
-    case .locked:
-      "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
-    case .ownerNeeded: "name what opens the store: --passphrase-fd, --key-file or --recovery-fd"
-    case .noKeyring: "use a key file instead: vault slot add key-file --new-key-file FILE"
-    case .otherDevice: "use it on that device; to see where the device key belongs: vault paths"
-    case .denied(.permissions), .denied(.file):
-      "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G"
-    case .denied(.openToOthers):
-      "if that was not intended: vault group share NAME --private, or chmod -R go= on the group's folder"
-    case .denied(.throughService):
-      "have the owner issue one: vault app issue APP --output FILE"
-    case .service(.denied, _): "the owner says which application this is: vault app bind APP"
-    case .denied(.ownerOnly): "ask the store's owner; if that is you, leave out --credential and VAULT_CREDENTIAL"
-    case .denied: "ask the store's owner"
-    case .witnessUnavailable:
-      "make the state folder, accessible only to you (mode 700); to see its path: vault paths"
-    case .strangeRows:
-      "list them: vault list; the owner can remove them: vault remove --row TOKEN"
-    case .anotherGroup:
-      "if you put another group there yourself: vault group accept GROUP --another-group; otherwise find out who did"
-    case .damaged(nil, .credential, _): "write it again: vault app issue APP --output FILE --again"
-    case .damaged(_, .witness, _):
-      "see what is wrong: vault status; then, to trust what is there: vault group accept GROUP"
-    case .damaged(.some, .backup, _), .damaged(nil, .backup, _):
-      "nothing was changed; name a folder that vault backup made"
-    case .damaged("vault.owner", _, _):
-      "put a backup back: vault restore-backup DIR vault.owner --replace; or keep what is proved: vault repair vault.owner; or, if nothing is, make a new one of what the groups show: vault group accept vault.owner"
-    case .damaged(.some, _, _):
-      "put a backup back: vault restore-backup DIR; or keep what is proved: vault repair GROUP"
-    case .damaged(nil, .identity, _):
-      "put the folder identity of a backup back: cp -a BACKUP/identity STORE/ (STORE: see vault paths); the groups stay as they are"
-    case .damaged(nil, .store, _): "put a backup back: vault restore-backup DIR"
-    case .damaged: "nothing was changed; put a backup back"
-    case .unproved:
-      "put a backup back: vault restore-backup DIR; or go on without them: --drop-unproved, here or with vault repair GROUP"
-    case .rolledBack(let group, _, _, .broughtBack):
-      "if you put a copy back yourself: vault group accept \(group); if its removal was interrupted: vault group remove \(group)"
-    case .rolledBack("vault.owner", _, _, .vanished):
-      "bring it back: vault restore-backup DIR vault.owner; without a backup, make a new one of what the groups show: vault group accept vault.owner"
-    case .rolledBack(let group, _, _, .vanished):
-      "bring it back: vault restore-backup DIR \(group); if you deleted its files yourself: vault group accept \(group)"
-    case .rolledBack(let group, let found, let known, .olderIssue) where found == known:
-      "give the application a newer credential: vault app issue APP --output FILE --replace; or let it in again: vault grant \(group) APP --rights read"
-    case .rolledBack(_, _, _, .olderIssue):
-      "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
-    case .rolledBack("vault.owner", _, _, _):
-      "if you put a copy back yourself: vault group accept vault.owner; otherwise put a newer backup back"
-    case .rolledBack(let group, _, _, _):
-      "if you put a copy back yourself, or one without group.vault-wal: vault group accept \(group); otherwise find out who did, and remove them: vault revoke \(group) APP --accept"
-    case .formerMember(_, Applications.service, _, true):
-      "unless the command still runs, finish it: vault service enroll --output FILE --replace"
-    case .formerMember(_, let application, _, true):
-      "unless the command still runs, finish it: vault app issue \(application) --output FILE --replace"
-    case .formerMember(let group, let application, _, false):
-      "put it out: vault revoke \(group) \(application)"
-    case .unlistedMember(_, Applications.service, _):
-      "put it out: vault service revoke; or give it a new credential: vault service enroll --output FILE --replace"
-    case .unlistedMember(_, let application, _):
-      "put it out: vault app uninstall \(application) --revoke; or give it a new credential: vault app issue \(application) --output FILE --replace"
-    case .unordered(_, .notHere):
-      "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
-    case .unordered(_, .outcomeUnknown):
-      "look whether it was made before you do it again: vault sync, then vault history NAME or vault group show GROUP"
-    case .busy:
-      "try again; see who holds it: fuser -v on the group's folder, its files, the folder above it and the files in set-aside"
-    case .wrongKey(.keyFile): "see which key file is remembered: vault paths; name the right one: --key-file FILE"
-    case .wrongKey(.passphrase):
-      "try again; if it is the store's, its recovery code lets you choose another: vault passphrase change --recovery-fd 0"
-    case .wrongKey: "check which key or passphrase belongs to this store"
-    case .mistypedCode: "compare it with what was written down: 8 groups of 5 characters, the last of each a check"
-    case .newerFormat: "use a newer vault"
-    case .otherType: "request the type that it has"
-    case .archive(let error): error.hint
-    case .conflict: "read the item again, then decide"
-    case .tooManyStates: "the owner gives the group a new key: vault group rotate GROUP"
-    case .otherState: "to put the backup in its place: --replace; the current files are kept aside"
-    case .noStore(""): "name its place: VAULT_HOME"
-    case .noStore: "make one: vault init; or name its place: VAULT_HOME"
-    case .storage(.unconfirmed): "see whether it was made: vault history NAME"
-    case .storage(.fixedFolder):
-      "nothing was changed; copy the store to an ordinary folder, and name that one: VAULT_HOME"
-    case .storage, .networkFileSystem: "nothing was changed by the failed command"
-    case .contradiction(let contradiction): contradiction.hint
-    default: nil
-    }
-  }
-}
-
-extension VaultError.Contradiction {
-  fileprivate var hint: String? {
-    switch self {
-    case .recovering: "run it again: vault init --recover DIR"
-    case .anotherStoresBackup: "a lost machine's store comes back with: vault init --recover DIR"
-    case .interruptedReplacement: "finish it: vault app issue APP --output FILE --replace"
-    case .remotelessCredential:
-      "have the owner write it again: vault app issue APP --output FILE --again --remote NAME"
-    case .newerCredential:
-      "use that one, or have the owner write this one again: vault app issue APP --output FILE --again"
-    case .notByLog: "give it a new key: vault group rotate GROUP"
-    case .revokedApplication: "give it a new one first: vault app issue APP --output FILE --replace"
-    default: nil
     }
   }
 }

@@ -49,6 +49,13 @@ import Testing
     #expect(
       locked.errors
         == "vault: error: locked: there is no terminal to ask for the passphrase; first: vault unlock\n")
+    let docker = store.client("docker-credential-vault get", input: "x")
+    #expect(docker.output == "locked: there is no terminal to ask for the passphrase; first: vault unlock\n")
+    let cargo = store.client(
+      "cargo-credential-vault --cargo-plugin",
+      input: #"{"v":1,"kind":"get","operation":"read","registry":{"index-url":"sparse+https://r.test/"},"args":[]}"#
+        + "\n")
+    #expect(cargo.output.contains("; first: vault unlock"), "\(cargo)")
   }
 
   @Test func `a helper has the options, help and errors of its command`() {

@@ -91,6 +91,27 @@ import Testing
     }
   }
 
+  @Test func `a replacement that the disk has no room for says that it is not finished`() {
+    let result = onDisk(
+      8_000,
+      """
+      "$vault" init --key-file "$folder/other-key" 2>/dev/null && "$vault" app issue web --output "$folder/c1" 2>/dev/null || exit 98
+      head -c 600000 /dev/zero | tr '\\0' x | "$vault" set a -g web || exit 97
+      size=$(($(df --output=used "$disk" | tail -n 1) + 24)) && mount -o remount,size=${size}k "$disk"
+      "$vault" app issue web --output "$folder/c2" --replace 2>"$folder/why"; echo $?; tail -n 1 "$folder/why"
+      grow && "$vault" app issue web --output "$folder/c2" --replace >/dev/null 2>&1; echo $?
+      mount -o remount,ro "$disk" && VAULT_HOME="$disk/other" "$vault" init --key-file "$folder/k" 2>&1 | tail -n 1
+      """)
+    #expect(
+      result.output == """
+        23
+        vault: hint: not finished, but what is done stays: make room, then repeat the command
+        0
+        vault: hint: not finished, but what is done stays; repeat the command later
+
+        """, "\(result.errors)")
+  }
+
   @Test func `a write stopped by a file size limit ends with 23`() throws {
     #expect(store.execute("set", "a", input: "old").status == 0)
     let result = store.shell(#"ulimit -f 32; printf new | "$vault" set a"#)

@@ -68,13 +68,35 @@ import Testing
     #expect(
       result.output == """
         vault: error: the system's permissions do not allow it: the store cannot be opened: permission denied
-        vault: hint: use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G
+        vault: hint: use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G (without --read-only, if it is to be written)
         12
         vault: error: the system's permissions do not allow it: the identity cannot be opened: permission denied
-        vault: hint: use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G
+        vault: hint: use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G (without --read-only, if it is to be written)
         12
 
         """)
+  }
+
+  @Test(.needsOtherUsers) func `a service without a credential is told that it found none, and where it looked`() {
+    let result = store.shell(
+      Self.asStranger + """
+        export HOME="$home" VAULT_HOME="$folder/store"
+        chmod 711 "$folder/store"
+        as "$vault" get a 2>&1; echo $?
+        mkdir "$home/given" && echo x >"$home/given/web" && export CREDENTIALS_DIRECTORY="$home/given"
+        for command in "get a" status; do as "$vault" $command 2>&1; echo $?; done
+        VAULT_CREDENTIAL="$home/none" as "$vault" get a 2>&1 | head -n 1
+        """)
+    let hint =
+      "vault: hint: name an application's credential: VAULT_CREDENTIAL, --credential FILE, or in its unit LoadCredential=vault:FILE; the owner uses their own account\n11\n"
+    let given =
+      "vault: error: locked: another user owns this store, VAULT_CREDENTIAL is not set, and $CREDENTIALS_DIRECTORY has no file 'vault' (it has: web)\n"
+    #expect(
+      result.output == """
+        vault: error: locked: another user owns this store, VAULT_CREDENTIAL is not set, nor is CREDENTIALS_DIRECTORY
+        \(hint)\(given)\(hint)\(given)\(hint)vault: error: locked: the credential does not exist
+
+        """, "\(result.errors)")
   }
 
   @Test(.needsLimits) func `everything works without locked memory`() {

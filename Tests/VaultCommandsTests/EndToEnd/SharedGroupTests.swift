@@ -54,7 +54,7 @@ import Testing
       """)
     let denied = """
       vault: error: the system's permissions do not allow it: writing '\(users.store.folder.path)/store/groups/team/group.vault'
-      vault: hint: use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G
+      vault: hint: use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G (without --read-only, if it is to be written)
       12
 
       """
@@ -461,7 +461,7 @@ import Testing
     #expect(
       result.output == """
         vault: error: the system's permissions do not allow it: giving files to the Unix group '99', which this user is not in
-        vault: hint: use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G
+        vault: hint: use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G (without --read-only, if it is to be written)
         12
         default
         mine

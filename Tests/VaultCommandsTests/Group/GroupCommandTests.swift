@@ -93,6 +93,9 @@ import Testing
   @Test func `the hint about a group in use is not to repair it`() {
     let hint = UnchangedGroups.hint([UnchangedGroup(name: "team", problem: .busy(group: "team"))], "api")
     #expect(hint.hasPrefix("try again; see who holds it:") && hint.hasSuffix("; then repeat the command"))
+    let full = UnchangedGroups.hint(
+      [UnchangedGroup(name: "team", problem: .storage(.full))], "api", Circumstances(makesSteps: true))
+    #expect(full == "not finished, but what is done stays: make room, then repeat the command")
   }
 
   @Test func `a group that could not be changed is named with its status and a hint`() throws {

@@ -28,6 +28,7 @@ struct BackupStore: Command {
 
   func run(in session: Session) throws {
     let store = try session.openStore(key)
+    session.circumstances.backup = UTF8Text.onOneLine(folder)
     let backup = try store.backUp(to: folder) { name, progress in
       session.showProgress("\(name): \(progress.text)")
     }

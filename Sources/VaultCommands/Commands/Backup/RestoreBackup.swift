@@ -33,6 +33,8 @@ struct RestoreBackup: Command {
 
   func run(in session: Session) throws {
     let store = try session.openStore(key)
+    session.circumstances.backup = UTF8Text.onOneLine(folder)
+    session.circumstances.makesSteps = true
     let restoration: StoreRestoration
     do {
       restoration = try store.restoreBackup(from: folder, groups: groups, replacing: replace) { name, progress in

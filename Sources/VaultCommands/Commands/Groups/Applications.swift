@@ -83,6 +83,7 @@ struct IssueApplication: Command {
     guard Set(grants.map(\.group)).count == grants.count else { throw Failure.usage("--group names a group twice") }
     let store = try session.openStore(key)
     let applications = store.applications
+    session.circumstances.makesSteps = true
     let issued = try applications.issue(
       app, to: output, again ? .again : replace ? .replacing : .first, grants: grants, lifetime: lifetime,
       remote: remote, hasOwnLogin: ownLogin, sealedBy: newPassphrase(in: session), droppingUnproved: dropUnproved,
@@ -272,6 +273,7 @@ struct UninstallApplication: Command {
       }
       return refusal == nil
     }
+    session.circumstances.makesSteps = true
     let report: Uninstallation
     do throws(VaultError) {
       report = try applications.uninstall(

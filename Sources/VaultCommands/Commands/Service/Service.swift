@@ -51,6 +51,7 @@ struct EnrollService: Command {
     let grants = try groups.map(RightsArgument.served)
     guard Set(grants.map(\.group)).count == grants.count else { throw Failure.usage("--group names a group twice") }
     let store = try session.openStore(key)
+    session.circumstances.makesSteps = true
     let issued = try ServiceFault.named {
       try store.enrollService(
         to: output, again ? .again : replace ? .replacing : .first, serving: grants, all: all,
@@ -214,6 +215,7 @@ struct RevokeService: Command {
 
   func run(in session: Session) throws {
     let store = try session.openStore(key)
+    session.circumstances.makesSteps = true
     let report = try ServiceFault.named {
       try store.revokeService(droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil) {
         session.showProgress("\($0): \($1.text)")

@@ -36,6 +36,7 @@ struct Init: Command {
   }
 
   func run(in session: Session) throws {
+    session.circumstances.makesSteps = true
     if let backup { return try recover(from: backup, in: session) }
     let location = try StoreLocation(environment: session.environment)
     // Check this first, so that nobody types a passphrase in vain.
@@ -60,6 +61,7 @@ struct Init: Command {
     new.recoveryDescriptor = nil
     // Check this before any prompt.
     let named = try new.named() ?? session.variable("VAULT_KEY_FILE").map(KeySource.Named.keyFile)
+    session.circumstances.backup = UTF8Text.onOneLine(backup)
     let opened = try BackupKey(named, key.recoveryDescriptor, backup, session).open {
       try slot(new, in: session)
     }

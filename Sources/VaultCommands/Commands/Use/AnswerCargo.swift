@@ -39,7 +39,7 @@ struct AnswerCargo: Command {
       let line: WipedBytes
       do { line = try input.readLine(limit: Self.limit) } catch {
         // The input that follows is the rest of the line, not a request.
-        try Self.write(ErrorReport(error), to: &json)
+        try Self.write(session.line(of: error), to: &json)
         return try output.flush()
       }
       guard line.count > 0 else { return }
@@ -53,17 +53,17 @@ struct AnswerCargo: Command {
           try json.object("Err") { (json) throws(Failure) in try json.string("kind", refusal.rawValue) }
         }
       } catch {
-        try Self.write(ErrorReport(error), to: &json)
+        try Self.write(session.line(of: error), to: &json)
       }
       try output.flush()
     }
   }
 
-  private static func write(_ report: ErrorReport, to json: inout JSONWriter) throws(Failure) {
+  private static func write(_ message: String, to json: inout JSONWriter) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.object("Err") { (json) throws(Failure) in
         try json.string("kind", "other")
-        try json.string("message", UTF8Text.onOneLine(report.message))
+        try json.string("message", message)
         try json.array("caused-by") { (_) throws(Failure) in }
       }
     }

@@ -39,9 +39,8 @@ struct AnswerDocker: Command {
     do {
       try perform(in: session)
     } catch {
-      let report = ErrorReport(error)
       if let failure = error as? Failure, failure.isSilent { throw failure }
-      try session.output.write(UTF8Text.onOneLine(report.message) + "\n")
+      try session.output.write(session.line(of: error) + "\n")
       try session.output.flush()
       throw Failure.told
     }

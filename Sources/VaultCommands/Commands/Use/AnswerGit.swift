@@ -68,9 +68,7 @@ struct AnswerGit: Command {
       }
     } catch let error as VaultError {
       // Git shows this above its own question, so it has one line.
-      var message = error.message
-      if case .locked = error, session.hasPassphrase { message += "; first: vault unlock" }
-      throw Failure(error.exitStatus, message)
+      throw Failure(error.exitStatus, session.line(of: error))
     }
   }
 

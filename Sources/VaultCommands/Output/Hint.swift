@@ -1,0 +1,172 @@
+internal import KeyedArchives
+internal import Vault
+
+/// What a hint can name: where the failed command worked, as whom, and how.
+struct Circumstances {
+  /// The group that the command named; nil for the one that is used if none is named.
+  var group: String?
+  /// The path of the store's folder.
+  var store = "STORE"
+  /// The path of the backup that the command reads or makes.
+  var backup = "DIR"
+  /// Whether an application opened the store, and not its owner.
+  var isApplication = false
+  /// Whether the command makes several changes one by one, so that those before a failure stay.
+  var makesSteps = false
+}
+
+extension VaultError {
+  /// What to do about it.
+  var hint: String? { hint(in: Circumstances()) }
+
+  /// What to do about it after a command in these circumstances.
+  func hint(in circumstances: Circumstances) -> String? {
+    let option = circumstances.group.map { " -g \($0)" } ?? ""
+    return switch self {
+    case .notFound(.item):
+      "list the items: vault list\(option); what was removed comes back with: vault restore NAME\(option)"
+    case .notFound(.version): "see what is kept: vault history NAME\(option)"
+    case .notFound(.group) where circumstances.isApplication: "see which groups the credential opens: vault status"
+    case .notFound(.group): "list the groups: vault group list"
+    case .notFound(.application): "list them: vault app list; make one: vault app issue APP --output FILE"
+    case .notFound(.member): "list the members: vault group show GROUP"
+    case .notFound(.record): "begin one: vault audit begin"
+    case .notFound(.binding): "list the bindings: vault service show"
+    case .notFound(.remote): "list the remotes: vault remote list"
+    case .notFound(.slot): "list the slots: vault slot list"
+    case .exists(.group):
+      "list the groups: vault group list; if it is not there, its folder holds other files; to see where: vault paths"
+    case .exists(.remote): "to change its address or its login: --replace"
+    case .exists(.applicationID):
+      "write its credential again: vault app issue APP --output FILE --again; or, if it was stolen: --replace"
+    case .locked(.credential):
+      "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
+    case .locked(.service):
+      "see what is wrong: systemctl status vaultd, or vaultd --check; without VAULT_SOCKET, the store's files are opened"
+    case .locked(.joinedStore):
+      "name an application's credential: --credential FILE; or make a store of your own elsewhere: VAULT_HOME"
+    case .locked(.keyFile(.openToOthers)): "nobody else may read a key file: chmod 600 FILE"
+    case .locked(.keyFile(.missing)):
+      "check --key-file, VAULT_KEY_FILE and the path in: vault paths; if it is lost, a recovery code makes another: vault slot add key-file --new-key-file FILE --recovery-fd 0"
+    case .locked(.keyFileInsideStore): "put it elsewhere, apart from the store"
+    case .locked:
+      "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
+    case .ownerNeeded: "name what opens the store: --passphrase-fd, --key-file or --recovery-fd"
+    case .noKeyring: "use a key file instead: vault slot add key-file --new-key-file FILE"
+    case .otherDevice: "use it on that device; to see where the device key belongs: vault paths"
+    case .denied(.file(.backup, _)):
+      "it must be yours, and nobody else may write to it: chown -R USER \(circumstances.backup); chmod -R go= \(circumstances.backup)"
+    case .denied(.file(.store, .openToOthers)):
+      "if it is yours: chmod go-w \(circumstances.store) \(circumstances.store)/groups"
+    case .denied(.file(.identity, .openToOthers)): "if it is yours: chmod -R go= \(circumstances.store)/identity"
+    case .denied(.file(_, .openToOthers)): "if it is yours: chmod go= on it; to see its path: vault paths"
+    case .denied(.file(_, .foreignOwner)):
+      "use the account that owns the store; if that is yours, take it back: chown -R USER \(circumstances.store)"
+    case .denied(.permissions), .denied(.file):
+      "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G (without --read-only, if it is to be written)"
+    case .denied(.openToOthers):
+      "if that was not intended: vault group share NAME --private, or chmod -R go= on the group's folder"
+    case .denied(.throughService):
+      "have the owner issue one: vault app issue APP --output FILE"
+    case .service(.denied, _): "the owner says which application this is: vault app bind APP"
+    case .denied(.ownerOnly): "ask the store's owner; if that is you, leave out --credential and VAULT_CREDENTIAL"
+    case .denied: "ask the store's owner"
+    case .witnessUnavailable:
+      "the state folder must exist, be writable, and be accessible only to you (mode 700); to see its path: vault paths"
+    case .strangeRows(let group):
+      "list them: vault list -g \(group); the owner can remove them: vault remove --row TOKEN -g \(group)"
+    case .anotherGroup(let group):
+      "if you put another group there yourself: vault group accept \(group) --another-group; otherwise find out who did"
+    case .damaged(nil, .credential, _): "write it again: vault app issue APP --output FILE --again"
+    case .damaged(let group, .witness, _):
+      "look at the folder witness (see vault paths): no part may be a link or open to others (chmod -R go=); if that is in order, its content is wrong; to trust the group as it is: vault group accept \(group ?? "GROUP")"
+    case .damaged(.some, .backup, _), .damaged(nil, .backup, _):
+      "nothing was changed; name a folder that vault backup made"
+    case .damaged("vault.owner", _, _):
+      "put a backup back: vault restore-backup DIR vault.owner --replace; or keep what is proved: vault repair vault.owner; or, if nothing is, make a new one of what the groups show: vault group accept vault.owner"
+    case .damaged(let group?, _, _):
+      "put a backup back: vault restore-backup DIR \(group) --replace; or keep what is proved: vault repair \(group)"
+    case .damaged(nil, .identity, _):
+      "put the folder identity of a backup back: cp -a BACKUP/identity STORE/ (STORE: see vault paths); the groups stay as they are"
+    case .damaged(nil, .store, _):
+      "if this is not the store's folder, name that: VAULT_HOME; otherwise put a backup back: vault restore-backup DIR"
+    case .damaged: "nothing was changed; put a backup back"
+    case .unproved(let group, _, _):
+      "put a backup back: vault restore-backup DIR \(group) --replace; or go on without them: --drop-unproved, here or with vault repair \(group)"
+    case .rolledBack(let group, _, _, .broughtBack):
+      "if you put a copy back yourself: vault group accept \(group); if its removal was interrupted: vault group remove \(group)"
+    case .rolledBack("vault.owner", _, _, .vanished):
+      "bring it back: vault restore-backup DIR vault.owner; without a backup, make a new one of what the groups show: vault group accept vault.owner"
+    case .rolledBack(let group, _, _, .vanished):
+      "bring it back: vault restore-backup DIR \(group); if you deleted its files yourself: vault group accept \(group)"
+    case .rolledBack(let group, let found, let known, .olderIssue) where found == known:
+      "give the application a newer credential: vault app issue APP --output FILE --replace; or let it in again: vault grant \(group) APP --rights read"
+    case .rolledBack(_, _, _, .olderIssue):
+      "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
+    case .rolledBack("vault.owner", _, _, _):
+      "if you put a copy back yourself: vault group accept vault.owner; otherwise put a newer backup back"
+    case .rolledBack(let group, _, let known, _) where circumstances.isApplication:
+      "ask the store's owner, who brings back what is missing: vault restore-backup DIR \(group) --replace, with a backup of epoch \(known) or later; if they put this state there: vault group accept \(group)"
+    case .rolledBack(let group, _, let known, _):
+      "a backup of epoch \(known) or later brings back what is missing: vault restore-backup DIR \(group) --replace; if you put a copy back yourself, or one without group.vault-wal: vault group accept \(group); otherwise find out who did, and remove them: vault revoke \(group) APP --accept"
+    case .formerMember(_, Applications.service, _, true):
+      "unless the command still runs, finish it: vault service enroll --output FILE --replace"
+    case .formerMember(_, let application, _, true):
+      "unless the command still runs, finish it: vault app issue \(application) --output FILE --replace"
+    case .formerMember(let group, let application, _, false):
+      "put it out: vault revoke \(group) \(application)"
+    case .unlistedMember(_, Applications.service, _):
+      "put it out: vault service revoke; or give it a new credential: vault service enroll --output FILE --replace"
+    case .unlistedMember(_, let application, _):
+      "put it out: vault app uninstall \(application) --revoke; or give it a new credential: vault app issue \(application) --output FILE --replace"
+    case .unordered(_, .notHere):
+      "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
+    case .unordered(_, .outcomeUnknown):
+      "look whether it was made before you do it again: vault sync, then vault history NAME or vault group show GROUP"
+    case .busy:
+      "try again; see who holds it: fuser -v on the group's folder, its files, the folder above it and the files in set-aside"
+    case .wrongKey(.keyFile): "see which key file is remembered: vault paths; name the right one: --key-file FILE"
+    case .wrongKey(.passphrase):
+      "try again; if it is the store's, its recovery code lets you choose another: vault passphrase change --recovery-fd 0"
+    case .wrongKey: "check which key or passphrase belongs to this store"
+    case .mistypedCode: "compare it with what was written down: 8 groups of 5 characters, the last of each a check"
+    case .newerFormat: "use a newer vault"
+    case .otherType: "request the type that it has"
+    case .archive(let error): error.hint
+    case .conflict: "read the item again, then decide"
+    case .tooManyStates:
+      "the owner gives the group a new key: vault group rotate \(circumstances.group ?? "GROUP")"
+    case .otherState: "to put the backup in its place: --replace; the current files are kept aside"
+    case .noStore(""): "name its place: VAULT_HOME"
+    case .noStore: "make one: vault init; or name its place: VAULT_HOME"
+    case .storage(.unconfirmed): "see whether it was made: vault history NAME\(option)"
+    case .storage(.stateFolder):
+      "nothing was changed; the state folder, and the folder witness in it, must exist, be writable, and be accessible only to you (chmod -R go=); to see the path: vault paths"
+    case .storage(.fixedFolder):
+      "nothing was changed; copy the store to an ordinary folder, and name that one: VAULT_HOME"
+    case .storage(.full) where circumstances.makesSteps:
+      "not finished, but what is done stays: make room, then repeat the command"
+    case .storage where circumstances.makesSteps: "not finished, but what is done stays; repeat the command later"
+    case .storage, .networkFileSystem: "nothing was changed by the failed command"
+    case .contradiction(let contradiction): contradiction.hint
+    default: nil
+    }
+  }
+}
+
+extension VaultError.Contradiction {
+  fileprivate var hint: String? {
+    switch self {
+    case .recovering: "run it again: vault init --recover DIR"
+    case .anotherStoresBackup: "a lost machine's store comes back with: vault init --recover DIR"
+    case .interruptedReplacement: "finish it: vault app issue APP --output FILE --replace"
+    case .remotelessCredential:
+      "have the owner write it again: vault app issue APP --output FILE --again --remote NAME"
+    case .newerCredential:
+      "use that one, or have the owner write this one again: vault app issue APP --output FILE --again"
+    case .notByLog: "give it a new key: vault group rotate GROUP"
+    case .revokedApplication: "give it a new one first: vault app issue APP --output FILE --replace"
+    default: nil
+    }
+  }
+}
