@@ -62,9 +62,7 @@ struct BackupFolder: ~Copyable {
 
   /// Makes the folder of one group, and returns its path.
   func makeGroup(_ name: String) throws(VaultError) -> String {
-    do throws(FileFault) {
-      try draft.folder(IdentityFolder.groupsName, .secret()).makeFolder(name)
-    } catch {
+    do throws(FileFault) { try draft.folder(IdentityFolder.groupsName, .secret()).makeFolder(name) } catch {
       throw BackupFolder.error(error)
     }
     return "\(path)/\(BackupFolder.draftName)/\(IdentityFolder.groupsName)/\(name)"

@@ -94,8 +94,7 @@ extension SecretStore {
   /// belongs to it: then its device key is gone, or the group was altered.
   func isOfOtherDevice(_ problem: VaultError) -> Bool {
     guard case .otherDevice(let group, _) = problem, let name = try? AccessGroup.Name(group) else { return false }
-    if case .absent = witness(name).read() { return true }
-    return false
+    return witness(name).read() == .absent
   }
 
   /// Whether `error` says that an application is not a member of a group that its credential does not name either.

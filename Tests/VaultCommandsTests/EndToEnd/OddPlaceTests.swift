@@ -99,6 +99,22 @@ import Testing
         """, "\(result.errors)")
   }
 
+  @Test(.needsLimits) func `a command that dies because memory is short prints nothing`() {
+    let result = store.shell(
+      """
+      cd "$folder"
+      { printf '{"items":['; seq -f '{"name":"n%06g","value":"v"},' 5000; printf '{"name":"z","value":"v"}]}'; } >items.json
+      "$vault" group create many && "$vault" import items.json -g many >/dev/null || exit 98
+      for size in $(seq 20000 2000 80000); do
+        (ulimit -v $size; exec "$vault" list --json -g many >/dev/null 2>why)
+        case $? in 134 | 139) died=yes; cat why ;; 0) break ;; esac
+      done
+      echo "died: $died"
+      """)
+    // What the shell says about a signal goes to its own stderr.
+    #expect(result.output == "died: yes\n", "\(result.errors)")
+  }
+
   @Test(.needsLimits) func `everything works without locked memory`() {
     let result = store.shell(
       """
