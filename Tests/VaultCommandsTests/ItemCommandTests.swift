@@ -274,8 +274,12 @@ import Testing
 
   @Test func `the hint of an item that is not there names the group, and what vault restore can bring back`() {
     store.run("group", "create", "team")
-    let absent = store.run("get", "nope", "-g", "team")
-    #expect(absent.errors.contains("list the items: vault list -g team;"), "\(absent.errors)")
+    for command in [
+      ["get", "nope", "-g", "team"], ["read", "vault://team/nope"], ["copy", "nope", "other", "-g", "team"],
+    ] {
+      let absent = Transcript(command, environment: store.environment)
+      #expect(absent.errors.contains("list the items: vault list -g team;"), "\(absent.errors)")
+    }
     #expect(store.run("get", "nope").errors.contains("list the items: vault list;"))
     store.run("set", "gone", input: "x")
     #expect(store.run("remove", "gone", "--destroy", "--yes").status == 0)

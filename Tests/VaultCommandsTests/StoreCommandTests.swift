@@ -202,12 +202,14 @@ import Vault
     #expect(accepted.status == 23 && accepted.errors.contains("to see the path: vault paths"), "\(accepted.errors)")
   }
 
-  @Test func `a place that holds a file has no store`() {
+  @Test func `the hint of a file in the place of a store is to name the store's folder`() {
     store.environment["VAULT_HOME"] = store.keyFile
-    let listed = store.run("list")
-    #expect(listed.status == 21 && listed.errors.contains("no store at "), "\(listed.errors)")
-    let made = store.run("init", "--key-file", store.folder.file("other"))
-    #expect(made.status != 0 && made.errors.contains("name that: VAULT_HOME"), "\(made.errors)")
+    for command in [["list"], ["init", "--key-file", store.folder.file("other")]] {
+      let refused = Transcript(command, environment: store.environment)
+      #expect(refused.status == 13)
+      #expect(
+        refused.errors.contains("hint: if this is not the store's folder, name that: VAULT_HOME;"), "\(refused.errors)")
+    }
   }
 
   @Test func `status of a locked store shows what can be read, and ends with 11`() throws {

@@ -20,7 +20,7 @@ struct ExportItems: Command {
       kdbx is a database of KeePass and KeePassXC, with former versions, and with bytes as attachments; its \
       passphrase is asked for twice. bitwarden is the JSON that Bitwarden imports, with former passwords. csv is a \
       table of name, url, username, password, notes and totp. With these three, everything that the format cannot \
-      hold is listed.
+      hold, or that import would read back in another form, is listed.
       """,
     example: """
       vault export --to json --group team.shared --output team.json

@@ -93,6 +93,7 @@ struct Transfer {
       throw Failure.usage("a new name or --to is missing", hint: "--to names the group, NEW-NAME the item there")
     }
     let store = try session.openStore(key)
+    session.circumstances.group = source
     let source = try store.group(source ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName)
     let target = try self.target.map { name throws(VaultError) in try store.group(name) } ?? source
     let (oldName, newName) = (try Item.Name(name), try Item.Name(newName ?? name))

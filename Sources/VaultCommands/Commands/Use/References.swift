@@ -50,13 +50,14 @@ final class References {
   func group(_ name: String?) throws -> AccessGroup {
     let store = try self.store ?? session.openStore(key)
     self.store = store
+    session.circumstances.group = name
     return try store.group(name ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName)
   }
 
   /// Runs `body`, which reads a reference, and adds the reference's place to an error: `--set: no such item`.
   static func naming<Result: ~Copyable>(_ place: String, _ body: () throws -> Result) throws -> Result {
     do { return try body() } catch let error as VaultError {
-      throw Failure(error.exitStatus, "\(place): \(error.message)", hint: error.hint)
+      throw Failure(error.exitStatus, "\(place): \(error.message)", hint: error.hint(in: Circumstances(group: "GROUP")))
     } catch let error as Failure {
       throw Failure(error.status, "\(place): \(error.message)", hint: error.hint)
     }
