@@ -53,13 +53,6 @@ public final class Edit {
     }
   }
 
-  /// Copies `source` to `name`. If a removed member could read its value, the copy counts as exposed, too.
-  package func copy(_ source: String, to name: String, _ details: Details) {
-    change(name, checking: details) { (transaction, name) throws(VaultError) in
-      try transaction.copy(source, to: name, details)
-    }
-  }
-
   /// Changes the item's details, as ``AccessGroup/change(_:_:ifVersion:)``.
   package func change(_ name: String, _ details: Details) {
     change(name, checking: details) { (transaction, name) throws(VaultError) in
@@ -243,39 +236,19 @@ extension WriteTransaction {
 
   /// Writes a new value; if `secret` is nil, writes only new details for the current value.
   ///
-  /// - Parameters:
-  ///   - token: the name's token, if the caller knows it.
-  ///   - valueEpoch: that of the value, if it is an old one.
+  /// - Parameter token: the name's token, if the caller knows it.
   func set(
     _ name: Item.Name, to secret: NewValue?, _ details: Details, ifVersion expected: UInt64?, at token: Token? = nil,
-    droppingBelow oldest: UInt64 = 0, valueEpoch: UInt64? = nil
+    droppingBelow oldest: UInt64 = 0
   ) throws(VaultError) -> UInt64 {
     let token = token ?? view.state.keys.token(of: name.description)
     if let done = try answered(at: token) { return done }
     let old = try stored(name.description, at: token)
     try require(expected, in: old)
-    var attributes = details.applied(to: old, name: name.description, value: secret, at: time)
-    if let secret {
-      if let valueEpoch { attributes.valueEpoch = valueEpoch }
-      // A value that a removed member could read stays exposed until it is another one.
-      let isOld = valueEpoch != nil || !view.state.roster.removed.isEmpty && holds(secret.secret, in: old)
-      return try put(attributes, secret.secret, over: old?.row, at: token, keepsValue: isOld, droppingBelow: oldest)
-    }
+    let attributes = details.applied(to: old, name: name.description, value: secret, at: time)
+    if let secret { return try put(attributes, secret.secret, over: old?.row, at: token, droppingBelow: oldest) }
     guard let old, old.isPresent else { throw .notFound(.item) }
     return try put(attributes, view.secret(of: old.row), over: old.row, at: token, keepsValue: true)
-  }
-
-  private func holds(_ secret: OpenedSecret, in old: StoredItem?) -> Bool {
-    guard let old, old.isPresent, let present = try? view.secret(of: old.row) else { return false }
-    return unsafe present.withUnsafeBytes { one in unsafe secret.withUnsafeBytes { unsafe one.elementsEqual($0) } }
-  }
-
-  /// Copies `source` to `name` with other details. If a removed member could read the value, it stays exposed.
-  fileprivate func copy(_ source: String, to name: Item.Name, _ details: Details) throws(VaultError) {
-    let (item, secret) = try opened(source)
-    let kind = SecretKind(rawValue: item.attributes.valueKind)
-    let value = NewValue(secret: secret, kind: kind, typeName: item.attributes.typeName)
-    _ = try set(name, to: value, details, ifVersion: nil, valueEpoch: item.attributes.valueEpoch)
   }
 
   /// Writes a tombstone; the history is kept.

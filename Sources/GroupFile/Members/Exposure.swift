@@ -2,36 +2,71 @@ import Sealing
 
 extension AccessGroupFile {
   /// Calls `body` with each current item, and with the removed members that could read its value and may have kept a copy;
-  /// there are none if the value was changed since.
+  /// there are none if the value was changed since. It is called again for an item with a new value that is one which they
+  /// could read: one of the item's own former values, or one of 8 bytes or more that another item has or had.
   ///
   /// - Parameter body: returns whether the item is valid.
   /// - Returns: whether all are. A writer can sign others, which are skipped.
   /// - Throws: the errors of a reader's checks.
   package func eachExposure(_ body: (StoredItem, [Writer]) -> Bool) throws(VaultError) -> Bool {
-    let transaction = try beginReading()
-    let roster = transaction.state.roster
+    let view = try beginReading()
+    let roster = view.state.roster
     // Members that were added again may read the current values.
     let gone = roster.removed.filter { former in
       !roster.members.contains { $0.application == former.application && $0.issue == former.issue }
     }
     guard !gone.isEmpty else { return true }
-    var areValid = true
-    let rows = try RowWalk(transaction)
-    while let row = try rows.next() {
-      guard row.state == .present else { continue }
-      do throws(VaultError) {
-        let item = StoredItem(row: row, attributes: try transaction.attributes(of: row))
-        var readers: [Writer] = []
+    func readers(_ attributes: Attributes) -> [Writer] {
+      gone.filter { attributes.valueEpoch < $0.epoch }.reduce(into: []) { readers, former in
+        let reader = Writer.application(former.application, issue: former.issue)
         // A member that was removed more than once is named once.
-        for former in gone where item.attributes.valueEpoch < former.epoch {
-          let reader = Writer.application(former.application, issue: former.issue)
-          if readers.last != reader { readers.append(reader) }
+        if readers.last != reader { readers.append(reader) }
+      }
+    }
+    /// A value in a form by which it can be compared, and its size.
+    func mark(_ row: Row) throws(VaultError) -> (token: Token, byteCount: Int) {
+      unsafe try view.secret(of: row).withUnsafeBytes { unsafe (view.state.keys.token(of: $0), $0.count) }
+    }
+    var areValid = true
+    func skippingDamage(_ step: () throws(VaultError) -> Void) throws(VaultError) {
+      do throws(VaultError) { try step() } catch .damaged(_, .row, _) { areValid = false }
+    }
+    var changed: [Token: [StoredItem]] = [:]
+    try view.eachRow { (row) throws(VaultError) in
+      guard row.state == .present else { return }
+      try skippingDamage { () throws(VaultError) in
+        let item = StoredItem(row: row, attributes: try view.attributes(of: row))
+        let readers = readers(item.attributes)
+        if !body(item, readers) {
+          areValid = false
+        } else if readers.isEmpty {
+          changed[try mark(row).token, default: []].append(item)
         }
-        if !body(item, readers) { areValid = false }
-      } catch .damaged(_, .row, _) {
-        areValid = false
+      }
+    }
+    guard !changed.isEmpty else { return areValid }
+    try view.eachRow { (row) throws(VaultError) in
+      try skippingDamage { () throws(VaultError) in
+        var version: Row? = row
+        while let known = version {
+          version = try view.predecessor(of: known, oldest: row.oldest)
+          guard known.state == .present, case let readers = readers(try view.attributes(of: known)), !readers.isEmpty
+          else { continue }
+          let (token, byteCount) = try mark(known)
+          let same = changed.removeValue(forKey: token) ?? []
+          for item in same where item.row.token == row.token || byteCount >= 8 { _ = body(item, readers) }
+          let others = same.filter { $0.row.token != row.token && byteCount < 8 }
+          if !others.isEmpty { changed[token] = others }
+        }
       }
     }
     return areValid
+  }
+}
+
+extension Snapshot {
+  fileprivate func eachRow(_ body: (Row) throws(VaultError) -> Void) throws(VaultError) {
+    let rows = try RowWalk(self)
+    while let row = try rows.next() { try body(row) }
   }
 }

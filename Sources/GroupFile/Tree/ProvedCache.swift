@@ -234,6 +234,7 @@ private struct SealedValues {
   }
 
   mutating func keep(_ row: Row, _ digest: Digest, under root: Digest, limit: Int) {
+    guard value(row.token, digest, under: root) == nil else { return }
     let header = Header(
       token: row.token, digest: digest, root: number(of: root), version: row.version, nonce: row.nonce,
       boxByteCount: row.secretRange.count)

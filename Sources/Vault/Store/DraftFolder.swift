@@ -152,7 +152,8 @@ struct DraftFolder: ~Copyable {
   /// Removes files that were replaced.
   func removeFiles(_ path: String) { DraftFolder.remove(CanonicalPath.split(path).name, in: parent) }
 
-  private func kept(of group: AccessGroup.Name) -> [String] {
+  /// All folders with files of `group` that were replaced.
+  func kept(of group: AccessGroup.Name) -> [String] {
     let prefix = "\(group)-"
     // The name of another group may begin with the name of this one.
     let names = ((try? parent.names()) ?? []).filter { name in

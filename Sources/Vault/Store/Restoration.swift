@@ -64,6 +64,8 @@ struct Restoration {
       let source = try Snapshot(restingIn: folder, file.context)
       let replaced = Replaced(file, progress: progress)
       let live = replaced.live
+      // What another machine has written, such as a removal, is seen now, so that an older state needs to be accepted.
+      if live != nil, case .valid = store.witness(name).read() { _ = try? file.beginReading() }
       if replaced.isThere {
         if live?.isOrFollows(source.state) == true {
           outcome = .unchanged

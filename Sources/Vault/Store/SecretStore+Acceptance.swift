@@ -196,12 +196,12 @@ extension SecretStore {
     }
   }
 
-  /// The newest roster that this machine has seen of the group, if it is in the files that a restoration has replaced.
+  /// The newest roster that this machine has seen of the group, if it is in files that a restoration has replaced.
   private func replacedRoster(of name: AccessGroup.Name) throws(VaultError) -> Roster? {
-    guard let seen = witness(name).read().record, let kept = try? draftFolder().lastKept(of: name),
-      let state = try? group(name).file.unwitnessed(in: kept).beginReadingAlone().state
-    else { return nil }
-    return state.manifest.rosterDigest == seen.rosterDigest ? state.roster : nil
+    guard let seen = witness(name).read().record, let kept = try? draftFolder().kept(of: name) else { return nil }
+    let file = try group(name).file
+    return kept.lazy.compactMap { try? file.unwitnessed(in: $0).beginReadingAlone().state.signedRoster }
+      .first { $0.digest == seen.rosterDigest }?.roster
   }
 
   /// The members that do not come back with the backup of a group, as far as the registry or, without it, the rosters

@@ -105,19 +105,25 @@ enum StoreAccess: Sendable {
     _ location: StoreLocation, _ file: IdentityFile, _ prompt: Prompt?
   ) throws(VaultError) -> Identity {
     let remembered = location.rememberedKeyFile(of: file.ownerKey)
+    var missing: VaultError?
     // Its slot may have been removed: then prompt.
     if file.kinds.contains(.keyFile), case .success(let path?) = remembered {
       do throws(VaultError) { return try file.unlock(keyFile: path, at: location).identity } catch {
-        guard error == .locked(.keyFile(.missing)), file.kinds.contains(.passphrase), prompt != nil else { throw error }
+        guard error == .locked(.keyFile(.missing)), file.kinds.contains(.passphrase) else { throw error }
+        missing = error
       }
     }
     guard file.kinds.contains(.passphrase) else {
       let problem: VaultError? = if case .failure(let error) = remembered { error } else { nil }
       throw .locked(.nothingNamed(file.kinds, problem?.message))
     }
-    guard let prompt else { throw .locked(.nobodyToAsk("there is no terminal to ask for the passphrase on")) }
-    let passphrase = try prompt()
-    return try location.identityFolder.read().unlock(passphrase: passphrase.guarded()).identity
+    do throws(VaultError) {
+      guard let prompt else { throw .locked(.nobodyToAsk("there is no terminal to ask for the passphrase on")) }
+      let passphrase = try prompt()
+      return try location.identityFolder.read().unlock(passphrase: passphrase.guarded()).identity
+    } catch .locked(.nobodyToAsk(let reason)) {
+      throw missing ?? .locked(.nobodyToAsk(reason))
+    }
   }
 
   private static func application(_ path: String, _ prompt: Prompt?) throws(VaultError) -> StoreAccess {

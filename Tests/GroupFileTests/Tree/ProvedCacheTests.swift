@@ -40,6 +40,14 @@ import Testing
     #expect(try text(cache.value(token, nil, under: roots.1), token) == "name 2")
   }
 
+  @Test func `a value that is kept again takes no more memory`() throws {
+    let cache = ProvedCache(byteCount: 256 << 10)
+    let (first, often) = (try row("first"), try row("often"))
+    cache.keepValue(of: first, first.digest, under: roots.0)
+    for _ in 0..<5_000 { cache.keepValue(of: often, often.digest, under: roots.0) }
+    #expect(try text(cache.value(first.token, nil, under: roots.0), first.token) == "first 1")
+  }
+
   @Test func `beyond its limit the cache keeps the values that came last`() throws {
     let cache = ProvedCache(byteCount: 256 << 10)
     let rows = try (0..<3_000).map { try row("\($0)") }

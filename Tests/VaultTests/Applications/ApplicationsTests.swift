@@ -131,19 +131,30 @@ extension SecretStore {
     let store = try StoreFixture()
     try store.issue("com.example.api", grants: [.init(.read, in: "default")])
     let group = try store.open().group("default")
-    for name in ["same", "moved", "changed"] { try group.set(name, to: "known \(name)") }
+    for name in ["same", "back", "again", "moved", "changed"] { try group.set(name, to: "known \(name)") }
+    try group.set("short", to: "true")
+    try group.set("large", to: String(repeating: "known ", count: 10_000))
     try store.open().revoke("com.example.api", from: "default")
     try group.set("same", to: "known same", Details(label: .to("new label")))
     try group.set("changed", to: "known Changed")
+    try group.set("back", to: "other")
+    try group.set("back", to: "known back")
+    try group.remove("again")
+    try group.set("again", to: "known again")
+    try group.set("short", to: "false")
+    try group.set("other", to: "true")
     try group.transaction { edit in
-      edit.copy("moved", to: "copy", Details())
-      edit.copy("moved", to: "changed", Details())
-      edit.copy("moved", to: "new name", Details())
+      edit.set("copy", to: try edit.get("moved"), kind: .string)
+      edit.set("changed", to: try edit.get("moved"), kind: .string)
+      edit.set("new name", to: try edit.get("moved"), kind: .string)
+      edit.set("large again", to: try edit.get("large"), kind: .string)
       edit.remove("moved")
+      edit.remove("large")
     }
     let exposed = { try store.open().exposure().map(\.item.description) }
-    #expect(try exposed() == ["changed", "copy", "new name", "same"])
-    #expect(try store.value("changed", in: "default") == "known moved")
+    #expect(try exposed() == ["again", "back", "changed", "copy", "large again", "new name", "same"])
+    try group.set("short", to: "true")
+    #expect(try exposed().contains("short"))
     for name in try exposed() { try group.set(name, to: "unknown \(name)") }
     #expect(try exposed().isEmpty)
   }

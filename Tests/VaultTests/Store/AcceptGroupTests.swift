@@ -182,8 +182,12 @@ struct AcceptGroupTests {
     try store.open().createGroup("team").set("a", to: "old")
     let thief = try store.issue("thief", grants: [.init(.read, in: "team")])
     try store.issue("api", grants: [.init(.read, in: "team")])
+    try store.open().backUp(to: store.folder + "/first")
+    try store.open().group("team").set("a", to: "older")
     try store.open().backUp(to: store.folder + "/backup")
     try store.open().revoke("thief", from: "team")
+    // The second restoration keeps what the first one has put there.
+    try store.open().restoreBackup(from: store.folder + "/first", groups: ["team"], replacing: true)
     try store.open().restoreBackup(from: store.folder + "/backup", groups: ["team"], replacing: true)
     var left: [Item.Writer] = []
     try store.open().acceptGroup("team") { state in
@@ -196,6 +200,24 @@ struct AcceptGroupTests {
     // Whoever is let in again is not left out of a later acceptance.
     try store.open().grant(.read, in: "team", to: "thief")
     #expect(try thief.value("a", in: "team") == "new")
+  }
+
+  @Test func `what another machine has written counts as seen once it is replaced by a restoration`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "old")
+    let thief = try store.issue("thief", grants: [.init(.read, in: "team")])
+    try store.open().backUp(to: store.folder + "/backup")
+    let (state, other) = (store.folder + "/state", store.folder + "/other")
+    try FileManager.default.copyItem(atPath: state, toPath: other)
+    try store.open().revoke("thief", from: "team")
+    // This machine has not looked at the group since.
+    try FileManager.default.removeItem(atPath: state)
+    try FileManager.default.moveItem(atPath: other, toPath: state)
+    try store.open().restoreBackup(from: store.folder + "/backup", groups: ["team"], replacing: true)
+    #expect(throws: VaultError.self) { try store.value("a", in: "team") }
+    try store.open().acceptGroup("team")
+    #expect(throws: VaultError.denied(.notAMember)) { try thief.value("a", in: "team") }
+    #expect(try store.value("a", in: "team") == "old")
   }
 
   @Test func `an older state is described before it is signed, and stays refused if the owner declines`() throws {

@@ -84,6 +84,10 @@ import Testing
     try makePassphraseCheap("correct horse")
     try FileManager.default.removeItem(atPath: store.keyFile)
     #expect(throws: VaultError.locked(.keyFile(.missing))) { try SecretStore.open(at: location) }
+    #expect(throws: VaultError.locked(.keyFile(.missing))) {
+      try SecretStore.open(
+        at: location, unlocking: .automatic { () throws(VaultError) in throw .locked(.nobodyToAsk("no terminal")) })
+    }
     #expect(try opened(by: .automatic { () throws(VaultError) in try Secret("correct horse") }))
     try owner.addKeyFile(store.folder + "/third")
     #expect(try location.rememberedKeyFile(of: ownerKey).get() == store.folder + "/third")

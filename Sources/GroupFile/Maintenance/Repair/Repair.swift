@@ -20,7 +20,7 @@ public struct GroupRepair: Sendable {
   /// The folder of the damaged files.
   public package(set) var keptAside = ""
   package internal(set) var isKeptAside = false
-  var isUnwitnessed = false
+  package internal(set) var isUnwitnessed = false
 }
 
 /// A value that opens under the group's key but that its signed state does not prove.

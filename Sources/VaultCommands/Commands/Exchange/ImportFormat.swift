@@ -29,7 +29,7 @@ enum ImportFormat: String, CaseIterable {
     let file = path?.split(separator: "/").last.map(String.init) ?? ""
     if path == "-" || file.hasSuffix(".json") {
       // The names that Bitwarden gives to its exports.
-      self = file.hasPrefix("bitwarden_") ? .bitwarden : .json
+      self = file.hasPrefix("bitwarden_") && file.holds("export") ? .bitwarden : .json
     } else if file.hasPrefix(".env") || file.hasSuffix(".env") {
       self = .dotenv
     } else if file.hasSuffix(".csv") {

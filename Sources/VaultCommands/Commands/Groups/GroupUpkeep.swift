@@ -115,6 +115,9 @@ extension Session {
     for member in state.members {
       say("\(state.reason == .older ? "member" : "comes back"): \(member.who.text), may \(member.rights.rawValue)")
     }
+    if state.reason == .olderRoster {
+      say("a member that was removed since then comes back, too, unless it is named here as staying out")
+    }
     for member in state.left {
       say(
         "stays out: \(member.who.text), which was removed, or whose credential was replaced or revoked, or is not listed"

@@ -101,7 +101,7 @@ struct Transfer {
       guard oldName != newName else { throw Failure.usage("the item cannot be copied onto itself") }
       let item = try source.transaction { edit in
         let opened = try edit.open(name)
-        try put(opened, as: newName, in: edit, sameGroup: true, answersPrompts: removesSource)
+        try put(opened, as: newName, in: edit, answersPrompts: removesSource)
         if removesSource { edit.remove(name) }
         return opened.item
       }
@@ -150,12 +150,9 @@ struct Transfer {
 
   /// Sets the item with all of its details; nothing remains of an item that it replaces.
   ///
-  /// - Parameters:
-  ///   - sameGroup: whether the item is in the group that is edited.
-  ///   - answersPrompts: whether it may answer prompts of ssh and others, for which only one item of a group can.
+  /// - Parameter answersPrompts: whether it may answer prompts of ssh and others, for which only one item of a group can.
   private func put(
-    _ opened: borrowing OpenedItem, as name: Item.Name, in edit: Edit, sameGroup: Bool = false,
-    answersPrompts: Bool = true
+    _ opened: borrowing OpenedItem, as name: Item.Name, in edit: Edit, answersPrompts: Bool = true
   ) throws {
     let item = opened.item
     let attributes = item.attributes.filter { answersPrompts || !AskPassRule.isAttribute($0.key) }
@@ -171,7 +168,6 @@ struct Transfer {
     } catch VaultError.notFound(.item) {
       // There is no item with the target name.
     }
-    if sameGroup { return edit.copy(item.name.description, to: name.description, details) }
     edit.set(name.description, to: opened.secret, kind: item.kind, typeName: item.typeName, details)
   }
 }

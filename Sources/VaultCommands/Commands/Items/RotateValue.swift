@@ -151,7 +151,8 @@ struct RotateValue: Command {
     if expires == nil, let known = staged.expires { details.expires = .to(known) }
     let base = try version(of: place, in: group)
     try set(try group.get(place.staged, version: staged.version), place, details, base, group)
-    try group.destroy(place.staged)
+    // Its history stays: a member that was removed meanwhile could read the value there.
+    try group.remove(place.staged)
   }
 
   private func set(

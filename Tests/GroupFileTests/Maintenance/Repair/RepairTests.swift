@@ -54,6 +54,14 @@ import Testing
     #expect(repaired > 10)
   }
 
+  @Test(arguments: [nil, 0]) func `a repair says whether the witness could follow`(writes: Int?) throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    try fixture.group.tamper { try $0.run("DELETE FROM node") }
+    fixture.group.witness.limit(writes: writes)
+    #expect(try #require(try fixture.repair()).isUnwitnessed == (writes == 0))
+  }
+
   @Test func `a truncated file keeps what is left in it`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
