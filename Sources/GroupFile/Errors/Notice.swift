@@ -27,6 +27,8 @@ public enum Notice: Sendable, Hashable {
   case unrecorded(reason: String)
   /// The place of the key file could not be remembered, so it must be named each time.
   case keyFileForgotten(reason: String)
+  /// A new key file is remembered in place of the one at this path, which does not exist.
+  case keyFileReplaced(String)
   /// `set-aside` in the store's folder was not a folder that only its owner can use, and was moved to this path.
   case setAsideMoved(to: String)
   /// The chain of a group's states was lost: machines that have not seen the last state must accept it.
@@ -61,6 +63,7 @@ extension Notice {
       "this is done, but is not in the record of decisions: \(reason)"
     case .keyFileForgotten(let reason):
       "the place of the key file could not be remembered, so name it each time (VAULT_KEY_FILE): \(reason)"
+    case .keyFileReplaced(let path): "it opens the store in place of \(Printable.name(path)), which does not exist"
     case .setAsideMoved(let path):
       "the store's folder 'set-aside' was open to others, or no folder; it is now \(Printable.name(path))"
     case .chainLost(let group):

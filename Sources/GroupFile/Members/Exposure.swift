@@ -27,12 +27,16 @@ extension AccessGroupFile {
     func mark(_ row: Row) throws(VaultError) -> (token: Token, byteCount: Int) {
       unsafe try view.secret(of: row).withUnsafeBytes { unsafe (view.state.keys.token(of: $0), $0.count) }
     }
+    func eachRow(_ body: (Row) throws(VaultError) -> Void) throws(VaultError) {
+      let rows = try RowWalk(view)
+      while let row = try rows.next() { try body(row) }
+    }
     var areValid = true
     func skippingDamage(_ step: () throws(VaultError) -> Void) throws(VaultError) {
       do throws(VaultError) { try step() } catch .damaged(_, .row, _) { areValid = false }
     }
     var changed: [Token: [StoredItem]] = [:]
-    try view.eachRow { (row) throws(VaultError) in
+    try eachRow { (row) throws(VaultError) in
       guard row.state == .present else { return }
       try skippingDamage { () throws(VaultError) in
         let item = StoredItem(row: row, attributes: try view.attributes(of: row))
@@ -45,7 +49,7 @@ extension AccessGroupFile {
       }
     }
     guard !changed.isEmpty else { return areValid }
-    try view.eachRow { (row) throws(VaultError) in
+    try eachRow { (row) throws(VaultError) in
       try skippingDamage { () throws(VaultError) in
         var version: Row? = row
         while let known = version {
@@ -61,12 +65,5 @@ extension AccessGroupFile {
       }
     }
     return areValid
-  }
-}
-
-extension Snapshot {
-  fileprivate func eachRow(_ body: (Row) throws(VaultError) -> Void) throws(VaultError) {
-    let rows = try RowWalk(self)
-    while let row = try rows.next() { try body(row) }
   }
 }

@@ -49,7 +49,7 @@ extension SecretStore {
       if (try? file.unlock(key: key, use: .keyFile)) != nil { throw .exists(.keyFileSlot) }
       return try Slot(number: number, key: key, use: .keyFile, sealing: identity)
     }
-    location.replaceMissingKeyFile(by: path, of: access.ownerKey)
+    if let old = location.replaceMissingKeyFile(by: path, of: access.ownerKey) { notices.post(.keyFileReplaced(old)) }
     return slot
   }
 
@@ -150,11 +150,13 @@ public struct RecoveryCodeSlot: ~Copyable, Sendable {
 }
 
 extension StoreLocation {
-  fileprivate func replaceMissingKeyFile(by path: String, of ownerKey: PublicKey) {
+  /// - Returns: the path of the key file that was remembered, if it does not exist.
+  fileprivate func replaceMissingKeyFile(by path: String, of ownerKey: PublicKey) -> String? {
     guard let folder = stateFolder(of: ownerKey), case .success(let known?) = rememberedKeyFile(of: ownerKey),
       unsafe access(known, F_OK) != 0, errno == ENOENT
-    else { return }
+    else { return nil }
     try? Settings.change(in: folder, of: ownerKey) { $0.keyFile = StoreLocation.absolute(path) }
+    return known
   }
 
   /// Forgets the key file that opened the store on this machine, if it no longer opens any slot.

@@ -90,6 +90,7 @@ import Testing
     }
     #expect(try opened(by: .automatic { () throws(VaultError) in try Secret("correct horse") }))
     try owner.addKeyFile(store.folder + "/third")
+    #expect(owner.takeNotices() == [.keyFileReplaced(store.keyFile)])
     #expect(try location.rememberedKeyFile(of: ownerKey).get() == store.folder + "/third")
     #expect(try SecretStore.open(at: location).group("default").items().isEmpty)
   }

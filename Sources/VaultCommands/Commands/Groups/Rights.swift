@@ -103,7 +103,9 @@ struct ShowExposure: Command {
     "List the values that a removed member could read and that are still unchanged.",
     usage: "vault exposure [--json]",
     more: """
-      A value leaves the list when a new value is set.
+      A value leaves the list when it is changed, and one of several fields when any of them is, so change all that \
+      were secret. A value that is set again stays on the list, as does one of 8 bytes or more under another name in \
+      its group. A copy in another group is not listed.
       """,
     example: """
       vault exposure
