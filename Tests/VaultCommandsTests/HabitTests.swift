@@ -198,7 +198,8 @@ import Testing
     var table = Table(columns: ["NAME", "LABEL", "VERSION"], keeping: "NAME")
     table.add("git/https/github.com/alice/with/a/long/path", String(repeating: "label ", count: 12), "1")
     #expect(table.columnWidths(terminalWidth: 80) == [43, 26, 7])
-    #expect(table.columnWidths(terminalWidth: 40) == [21, 8, 7])
+    #expect(table.columnWidths(terminalWidth: 60) == [43, 8, 0])
+    #expect(table.columnWidths(terminalWidth: 40) == [40, 0, 0])
   }
 
   @Test func `a table that is too wide loses the columns without any text first`() {

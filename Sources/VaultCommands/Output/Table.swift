@@ -61,7 +61,7 @@ struct Table {
   }
 
   /// The width that each column needs. While a line is too wide for the terminal, first a column without any text goes, then
-  /// the widest one is made narrower; `kept` is shortened last.
+  /// the widest one is made narrower, then the last one goes; `kept` is shortened last.
   func columnWidths(terminalWidth: Int) -> [Int] {
     var widths = header.indices.map { column in
       rows.reduce(DisplayWidth.of(header[column])) { max($0, DisplayWidth.of($1[column])) }
@@ -73,9 +73,14 @@ struct Table {
     }
     while isTooWide() {
       let others = widths.indices.filter { $0 != kept && widths[$0] > least }
-      let widest = others.max { widths[$0] < widths[$1] } ?? kept ?? 0
-      guard widths[widest] > least else { break }
-      widths[widest] -= 1
+      if let widest = others.max(by: { widths[$0] < widths[$1] }) {
+        widths[widest] -= 1
+      } else if let kept, let last = widths.indices.last(where: { $0 != kept && widths[$0] > 0 }) {
+        widths[last] = 0
+      } else {
+        guard widths[kept ?? 0] > least else { break }
+        widths[kept ?? 0] -= 1
+      }
     }
     return widths
   }
