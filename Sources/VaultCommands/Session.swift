@@ -122,10 +122,10 @@ final class Session {
   private func near(_ error: any Error) -> any Error {
     guard case VaultError.notFound(.item) = error, let group = openedGroup else { return error }
     let message = "no such item in '\(group.name)'"
-    let option = circumstances.group.map { " -g \($0)" } ?? ""
     let hint =
       line.command.path == "vault restore"
-      ? "list what can come back: vault list --removed\(option)" : VaultError.notFound(.item).hint(in: circumstances)
+      ? "list what can come back: vault list --removed\(circumstances.option)"
+      : VaultError.notFound(.item).hint(in: circumstances)
     // In a large group the search would take too long to be useful.
     guard let count = try? group.info().itemCount, count <= 10_000, let items = try? group.items() else {
       return Failure(.notFound, message, hint: hint)

@@ -73,7 +73,7 @@ extension AccessGroup {
     _ name: String, as type: Object.Type, allowing allowed: AllowedClasses, matching: ClassMatching = .exact,
     version: UInt64? = nil
   ) throws(VaultError) -> Object {
-    let data = try archive(name, version, expecting: ArchivedValue.name(of: type))
+    let data = try open(name, version: version).archive(expecting: ArchivedValue.name(of: type))
     return try found { () throws(ArchiveError) in
       try SecureUnarchiver(reading: data, allowing: allowed, matching: matching).require(type, forKey: "root")
     }
@@ -84,8 +84,8 @@ extension AccessGroup {
     _ name: String, as type: [Object].Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact,
     version: UInt64? = nil
   ) throws(VaultError) -> [Object] {
-    let data = try archive(
-      name, version, expecting: "[\(ArchivedValue.name(of: Object.self))]",
+    let data = try open(name, version: version).archive(
+      expecting: "[\(ArchivedValue.name(of: Object.self))]",
       or: subclasses(of: Object.self, in: allowed).map { "[\($0)]" })
     return try found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedArrayOfObjects(
@@ -98,8 +98,8 @@ extension AccessGroup {
     _ name: String, as type: [String: Object].Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact,
     version: UInt64? = nil
   ) throws(VaultError) -> [String: Object] {
-    let data = try archive(
-      name, version, expecting: "[String: \(ArchivedValue.name(of: Object.self))]",
+    let data = try open(name, version: version).archive(
+      expecting: "[String: \(ArchivedValue.name(of: Object.self))]",
       or: subclasses(of: Object.self, in: allowed).map { "[String: \($0)]" })
     let objects = try found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedDictionary(
@@ -115,7 +115,7 @@ extension AccessGroup {
   public func get(
     _ name: String, ofClasses classes: [AnyClass], matching: ClassMatching = .exact, version: UInt64? = nil
   ) throws(VaultError) -> Any {
-    let data = try archive(name, version, expecting: "archive")
+    let data = try open(name, version: version).archive(expecting: "archive")
     return try found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: data, matching: matching)
     }
@@ -124,7 +124,7 @@ extension AccessGroup {
   private func object<Object: NSObject & NSSecureCoding>(
     _ name: String, _ type: Object.Type, _ allowed: [AnyClass], _ matching: ClassMatching, _ version: UInt64?
   ) throws(VaultError) -> Object {
-    let data = try archive(name, version, expecting: ArchivedValue.name(of: type))
+    let data = try open(name, version: version).archive(expecting: ArchivedValue.name(of: type))
     return try found { () throws(ArchiveError) in
       // An allowed class may also be at the top if it is an `Object`: a subclass, or the elements of a container.
       let found = try SecureUnarchiver.unarchivedObject(ofClasses: [type] + allowed, from: data, matching: matching)

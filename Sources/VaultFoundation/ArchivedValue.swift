@@ -61,13 +61,4 @@ extension AccessGroup {
     try set(
       name, to: value.secret(), kind: .archive, typeName: value.typeName, details, ifVersion: expected)
   }
-
-  /// The archive in the item.
-  ///
-  /// - Throws: ``VaultError/otherType(found:expected:)`` if the item has another type.
-  func archive(
-    _ name: String, _ version: UInt64?, expecting expected: String, or others: [String] = []
-  ) throws(VaultError) -> Data {
-    try open(name, version: version).archive(expecting: expected, or: others)
-  }
 }

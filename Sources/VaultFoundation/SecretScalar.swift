@@ -62,37 +62,18 @@ extension Bool: SecretScalar {
 
 // A number is read from an item of its kind if its type can hold it, whichever type it was written as.
 
-extension Int: SecretScalar {
+extension SecretScalar where Self: FixedWidthInteger {
   public static var secretKind: SecretKind { .int }
 }
 
-extension Int8: SecretScalar {
-  public static var secretKind: SecretKind { .int }
-}
-
-extension Int16: SecretScalar {
-  public static var secretKind: SecretKind { .int }
-}
-
-extension Int32: SecretScalar {
-  public static var secretKind: SecretKind { .int }
-}
-
-extension Int64: SecretScalar {
-  public static var secretKind: SecretKind { .int }
-}
-
-extension UInt8: SecretScalar {
-  public static var secretKind: SecretKind { .int }
-}
-
-extension UInt16: SecretScalar {
-  public static var secretKind: SecretKind { .int }
-}
-
-extension UInt32: SecretScalar {
-  public static var secretKind: SecretKind { .int }
-}
+extension Int: SecretScalar {}
+extension Int8: SecretScalar {}
+extension Int16: SecretScalar {}
+extension Int32: SecretScalar {}
+extension Int64: SecretScalar {}
+extension UInt8: SecretScalar {}
+extension UInt16: SecretScalar {}
+extension UInt32: SecretScalar {}
 
 extension Double: SecretScalar {
   public static var secretKind: SecretKind { .double }

@@ -40,6 +40,8 @@ public enum Notice: Sendable, Hashable {
 }
 
 extension Notice {
+  package static let witnessUnwritten = Notice.witnessUnavailable(reason: "the witness cannot be written")
+
   /// The notice as text: lower case, no full stop.
   public var message: String {
     switch self {

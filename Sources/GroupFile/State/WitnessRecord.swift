@@ -37,8 +37,7 @@ package struct WitnessRecord: Equatable, Sendable {
 
   package init(
     sequence: UInt64 = 0, groupID: GroupID, ownerKey: PublicKey, rosterRevision: UInt64, generation: UInt64,
-    epoch: UInt64,
-    link: Digest, rosterDigest: Digest = .zero, flags: Flags = [], mark: Digest = .zero
+    epoch: UInt64, link: Digest, rosterDigest: Digest = .zero, flags: Flags = [], mark: Digest = .zero
   ) {
     (self.sequence, self.groupID, self.ownerKey) = (sequence, groupID, ownerKey)
     (self.rosterRevision, self.generation, self.epoch) = (rosterRevision, generation, epoch)
@@ -244,6 +243,6 @@ extension VerifiedState {
         return self.witnessRecord(flags: flags)
       }
     }
-    return written ? nil : .witnessUnavailable(reason: "the witness cannot be written")
+    return written ? nil : .witnessUnwritten
   }
 }

@@ -40,7 +40,7 @@ extension SecretStore {
         if try draft.take(keeping: places.kept) {
           notices.post(.groupRemade(group: name.description, keptAside: places.kept))
         }
-        if !file.noteAccepted(state) { notices.post(.witnessUnavailable(reason: "the witness cannot be written")) }
+        if !file.noteAccepted(state) { notices.post(.witnessUnwritten) }
         return .accepted(epoch: state.manifest.epoch)
       }
     }

@@ -55,7 +55,7 @@ extension SecretStore {
         aside = last
       }
       repair?.keptAside = aside
-      if repair?.isUnwitnessed == true { notices.post(.witnessUnavailable(reason: "the witness cannot be written")) }
+      if repair?.isUnwitnessed == true { notices.post(.witnessUnwritten) }
       if name == .registry { try raiseIssues(isNew: true) }
       record(.repair, group: name.description)
       return repair

@@ -226,7 +226,7 @@ final class NoticeBoard: Sendable {
     }
     if let keptAside { post(.groupRemade(group: group, keptAside: keptAside)) }
     if left.losesChain { post(.chainLost(group: group)) }
-    if left.isUnwitnessed { post(.witnessUnavailable(reason: "the witness cannot be written")) }
+    if left.isUnwitnessed { post(.witnessUnwritten) }
   }
 
   func post(_ notice: Notice, limit: Int = 100) {

@@ -13,6 +13,9 @@ struct Circumstances {
   var isApplication = false
   /// Whether the command makes several changes one by one, so that those before a failure stay.
   var makesSteps = false
+
+  /// The option that names the group, with a space before it; empty without one.
+  var option: String { group.map { " -g \($0)" } ?? "" }
 }
 
 extension VaultError {
@@ -21,7 +24,7 @@ extension VaultError {
 
   /// What to do about it after a command in these circumstances.
   func hint(in circumstances: Circumstances) -> String? {
-    let option = circumstances.group.map { " -g \($0)" } ?? ""
+    let option = circumstances.option
     return switch self {
     case .notFound(.item):
       "list the items: vault list\(option); what was removed comes back with: vault restore NAME\(option)"

@@ -40,11 +40,10 @@ struct AskPass: Command {
     // ssh shows a message and waits for no answer.
     case "none": session.say(prompt)
     default:
-      let none = "no item answers the prompt"
-      var reason = none
+      var reason: String?
       if let answer = try storedAnswer(session, orReason: &reason) { return try write(answer, session) }
-      let terminal = try terminal(session, for: reason)
-      if reason != none { session.warn("\(reason); see: vault askpass list") }
+      let terminal = try terminal(session, for: reason ?? "no item answers the prompt '\(quoted)'")
+      if let reason { session.warn("\(reason); see: vault askpass list") }
       let answer = try isAnsweredAloud ? terminal.askAloud(shown) : terminal.ask(shown)
       try write(unsafe answer.withUnsafeBytes { unsafe Array($0) }, session)
     }
@@ -64,18 +63,18 @@ struct AskPass: Command {
   /// Whether the answer is not a secret: git's question for a name, and ssh's for a host's key.
   private var isAnsweredAloud: Bool { prompt.hasPrefix("Username for ") || prompt.holds("(yes/no") }
 
-  /// The value of the only item that answers the prompt; nil for `reason`.
-  private func storedAnswer(_ session: Session, orReason reason: inout String) throws -> [UInt8]? {
+  /// The value of the only item that answers the prompt; nil if there is none, or for `reason`.
+  private func storedAnswer(_ session: Session, orReason reason: inout String?) throws -> [UInt8]? {
     let text = AskPassRule.text(of: prompt)
     let group = try session.openGroup(group, key)
     let rules = try AskPassRule.all(in: group).filter { $0.prompt == text }
     guard let rule = rules.first, rules.count == 1 else {
-      if rules.count > 1 { reason = "more than one item answers the prompt" }
+      if rules.count > 1 { reason = "more than one item answers the prompt '\(quoted)'" }
       return nil
     }
     let opened = try group.open(rule.item)
     guard !opened.item.hasExpired else {
-      reason = "'\(UTF8Text.onOneLine(rule.item))' has expired, which answers the prompt"
+      reason = "the item that answers the prompt '\(quoted)' has expired: '\(UTF8Text.onOneLine(rule.item))'"
       return nil
     }
     let login = Login(opened)
@@ -93,7 +92,7 @@ struct AskPass: Command {
   private func terminal(_ session: Session, for reason: String) throws -> Terminal {
     if let terminal = Terminal(path: session.streams.terminal) { return terminal }
     throw Failure(
-      .locked, "\(reason) '\(quoted)', and there is no terminal to ask",
+      .locked, "\(reason), and there is no terminal to ask",
       hint: "see which items answer prompts: vault askpass list; to add one: vault askpass add NAME PROMPT")
   }
 

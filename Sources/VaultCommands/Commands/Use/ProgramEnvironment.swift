@@ -48,7 +48,7 @@ struct ProgramEnvironment {
     for entry in file.entries where !InheritedEnvironment.opensStore(Array(entry.name.utf8)) {
       let place = "\(UTF8Text.onOneLine(path)), line \(entry.line)"
       if entry.mayNameOthers {
-        references.warn("\(place): the program gets '${' as it is written; use a vault:// reference")
+        references.session.warn("\(place): the program gets '${' as it is written; use a vault:// reference")
       }
       try set(Array(entry.name.utf8), Array(entry.value.utf8), in: place)
     }
@@ -79,7 +79,7 @@ struct ProgramEnvironment {
         selection.environmentPrefix + $0
       }
       guard selection.only.isEmpty || name.map(selection.only.contains) == true else { continue }
-      references.warnIfExpired(item)
+      references.session.warnIfExpired(item)
       guard let variable = name else {
         throw Failure(.conflict, "no variable's name can be made from an item's name: \(shown)", hint: hint)
       }

@@ -3,7 +3,7 @@ internal import Vault
 
 /// Opens the values that references name. The store is opened once, for the first reference.
 final class References {
-  private let session: Session
+  let session: Session
   private let key: KeySource
   private var store: SecretStore?
 
@@ -17,7 +17,7 @@ final class References {
   /// - Throws: the error that kept it from being read.
   func value(of reference: Reference) throws -> Secret {
     let opened = try group(reference.group).open(reference.name)
-    warnIfExpired(opened.item)
+    session.warnIfExpired(opened.item)
     guard let field = reference.field else {
       return try unsafe opened.secret.withUnsafeBytes { (bytes) throws(VaultError) in
         try unsafe Secret(copying: bytes)
@@ -29,7 +29,7 @@ final class References {
   /// The login that `reference` names.
   func login(_ reference: Reference) throws -> Login {
     let opened = try group(reference.group).open(reference.name)
-    warnIfExpired(opened.item)
+    session.warnIfExpired(opened.item)
     return Login(opened)
   }
 
@@ -41,10 +41,6 @@ final class References {
     }
     return nil
   }
-
-  func warn(_ text: String) { session.warn(text) }
-
-  func warnIfExpired(_ item: Item) { session.warnIfExpired(item) }
 
   /// The group with this name; nil means VAULT_GROUP or the store's default.
   func group(_ name: String?) throws -> AccessGroup {
