@@ -178,7 +178,8 @@ import VaultFoundation
     dump(item, to: &dumped)
     for text in [dumped, "\(item)", String(reflecting: item), String(describing: Optional(item))] {
       #expect(text.contains("3 bytes") && text.contains("anna") && text.contains("genericPassword"), "\(text)")
-      #expect(!text.contains("65") && !text.contains("ABC"), "\(text)")
+      // The dump of other data shows an address, which may have any digits.
+      #expect(!text.contains("- 65\n") && !text.contains("65, 66") && !text.contains("ABC"), "\(text)")
     }
     item.data = nil
     #expect("\(item)".contains("data: nil"))
