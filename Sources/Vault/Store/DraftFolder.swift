@@ -21,13 +21,14 @@ struct DraftFolder: ~Copyable {
   ///
   /// - Parameter moved: called with the new path of what was at the folder's place and could not be used.
   static func make(in home: String, moved: (String) -> Void = { _ in }) throws(VaultError) -> DraftFolder {
-    for _ in 0..<100 {
+    let deadline = Deadline(after: 10_000)
+    while true {
       do throws(FileFault) { return try DraftFolder(home, moved) } catch {
-        // Another process may remove the empty parent folder at the same moment, or the new folder before it is locked.
+        // Another process may remove the empty parent folder at the same moment.
         guard error == .missing || error == .busy else { throw VaultError(error, at: .store) }
+        guard !deadline.hasPassed else { throw .busy(group: nil) }
       }
     }
-    throw .busy(group: nil)
   }
 
   private init(_ home: String, _ moved: (String) -> Void) throws(FileFault) {
@@ -48,12 +49,14 @@ struct DraftFolder: ~Copyable {
       moved("\(home)/\(aside)")
       throw .missing
     }
+    // Until it is locked, another process would take the new folder for that of a killed one.
+    try parent.lock(waiting: 10_000)
     DraftFolder.clear(parent)
     let name = DraftFolder.prefix + String(UInt64.random(in: .min ... .max), radix: 16)
-    try parent.makeFolder(name)
+    guard unsafe mkdirat(parent.file.descriptor, name, 0o700) == 0 else { throw FileFault(errno: errno) }
     let folder = try parent.folder(name, .secret())
-    try folder.file.lock(waiting: 0)
-    guard parent.contains(name) else { throw .missing }
+    try folder.lock(waiting: 0)
+    parent.unlock()
     self.home = home
     self.name = name
     self.parent = parent
