@@ -1,3 +1,4 @@
+internal import Ground
 internal import Sealing
 
 /// A digest by which a program recognizes bytes later without keeping them. No format uses it.

@@ -47,6 +47,8 @@ package struct ByteReader: Sendable {
     return value
   }
 
+  package mutating func readBytes32() throws(Failure) -> Bytes32 { Bytes32(try read(count: 32))! }
+
   /// Reads `count` bytes that must be zero.
   package mutating func expectZeros(_ count: Int) throws(Failure) {
     guard try read(count: count).allSatisfy({ $0 == 0 }) else { throw Failure() }
@@ -77,6 +79,9 @@ package struct ByteReader: Sendable {
 // Not one property of all sequences: a process that reads one item would search the conformances of their types.
 
 extension [UInt8] {
+  /// The big-endian integer of four bytes.
+  package func word(at offset: Int) -> UInt32 { self[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
+
   package var hexadecimal: String { self[...].hexadecimal }
 }
 
@@ -94,6 +99,84 @@ extension ArraySlice<UInt8> {
 
   private static func digit(_ value: UInt8) -> UInt8 {
     value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+  }
+}
+
+/// Thirty-two bytes held in place: a digest, a public key, a group id or a commitment.
+///
+/// Compares in byte order. Not for secrets: values are copied freely, and comparison stops at the first difference.
+package struct Bytes32: Hashable, Sendable, Comparable {
+  // Big-endian words, so that comparing the words compares the bytes.
+  @usableFromInline var words: (UInt64, UInt64, UInt64, UInt64)
+
+  package static let zero = Bytes32(words: (0, 0, 0, 0))
+
+  package static let byteCount = 32
+
+  private init(words: (UInt64, UInt64, UInt64, UInt64)) { self.words = words }
+
+  // Overloads for each kind of bytes instead of one generic initializer, which other modules would call unspecialized.
+
+  package init?(_ bytes: [UInt8]) { self.init(bytes[...]) }
+
+  package init?(_ bytes: ArraySlice<UInt8>) {
+    guard let value = unsafe bytes.span.withUnsafeBytes({ unsafe Bytes32($0) }) else { return nil }
+    self = value
+  }
+
+  /// Makes a value from exactly 32 bytes; `nil` for any other count.
+  package init?(_ bytes: UnsafeRawBufferPointer) {
+    guard bytes.count == 32 else { return nil }
+    words = unsafe (
+      UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
+      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)),
+      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)),
+      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 24, as: UInt64.self))
+    )
+  }
+
+  /// Reads 64 lower-case hexadecimal digits; `nil` for anything else.
+  package init?(hexadecimal text: Substring) {
+    guard text.utf8.count == 64, text.utf8.allSatisfy({ "0123456789abcdef".utf8.contains($0) }) else { return nil }
+    let digits = Array(text)
+    let words = (0..<4).compactMap { UInt64(String(digits[16 * $0..<16 * ($0 + 1)]), radix: 16) }
+    self.init(words: (words[0], words[1], words[2], words[3]))
+  }
+
+  /// Makes a value by letting `fill` write 32 bytes.
+  package init(filledBy fill: (UnsafeMutablePointer<UInt8>) -> Void) {
+    var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+    unsafe withUnsafeMutableBytes(of: &words) { buffer in
+      unsafe fill(buffer.baseAddress!.assumingMemoryBound(to: UInt8.self))
+    }
+    self.init(words: (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian))
+  }
+
+  package var hexadecimal: String { bytes.hexadecimal }
+
+  @inlinable
+  package func withUnsafeBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+    let inOrder = (words.0.bigEndian, words.1.bigEndian, words.2.bigEndian, words.3.bigEndian)
+    return unsafe Swift.withUnsafeBytes(of: inOrder) { unsafe body($0) }
+  }
+
+  package var bytes: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
+
+  /// Whether this is the code `other`, compared in constant time.
+  package func isCode(_ other: Bytes32) -> Bool {
+    (words.0 ^ other.words.0) | (words.1 ^ other.words.1) | (words.2 ^ other.words.2) | (words.3 ^ other.words.3) == 0
+  }
+
+  package static func == (left: Bytes32, right: Bytes32) -> Bool { left.words == right.words }
+
+  package static func < (left: Bytes32, right: Bytes32) -> Bool { left.words < right.words }
+
+  /// Eight of the 32 bytes: enough to index a table of digests, which then compares them in full.
+  package var word: UInt64 { words.0 }
+
+  package func hash(into hasher: inout Hasher) {
+    // Digests are uniform, so one word is enough for a hash. Values with equal hashes are still compared in full.
+    hasher.combine(words.0)
   }
 }
 
@@ -147,6 +230,8 @@ package struct ByteWriter: Sendable {
   package mutating func write(_ raw: [UInt8]) { bytes.append(contentsOf: raw) }
 
   package mutating func write(_ raw: UnsafeRawBufferPointer) { unsafe bytes.append(contentsOf: raw) }
+
+  package mutating func write(_ value: Bytes32) { unsafe value.withUnsafeBytes { unsafe write($0) } }
 
   package mutating func writeZeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
 

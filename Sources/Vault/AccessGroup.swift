@@ -28,12 +28,17 @@ public final class AccessGroup: Sendable {
   }
 
   private final class Shared: Sendable {
-    let writing = SharedWriting()
-    let asyncQueues = Locked<(any AnyObject & Sendable)?>(nil)
+    let made = Locked<(writing: SharedWriting?, asyncQueues: (any AnyObject & Sendable)?)>((nil, nil))
   }
 
-  /// Shares commits among the threads that change the group.
-  var sharing: SharedWriting { shared.writing }
+  /// Shares commits among the threads that change the group; made by the first of them.
+  var sharing: SharedWriting {
+    shared.made.withLock { made in
+      let writing = made.writing ?? SharedWriting()
+      made.writing = writing
+      return writing
+    }
+  }
 
   /// Refuses a state that is too old to be read.
   let requireRecent: @Sendable (VerifiedState) throws(VaultError) -> Void
@@ -283,10 +288,9 @@ public final class AccessGroup: Sendable {
   /// The queues of this group's async calls, which `VaultFoundation` makes on first use: this module does without
   /// Swift's concurrency.
   package func asyncQueues<Queues: AnyObject & Sendable>(made make: () -> Queues) -> Queues {
-    shared.asyncQueues.withLock { stored in
-      if let queues = stored as? Queues { return queues }
-      let queues = make()
-      stored = queues
+    shared.made.withLock { made in
+      let queues = made.asyncQueues as? Queues ?? make()
+      made.asyncQueues = queues
       return queues
     }
   }

@@ -1,3 +1,6 @@
+internal import Ground
+internal import Vault
+
 /// Finds which of our words was mistyped, so that a hint can name it instead of repeating what was typed.
 enum Closeness {
   /// - Returns: the nearest of `words`, if at most two of its letters differ and not all of them.
@@ -42,5 +45,27 @@ enum Closeness {
       rows.append(row)
     }
     return rows[first.count][second.count]
+  }
+}
+
+extension Session {
+  /// Says in which group an item was not found, and suggests a name. The typed name is not repeated.
+  func near(_ error: any Error) -> any Error {
+    guard case VaultError.notFound(.item) = error, let group = openedGroup else { return error }
+    let message = "no such item in '\(group.name)'"
+    let hint =
+      line.command.path == "vault restore"
+      ? "list what can come back: vault list --removed\(circumstances.option)"
+      : VaultError.notFound(.item).hint(in: circumstances)
+    // In a large group the search would take too long to be useful.
+    guard let count = try? group.info().itemCount, count <= 10_000, let items = try? group.items() else {
+      return Failure(.notFound, message, hint: hint)
+    }
+    let names = items.map(\.name.description)
+    let typed = line.rest.filter { !$0.hasPrefix("-") && !names.contains($0) }
+    guard let meant = typed.lazy.compactMap({ Closeness.nearestName(to: $0, among: names) }).first else {
+      return Failure(.notFound, message, hint: hint)
+    }
+    return Failure(.notFound, message, hint: "did you mean '\(UTF8Text.onOneLine(meant))'?")
   }
 }

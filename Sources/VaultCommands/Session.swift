@@ -118,26 +118,6 @@ final class Session {
     return report.status
   }
 
-  /// Says in which group an item was not found, and suggests a name. The typed name is not repeated.
-  private func near(_ error: any Error) -> any Error {
-    guard case VaultError.notFound(.item) = error, let group = openedGroup else { return error }
-    let message = "no such item in '\(group.name)'"
-    let hint =
-      line.command.path == "vault restore"
-      ? "list what can come back: vault list --removed\(circumstances.option)"
-      : VaultError.notFound(.item).hint(in: circumstances)
-    // In a large group the search would take too long to be useful.
-    guard let count = try? group.info().itemCount, count <= 10_000, let items = try? group.items() else {
-      return Failure(.notFound, message, hint: hint)
-    }
-    let names = items.map(\.name.description)
-    let typed = line.rest.filter { !$0.hasPrefix("-") && !names.contains($0) }
-    guard let meant = typed.lazy.compactMap({ Closeness.nearestName(to: $0, among: names) }).first else {
-      return Failure(.notFound, message, hint: hint)
-    }
-    return Failure(.notFound, message, hint: "did you mean '\(UTF8Text.onOneLine(meant))'?")
-  }
-
   /// Drops the rest of a text that was pasted at the prompt for a passphrase, because a shell would run it.
   private func dropTypedRest() {
     guard hasTypedRest || question?.hasRest == true else { return }
@@ -334,4 +314,21 @@ extension Session {
     guard let time else { return "" }
     return output.isTerminal ? time.localText : time.shortText
   }
+}
+
+/// What a hint can name: where the failed command worked, as whom, and how.
+struct Circumstances {
+  /// The group that the command named; nil for the one that is used if none is named.
+  var group: String?
+  /// The path of the store's folder.
+  var store = "STORE"
+  /// The path of the backup that the command reads or makes.
+  var backup = "DIR"
+  /// Whether an application opened the store, and not its owner.
+  var isApplication = false
+  /// Whether the command makes several changes one by one, so that those before a failure stay.
+  var makesSteps = false
+
+  /// The option that names the group, with a space before it; empty without one.
+  var option: String { group.map { " -g \($0)" } ?? "" }
 }

@@ -1,3 +1,4 @@
+import Ground
 import Sealing
 import TestSupport
 import Testing

@@ -1,5 +1,5 @@
 internal import Ground
-package import Sealing
+internal import Sealing
 
 /// One version of one item as stored: the exact bytes that the tree hashes, and the positions of its parts.
 ///

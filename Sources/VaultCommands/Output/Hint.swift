@@ -1,23 +1,6 @@
 internal import KeyedArchives
 internal import Vault
 
-/// What a hint can name: where the failed command worked, as whom, and how.
-struct Circumstances {
-  /// The group that the command named; nil for the one that is used if none is named.
-  var group: String?
-  /// The path of the store's folder.
-  var store = "STORE"
-  /// The path of the backup that the command reads or makes.
-  var backup = "DIR"
-  /// Whether an application opened the store, and not its owner.
-  var isApplication = false
-  /// Whether the command makes several changes one by one, so that those before a failure stay.
-  var makesSteps = false
-
-  /// The option that names the group, with a space before it; empty without one.
-  var option: String { group.map { " -g \($0)" } ?? "" }
-}
-
 extension VaultError {
   /// What to do about it.
   var hint: String? { hint(in: Circumstances()) }

@@ -227,6 +227,4 @@ extension [UInt8] {
     }
     return value
   }
-
-  func word(at offset: Int) -> UInt32 { self[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
 }
