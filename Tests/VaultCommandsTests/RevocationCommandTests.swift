@@ -124,6 +124,20 @@ import Testing
     if !["rotate", "api"].contains(arguments[arguments[0] == "group" ? 1 : 2]) { #expect(get("item/1", "web") == 12) }
   }
 
+  @Test func `who accepts a state and lets a removed application in again is not told that it stays out`() throws {
+    let team = store.folder.file("store/groups/team")
+    try FileManager.default.copyItem(atPath: team, toPath: store.folder.file("copy"))
+    #expect(run(["revoke", "team", "web"]).status == 0)
+    try FileManager.default.removeItem(atPath: team)
+    try FileManager.default.moveItem(atPath: store.folder.file("copy"), toPath: team)
+    let other = run(["grant", "team", "api", "--rights", "read"])
+    #expect(other.status == 14, "\(other.errors)")
+    let taken = run(["grant", "team", "web", "--rights", "read", "--accept"])
+    #expect(taken.status == 0, "\(taken.errors)")
+    #expect(taken.errors.contains("accepting this state:") && !taken.errors.contains("stays out"), "\(taken.errors)")
+    #expect(get("item/1", "web") == 0)
+  }
+
   @Test func `unproved items can be left behind only together with a new key`() {
     for arguments in [
       ["app", "uninstall", "web", "--drop-unproved"],

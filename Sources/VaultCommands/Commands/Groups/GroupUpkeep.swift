@@ -76,9 +76,12 @@ extension VaultError {
 
 extension Session {
   /// Describes a state that a command was told to accept as part of another change, and asks on a terminal.
-  func takes(_ state: ReturningState) -> Bool {
+  func takes(_ state: ReturningState) -> Bool { takes(state, letting: nil) }
+
+  /// - Parameter app: the application that the other change lets in.
+  func takes(_ state: ReturningState, letting app: String?) -> Bool {
     say("'\(state.group)' is not in the state that this machine has seen last; accepting this state:")
-    describe(state)
+    describe(state, letting: app)
     return asks() ?? true
   }
 
@@ -92,7 +95,7 @@ extension Session {
   }
 
   /// Says what and who returns, and what vanishes, if a state is accepted.
-  fileprivate func describe(_ state: ReturningState) {
+  fileprivate func describe(_ state: ReturningState, letting app: String? = nil) {
     switch state.reason {
     case .lost:
       say("the list of groups and applications is lost; a new one is made of what the groups show:")
@@ -118,12 +121,13 @@ extension Session {
     if state.reason == .olderRoster {
       say("a member that was removed since then comes back, too, unless it is named here as staying out")
     }
-    for member in state.left {
+    let left = state.left.filter { app == nil || $0.application != app }
+    for member in left {
       say(
         "stays out: \(member.who.text), which was removed, or whose credential was replaced or revoked, or is not listed"
       )
     }
-    if !state.left.isEmpty {
+    if !left.isEmpty {
       say("to let an application in again, with its present credential: vault grant \(state.group) APP --rights read")
     }
   }
