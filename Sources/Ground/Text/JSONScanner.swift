@@ -242,13 +242,8 @@ package struct JSONScanner {
   }
 
   private mutating func skipScalar() throws(JSONFault) {
-    switch peek() {
-    case UInt8(ascii: "\"")?: try skipString()
-    case UInt8(ascii: "t")?: guard take("true") else { throw broken(.syntax) }
-    case UInt8(ascii: "f")?: guard take("false") else { throw broken(.syntax) }
-    case UInt8(ascii: "n")?: guard take("null") else { throw broken(.syntax) }
-    default: _ = try numeral()
-    }
+    if peek() == UInt8(ascii: "\"") { return try skipString() }
+    if !take("true"), !take("false"), !take("null") { _ = try numeral() }
   }
 
   private mutating func skipString() throws(JSONFault) {

@@ -131,16 +131,13 @@ extension JSONValue {
       case UInt8(ascii: "{"): return try object(depth)
       case UInt8(ascii: "["): return try array(depth)
       case UInt8(ascii: "\""): return .string(try string())
-      case UInt8(ascii: "t"): return try word("true", .bool(true))
-      case UInt8(ascii: "f"): return try word("false", .bool(false))
-      case UInt8(ascii: "n"): return try word("null", .null)
-      default: return .number(try number())
+      default:
+        if scanner.take("true") { return .bool(true) }
+        if scanner.take("false") { return .bool(false) }
+        if scanner.take("null") { return .null }
+        guard let range = try? scanner.numeral().range else { throw fault }
+        return .number(String(decoding: bytes[range], as: UTF8.self))
       }
-    }
-
-    private mutating func number() throws(Fault) -> String {
-      guard let range = try? scanner.numeral().range else { throw fault }
-      return String(decoding: bytes[range], as: UTF8.self)
     }
 
     private mutating func string() throws(Fault) -> String {
@@ -170,11 +167,6 @@ extension JSONValue {
       repeat { elements.append(try value(depth: depth + 1)) } while take(UInt8(ascii: ","))
       try expect(UInt8(ascii: "]"))
       return .array(elements)
-    }
-
-    private mutating func word(_ word: StaticString, _ value: JSONValue) throws(Fault) -> JSONValue {
-      guard scanner.take(word) else { throw fault }
-      return value
     }
 
     private mutating func expect(_ byte: UInt8) throws(Fault) {

@@ -250,15 +250,12 @@ package enum JSONText {
 
   /// Appends the string for `text`, which is UTF-8, with the escapes that JSON requires.
   package static func append(quoting text: some Sequence<UInt8>, to json: inout [UInt8]) {
-    json.append(UInt8(ascii: "\""))
     // Not from a copy, because the text may be secret.
     let isDone: Void? = text.withContiguousStorageIfAvailable { text in
+      json.append(UInt8(ascii: "\""))
       unsafe escape(UnsafeRawBufferPointer(text), .required) { unsafe json.append(contentsOf: $0) }
+      json.append(UInt8(ascii: "\""))
     }
-    if isDone == nil {
-      let text = Array(text)
-      unsafe text.span.withUnsafeBytes { unsafe escape($0, .required) { unsafe json.append(contentsOf: $0) } }
-    }
-    json.append(UInt8(ascii: "\""))
+    if isDone == nil { append(quoting: Array(text), to: &json) }
   }
 }

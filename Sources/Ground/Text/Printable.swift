@@ -5,30 +5,15 @@ package enum Printable {
 
   /// `name` with control and format characters as `\u{…}`, cut at 80 characters.
   package static func name(_ name: String) -> String {
-    var text: [UInt8] = []
-    append(name, to: &text)
-    return String(decoding: text, as: UTF8.self)
-  }
-
-  /// Appends the result of ``name(_:)`` as UTF-8.
-  package static func append(_ name: String, to text: inout [UInt8]) {
-    var count = 0
-    for scalar in name.unicodeScalars {
-      if count == shown {
-        text += "…".utf8
-        return
-      }
+    var text = ""
+    for scalar in name.unicodeScalars.prefix(shown) {
       if isPlain(scalar) {
-        if scalar.isASCII {
-          text.append(UInt8(truncatingIfNeeded: scalar.value))
-        } else {
-          text += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
-        }
+        text.unicodeScalars.append(scalar)
       } else {
-        text += "\\u{\(String(scalar.value, radix: 16))}".utf8
+        text += "\\u{\(String(scalar.value, radix: 16))}"
       }
-      count += 1
     }
+    return name.unicodeScalars.dropFirst(shown).isEmpty ? text : text + "…"
   }
 
   private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {

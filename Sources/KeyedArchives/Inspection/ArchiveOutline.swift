@@ -93,9 +93,7 @@ private struct Outline {
   /// Writes a string's beginning. It is cached, because an archive can refer to one string any number of times.
   private mutating func string(_ position: Int, _ node: Node) {
     if shownStrings[position % Self.remembered].position != position {
-      var bytes = [UInt8(ascii: "\"")]
-      Printable.append(list.beginning(node), to: &bytes)
-      shownStrings[position % Self.remembered] = (position, bytes + "\"\n".utf8)
+      shownStrings[position % Self.remembered] = (position, Array("\"\(Printable.name(list.beginning(node)))\"\n".utf8))
     }
     text += shownStrings[position % Self.remembered].bytes
   }
