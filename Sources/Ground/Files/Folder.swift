@@ -11,18 +11,17 @@ package struct Folder: ~Copyable {
   /// - Throws: `missing`, `link`, `wrongKind`, or the faults of ``FileTrust/check(_:)``.
   package init(_ path: String, _ trust: FileTrust, followingLink: Bool = false) throws(FileFault) {
     // A trailing slash makes the system follow a link at the end of the path.
-    let file = try OpenFile(followingLink ? path + "/" : path, O_RDONLY | O_DIRECTORY)
-    try trust.check(try file.status())
+    try self.init(OpenFile(followingLink ? path + "/" : path, O_RDONLY | O_DIRECTORY), trust)
+  }
+
+  private init(_ file: consuming OpenFile, _ trust: FileTrust) throws(FileFault) {
+    try trust.check(file.status())
     self.file = file
   }
 
   package func folder(_ name: String, _ trust: FileTrust) throws(FileFault) -> Folder {
-    let file = try OpenFile(name, in: file.descriptor, O_RDONLY | O_DIRECTORY)
-    try trust.check(try file.status())
-    return Folder(file: file)
+    try Folder(open(name, O_RDONLY | O_DIRECTORY), trust)
   }
-
-  private init(file: consuming OpenFile) { self.file = file }
 
   package func open(_ name: String, _ flags: CInt, mode: UInt32 = 0) throws(FileFault) -> OpenFile {
     try OpenFile(name, in: file.descriptor, flags, mode: mode)
@@ -160,11 +159,6 @@ package enum NewName {
   package static func give(_ name: String, to draft: String) throws(FileFault) {
     guard unsafe csystem_rename_new(draft, name) == 0 else { throw FileFault(errno: errno) }
   }
-
-  /// Exchanges the names of two files or folders.
-  ///
-  /// - Returns: `false` if it fails, with the reason in `errno`: `EINVAL` if the file system cannot do it.
-  package static func exchange(_ left: String, _ right: String) -> Bool { unsafe csystem_exchange(left, right) == 0 }
 }
 
 /// Paths as the system resolves them.

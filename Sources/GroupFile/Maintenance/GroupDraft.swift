@@ -1,3 +1,4 @@
+internal import CVaultSystem
 internal import Glibc
 internal import Ground
 import Sealing
@@ -95,7 +96,7 @@ package struct GroupDraft: Sendable {
 
   /// - Returns: `false` if the file system cannot exchange two folders.
   private static func exchange(_ draft: String, _ target: String) throws(VaultError) -> Bool {
-    if NewName.exchange(draft, target) { return true }
+    if unsafe csystem_exchange(draft, target) == 0 { return true }
     switch errno {
     case EINVAL, ENOSYS: return false
     case EXDEV, EBUSY: throw .storage(.fixedFolder)
