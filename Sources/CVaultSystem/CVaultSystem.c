@@ -3,7 +3,6 @@
 #include "CVaultSystem.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/keyctl.h>
 #include <linux/magic.h>
 #include <nss.h>
 #include <sched.h>
@@ -76,17 +75,9 @@ long csystem_read_key(int32_t key, void *buffer, size_t capacity) {
   return syscall(SYS_keyctl, KEYCTL_READ, key, buffer, capacity);
 }
 
-int csystem_limit_key(int32_t key, uint32_t seconds) { return (int)syscall(SYS_keyctl, KEYCTL_SET_TIMEOUT, key, seconds); }
-
-int csystem_permit_key(int32_t key, uint32_t permissions) {
-  return (int)syscall(SYS_keyctl, KEYCTL_SETPERM, key, permissions);
+int csystem_change_key(int operation, int32_t key, long argument) {
+  return (int)syscall(SYS_keyctl, operation, key, argument);
 }
-
-int csystem_link_key(int32_t key, int32_t keyring) { return (int)syscall(SYS_keyctl, KEYCTL_LINK, key, keyring); }
-
-int csystem_unlink_key(int32_t key, int32_t keyring) { return (int)syscall(SYS_keyctl, KEYCTL_UNLINK, key, keyring); }
-
-int csystem_invalidate_key(int32_t key) { return (int)syscall(SYS_keyctl, KEYCTL_INVALIDATE, key); }
 
 int csystem_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING); }
 

@@ -1,5 +1,6 @@
 // Wrappers, most of one line, for calls that Swift cannot import.
 #pragma once
+#include <linux/keyctl.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stddef.h>
@@ -35,11 +36,8 @@ int32_t csystem_add_key(const char *type, const char *description, const void *p
 int32_t csystem_search_key(int32_t keyring, const char *type, const char *description);
 /// The size of the key's content. If the buffer is too small, it is unspecified how much of it was written.
 long csystem_read_key(int32_t key, void *buffer, size_t capacity);
-int csystem_limit_key(int32_t key, uint32_t seconds);
-int csystem_permit_key(int32_t key, uint32_t permissions);
-int csystem_link_key(int32_t key, int32_t keyring);
-int csystem_unlink_key(int32_t key, int32_t keyring);
-int csystem_invalidate_key(int32_t key);
+/// An operation of keyctl(2) with at most one argument, such as KEYCTL_LINK with the number of a keyring.
+int csystem_change_key(int operation, int32_t key, long argument);
 
 /// Creates a file in memory that has no name in any folder. It closes on exec.
 int csystem_memory_file(const char *name);

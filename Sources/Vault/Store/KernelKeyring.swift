@@ -14,12 +14,13 @@ enum KernelKeyring {
   static func keep(_ content: GuardedBytes, as name: String, for seconds: UInt32) throws(VaultError) {
     // Stored in this process's own keyring first, so that other processes never find it without its time limit.
     let key = unsafe content.withUnsafeBytes {
-      unsafe csystem_add_key(type, name, $0.baseAddress, $0.count, processKeyring)
+      unsafe csystem_add_key(type, name, $0.baseAddress, $0.count, KEY_SPEC_PROCESS_KEYRING)
     }
     guard key > 0 else { throw refusal(errno) }
-    defer { _ = csystem_unlink_key(key, processKeyring) }
-    guard csystem_limit_key(key, max(1, seconds)) == 0, csystem_permit_key(key, permissions) == 0,
-      csystem_link_key(key, userKeyring) == 0
+    defer { _ = csystem_change_key(KEYCTL_UNLINK, key, Int(KEY_SPEC_PROCESS_KEYRING)) }
+    guard csystem_change_key(KEYCTL_SET_TIMEOUT, key, Int(max(1, seconds))) == 0,
+      csystem_change_key(KEYCTL_SETPERM, key, permissions) == 0,
+      csystem_change_key(KEYCTL_LINK, key, Int(KEY_SPEC_USER_KEYRING)) == 0
     else { throw refusal(errno) }
   }
 
@@ -44,19 +45,17 @@ enum KernelKeyring {
   /// - Returns: whether there was such a key.
   static func forget(_ name: String) -> Bool {
     guard let key = find(name) else { return false }
-    _ = csystem_invalidate_key(key)
-    _ = csystem_unlink_key(key, userKeyring)
+    _ = csystem_change_key(KEYCTL_INVALIDATE, key, 0)
+    _ = csystem_change_key(KEYCTL_UNLINK, key, Int(KEY_SPEC_USER_KEYRING))
     return true
   }
 
   private static func find(_ name: String) -> Int32? {
-    let key = unsafe csystem_search_key(userKeyring, type, name)
+    let key = unsafe csystem_search_key(KEY_SPEC_USER_KEYRING, type, name)
     return key > 0 ? key : nil
   }
 
   private static let type = "user"
-  private static let processKeyring: Int32 = -2
-  private static let userKeyring: Int32 = -4
   // All rights for a possessor; view, read and search for the user's other processes; nothing for others.
-  private static let permissions: UInt32 = 0x3F0B_0000
+  private static let permissions = 0x3F0B_0000
 }
