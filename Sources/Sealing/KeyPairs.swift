@@ -78,18 +78,13 @@ package struct RecipientKey: ~Copyable, Sendable {
   /// - Throws: ``SealingError/doesNotOpen`` for a public key that no pair has, with which anyone could open the box.
   package static func seal(_ message: [UInt8], to publicKey: Bytes32) throws(SealingError) -> [UInt8] {
     Sodium.ready
-    var isSealed = false
-    let box = unsafe [UInt8](unsafeUninitializedCapacity: message.count + overhead) { box, initialized in
+    return try unsafe made(message.count + overhead) { box in
       unsafe message.withUnsafeBytes { message in
         unsafe publicKey.withUnsafeBytes { publicKey in
-          isSealed =
-            unsafe crypto_box_seal(box.baseAddress!, message.octets, UInt64(message.count), publicKey.octets!) == 0
+          unsafe crypto_box_seal(box, message.octets, UInt64(message.count), publicKey.octets!) == 0
         }
       }
-      initialized = isSealed ? message.count + overhead : 0
     }
-    guard isSealed else { throw .doesNotOpen }
-    return box
   }
 
   /// Opens a box into ordinary memory, which is not wiped: for records, never for a secret.
@@ -97,24 +92,16 @@ package struct RecipientKey: ~Copyable, Sendable {
   /// - Throws: ``SealingError/doesNotOpen`` for a box for another key, for altered bytes and for a box that is too
   ///   short.
   package borrowing func openUnguarded(_ box: ArraySlice<UInt8>) throws(SealingError) -> [UInt8] {
-    guard box.count >= RecipientKey.overhead else { throw .doesNotOpen }
-    let count = box.count - RecipientKey.overhead
-    var opens = false
-    // At least one byte of capacity, so that the buffer has an address.
-    let message = unsafe [UInt8](unsafeUninitializedCapacity: max(count, 1)) { message, initialized in
+    try unsafe made(box.count - RecipientKey.overhead) { message in
       unsafe box.withUnsafeBytes { box in
         unsafe secretKey.withUnsafeBytes { secretKey in
           unsafe publicKey.withUnsafeBytes { publicKey in
-            opens =
-              unsafe crypto_box_seal_open(
-                message.baseAddress!, box.octets!, UInt64(box.count), publicKey.octets!, secretKey.octets!) == 0
+            unsafe crypto_box_seal_open(
+              message, box.octets!, UInt64(box.count), publicKey.octets!, secretKey.octets!) == 0
           }
         }
       }
-      initialized = opens ? count : 0
     }
-    guard opens else { throw .doesNotOpen }
-    return message
   }
 }
 

@@ -147,19 +147,13 @@ package enum SealedBox {
   package static func openUnguarded(
     _ box: [UInt8], key: borrowing Key, nonce: Nonce, binding: [UInt8]
   ) throws(SealingError) -> [UInt8] {
-    guard box.count >= overhead else { throw .doesNotOpen }
-    var opens = false
-    // At least one byte of capacity, so that the buffer has an address.
-    let message = unsafe [UInt8](unsafeUninitializedCapacity: max(box.count - overhead, 1)) { buffer, initialized in
+    try unsafe made(box.count - overhead) { message in
       unsafe box.span.withUnsafeBytes { box in
         unsafe binding.span.withUnsafeBytes { binding in
-          opens = unsafe open(box, key: key, nonce: nonce, binding: binding, into: buffer.baseAddress!)
+          unsafe open(box, key: key, nonce: nonce, binding: binding, into: message)
         }
       }
-      initialized = opens ? box.count - overhead : 0
     }
-    guard opens else { throw .doesNotOpen }
-    return message
   }
 
   // libsodium checks the tag before it writes a byte of the message.
@@ -176,6 +170,21 @@ package enum SealedBox {
       }
     }
   }
+}
+
+/// The `count` bytes that `make` writes; it returns whether it could.
+///
+/// - Throws: ``SealingError/doesNotOpen`` if it could not, or for a negative number.
+func made(_ count: Int, by make: (UnsafeMutablePointer<UInt8>) -> Bool) throws(SealingError) -> [UInt8] {
+  guard count >= 0 else { throw .doesNotOpen }
+  var isMade = false
+  // At least one byte of capacity, so that the buffer has an address.
+  let bytes = unsafe [UInt8](unsafeUninitializedCapacity: max(count, 1)) { buffer, initialized in
+    isMade = unsafe make(buffer.baseAddress!)
+    initialized = isMade ? count : 0
+  }
+  guard isMade else { throw .doesNotOpen }
+  return bytes
 }
 
 extension UnsafeRawBufferPointer {
