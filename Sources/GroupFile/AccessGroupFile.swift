@@ -233,13 +233,13 @@ package final class AccessGroupFile: Sendable {
   private func missingMeans() -> VaultError {
     forgetPlace()
     let reading = witness.read()
-    if let floor = floor(beside: reading) { return .rolledBack(found: 0, known: floor.epoch, .vanished) }
+    if let floor = floor(beside: reading) { return .rolledBack(found: 0, known: floor.epoch, reason: .vanished) }
     switch reading {
     case .valid(let record) where !record.flags.contains(.removed):
       guard !AccessGroupFile.exists(in: folder), case .valid(let after) = witness.read(),
         after.groupID == record.groupID, !after.flags.contains(.removed)
       else { return .notFound(.group) }
-      return .rolledBack(found: 0, known: record.epoch, .vanished)
+      return .rolledBack(found: 0, known: record.epoch, reason: .vanished)
     case .invalid: return .damaged(.witness, "neither record is valid")
     default: return .notFound(.group)
     }

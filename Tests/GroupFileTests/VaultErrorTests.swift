@@ -10,7 +10,7 @@ import Testing
       (.anotherGroup(""), .anotherGroup("team")),
       (.witnessUnavailable(group: "", reason: "gone"), .witnessUnavailable(group: "team", reason: "gone")),
       (
-        .rolledBack(found: 1, known: 2, .fork),
+        .rolledBack(found: 1, known: 2, reason: .fork),
         .rolledBack(group: "team", found: 1, known: 2, reason: .fork)
       ),
       (.busy(group: nil), .busy(group: "team")),

@@ -127,10 +127,8 @@ extension VaultError: CustomStringConvertible {
     case .service(_, let text), .unexpected(let text): text
     }
   }
-}
 
-extension VaultError {
-  fileprivate static func unshown(_ group: String, _ detail: String) -> String {
+  private static func unshown(_ group: String, _ detail: String) -> String {
     "'\(group)' cannot be shown to be its newest state (witness: \(detail))"
   }
 }

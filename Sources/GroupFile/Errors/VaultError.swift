@@ -32,7 +32,7 @@ public enum VaultError: Error, Sendable, Equatable {
   /// allowed.
   case unproved(group: String = "", items: UInt64, versions: UInt64)
   /// A group's state is older than one this machine has verified, or is not descended from it.
-  case rolledBack(group: String, found: UInt64, known: UInt64, reason: RollbackReason)
+  case rolledBack(group: String = "", found: UInt64, known: UInt64, reason: RollbackReason)
   /// A group still admits a credential that the owner replaced or revoked, or is replacing: that command still runs, or
   /// has to be repeated.
   case formerMember(group: String, application: String, issue: UInt32, isBeingReplaced: Bool)
@@ -241,10 +241,6 @@ extension VaultError {
   }
 
   package static func otherDevice(_ reason: String) -> VaultError { .otherDevice(group: "", reason: reason) }
-
-  package static func rolledBack(found: UInt64, known: UInt64, _ reason: RollbackReason) -> VaultError {
-    .rolledBack(group: "", found: found, known: known, reason: reason)
-  }
 
   /// The system's permissions forbid something that is still to be found.
   static let permissionDenied = VaultError.denied(.permissions(""))

@@ -131,7 +131,7 @@ extension AccessGroupFile {
     case .anotherGroup where !takesAnother: throw .anotherGroup("")
     case .olderRoster where owner == nil:
       let kind = record.flatMap { AccessGroupFile.olderRoster(state, $0) } ?? .olderRoster
-      throw .rolledBack(found: state.manifest.epoch, known: record?.epoch ?? 0, kind)
+      throw .rolledBack(found: state.manifest.epoch, known: record?.epoch ?? 0, reason: kind)
     default: break
     }
     let offered = OfferedState(state: state, known: record, reason: reason)

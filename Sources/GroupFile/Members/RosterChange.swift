@@ -82,7 +82,7 @@ struct RosterPlan {
     let issues = roster.issues
     for grant in change.grants {
       guard let known = issues[grant.application], known > grant.issue else { continue }
-      throw .rolledBack(found: UInt64(grant.issue), known: UInt64(known), .olderIssue)
+      throw .rolledBack(found: UInt64(grant.issue), known: UInt64(known), reason: .olderIssue)
     }
     var staying: [Member] = []
     for member in roster.members {

@@ -15,7 +15,7 @@ extension AccessGroupFile {
     guard commit.groupID == old.manifest.groupID else { throw .anotherGroup("") }
     guard commit.epoch > old.manifest.epoch else {
       guard commit.epoch < old.manifest.epoch || commit.link == old.link else {
-        throw .rolledBack(found: commit.epoch, known: old.manifest.epoch, .fork)
+        throw .rolledBack(found: commit.epoch, known: old.manifest.epoch, reason: .fork)
       }
       return false
     }

@@ -176,7 +176,7 @@ enum WitnessRule {
     guard record.ownerKey == state.roster.ownerKey else { throw .damaged(.witness, "another owner's group") }
     guard record.groupID == manifest.groupID else { throw .anotherGroup("") }
     func rolledBack(_ kind: RollbackReason) -> VaultError {
-      .rolledBack(found: manifest.epoch, known: record.epoch, kind)
+      .rolledBack(found: manifest.epoch, known: record.epoch, reason: kind)
     }
     if record.flags.contains(.removed) { throw rolledBack(.broughtBack) }
     if manifest.rosterRevision < record.rosterRevision { throw rolledBack(.olderRoster) }

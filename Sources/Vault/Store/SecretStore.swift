@@ -175,7 +175,7 @@ public final class SecretStore: Sendable {
       guard let entry else { return false }
       guard entry.groupID == state.manifest.groupID else { throw .anotherGroup("") }
       if entry.presence == .absent {
-        throw .rolledBack(found: state.manifest.epoch, known: state.manifest.epoch, .broughtBack)
+        throw .rolledBack(found: state.manifest.epoch, known: state.manifest.epoch, reason: .broughtBack)
       }
       return true
     }

@@ -48,7 +48,7 @@ import Testing
     try FileManager.default.removeItem(atPath: group.fixture.folder + "/group.vault-wal")
     let known = try #require(group.fixture.witness.record?.epoch)
     let error = failure { try group.fixture.value("item/0") }
-    #expect(error == .rolledBack(found: known - 2, known: known, .olderState))
+    #expect(error == .rolledBack(found: known - 2, known: known, reason: .olderState))
   }
 
   @Test func `a log from another time or another group is never used`() throws {

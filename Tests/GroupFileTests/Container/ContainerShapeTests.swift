@@ -227,7 +227,7 @@ import Testing
     let change = RosterChange { $0.application == "com.example.api" }
     #expect(failure { try group.open().changeRoster(change, by: group.authority()) } == .busy(group: nil))
     if isSeen {
-      #expect(failure { try group.value("name") } == .rolledBack(found: epoch, known: epoch + 1, .olderState))
+      #expect(failure { try group.value("name") } == .rolledBack(found: epoch, known: epoch + 1, reason: .olderState))
     } else {
       try group.set(["name": "newer"])
     }

@@ -41,7 +41,7 @@ import Testing
     #expect(try group.open(behind).value("name") == "old")
     #expect(behind.record?.epoch == 6)
     let other = MemoryWitness(lost)
-    #expect(failure { try group.open(other).value("name") } == .rolledBack(found: 6, known: 5, .fork))
+    #expect(failure { try group.open(other).value("name") } == .rolledBack(found: 6, known: 5, reason: .fork))
     #expect(try group.open(other).accept() == .accepted(epoch: 7))
   }
 
@@ -117,7 +117,7 @@ import Testing
     #expect(try group.open().beginReading().view.state.roster.revision == 2)
     try group.replace(with: copy)
     let witness = group.witness.reading
-    #expect(failure { try group.open().accept() } == .rolledBack(found: 1, known: 2, .olderRoster))
+    #expect(failure { try group.open().accept() } == .rolledBack(found: 1, known: 2, reason: .olderRoster))
     #expect(group.witness.reading == witness)
   }
 

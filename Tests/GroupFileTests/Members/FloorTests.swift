@@ -28,7 +28,7 @@ import Testing
     try group.replace(with: copy)
     #expect(try group.open("com.example.api").value("name") == "old")
     let error = failure { try group.open("com.example.api", floor: floor).value("name") }
-    #expect(error == .rolledBack(found: 3, known: 4, .olderState))
+    #expect(error == .rolledBack(found: 3, known: 4, reason: .olderState))
     let unusable = MemoryWitness(.unavailable(reason: "gone"))
     #expect(failure { try group.open("com.example.api", witness: unusable, floor: floor).value("name") } == error)
   }
@@ -37,7 +37,7 @@ import Testing
     let (group, _, floor) = try aged()
     try group.remove()
     let file = try group.open("com.example.api", floor: floor)
-    #expect(failure { try file.value("name") } == .rolledBack(found: 0, known: 4, .vanished))
+    #expect(failure { try file.value("name") } == .rolledBack(found: 0, known: 4, reason: .vanished))
     #expect(try file.accept() == .removal)
     #expect(failure { try file.value("name") } == .notFound(.group))
   }
@@ -49,11 +49,11 @@ import Testing
     try group.set(["name": "fork"])
     #expect(
       failure { try group.open("com.example.api", floor: floor).value("name") }
-        == .rolledBack(found: 4, known: 4, .fork))
+        == .rolledBack(found: 4, known: 4, reason: .fork))
     try group.set(["name": "longer fork"])
     #expect(
       failure { try group.open("com.example.api", floor: floor).value("name") }
-        == .rolledBack(found: 5, known: 4, .fork))
+        == .rolledBack(found: 5, known: 4, reason: .fork))
     let other = WitnessRecord(
       groupID: GroupID(Randomness.bytes(32))!, ownerKey: floor.ownerKey, rosterRevision: 2, generation: 1, epoch: 1,
       link: .zero)
@@ -89,6 +89,6 @@ import Testing
     }
     #expect(
       failure { try group.open("com.example.api", witness: witness, floor: floor).accept() }
-        == .rolledBack(found: 4, known: 5, .olderRoster))
+        == .rolledBack(found: 4, known: 5, reason: .olderRoster))
   }
 }

@@ -44,7 +44,7 @@ import Testing
     let group = try GroupFixture()
     try group.grant("com.example.api", .read)
     try group.grant("com.example.api", .read, issue: 3)
-    let older = VaultError.rolledBack(found: 2, known: 3, .olderIssue)
+    let older = VaultError.rolledBack(found: 2, known: 3, reason: .olderIssue)
     #expect(failure { try group.grant("com.example.api", .read, issue: 2) } == older)
     #expect(failure { try group.change(RosterChange(reissue: ("com.example.api", 2))) } == older)
     try group.revoke("com.example.api")

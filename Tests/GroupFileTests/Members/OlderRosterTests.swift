@@ -28,8 +28,8 @@ import Testing
     let group = try putBack()
     for application in ["com.example.api", "com.example.web"] {
       let file = try group.open(application, witness: MemoryWitness(group.witness.reading))
-      #expect(failure { try file.value("name") } == .rolledBack(found: 4, known: 6, .olderRoster))
-      #expect(failure { try file.accept() } == .rolledBack(found: 4, known: 6, .olderRoster))
+      #expect(failure { try file.value("name") } == .rolledBack(found: 4, known: 6, reason: .olderRoster))
+      #expect(failure { try file.accept() } == .rolledBack(found: 4, known: 6, reason: .olderRoster))
     }
   }
 
@@ -79,7 +79,7 @@ import Testing
     let seen = MemoryWitness(group.witness.reading)
     _ = try group.open().accept(acceptance(group, revoking: "com.example.web"))
     let file = try group.open("com.example.api", witness: seen)
-    #expect(failure { try file.value("name") } == .rolledBack(found: 7, known: 6, .fork))
+    #expect(failure { try file.value("name") } == .rolledBack(found: 7, known: 6, reason: .fork))
     #expect(try file.accept() == .accepted(epoch: 8))
     #expect(try file.value("name") == "old")
   }

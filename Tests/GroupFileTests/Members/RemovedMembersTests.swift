@@ -72,7 +72,7 @@ import Testing
     let roster = try group.revoke(member).roster
     #expect(!roster.removed.contains(issues[1]) && roster.removed.contains(issues[2]))
     #expect(roster.issues["old"] == 3 && roster.issues["app"] == UInt32(GroupLimits.removedCount))
-    let older = VaultError.rolledBack(found: 2, known: 3, .olderIssue)
+    let older = VaultError.rolledBack(found: 2, known: 3, reason: .olderIssue)
     #expect(failure { try group.grant("old", .read, issue: 2) } == older)
   }
 

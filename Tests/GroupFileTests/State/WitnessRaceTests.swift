@@ -105,7 +105,7 @@ import Testing
     let remaking = MovingWitness([known, known], stored: MemoryWitness(.valid(other)))
     #expect(throws: VaultError.notFound(.group)) { try group.open(remaking).beginReading() }
     let vanished = MovingWitness([], stored: MemoryWitness(known))
-    #expect(failure { try group.open(vanished).beginReading() } == .rolledBack(found: 0, known: 1, .vanished))
+    #expect(failure { try group.open(vanished).beginReading() } == .rolledBack(found: 0, known: 1, reason: .vanished))
   }
 }
 

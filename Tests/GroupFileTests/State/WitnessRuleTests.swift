@@ -10,7 +10,7 @@ import Testing
     _ group: GroupFixture, _ kind: RollbackReason, found: UInt64, known: UInt64,
     _ sourceLocation: SourceLocation = #_sourceLocation
   ) {
-    let expected = VaultError.rolledBack(found: found, known: known, kind)
+    let expected = VaultError.rolledBack(found: found, known: known, reason: kind)
     #expect(failure { try group.value("name") } == expected, "reading", sourceLocation: sourceLocation)
     #expect(failure { try group.set(["name": "new"]) } == expected, "writing", sourceLocation: sourceLocation)
     #expect(failure { try group.open().verify() } == expected, "verifying", sourceLocation: sourceLocation)
@@ -38,8 +38,8 @@ import Testing
     try group.set(["name": "new"])
     #expect(try file.value("name") == "new")
     try group.replace(with: copy)
-    #expect(failure { try file.value("name") } == .rolledBack(found: 2, known: 3, .olderState))
-    #expect(failure { try file.beginWriting() } == .rolledBack(found: 2, known: 3, .olderState))
+    #expect(failure { try file.value("name") } == .rolledBack(found: 2, known: 3, reason: .olderState))
+    #expect(failure { try file.beginWriting() } == .rolledBack(found: 2, known: 3, reason: .olderState))
   }
 
   @Test func `two states with the same epoch are a fork, whichever was seen first`() throws {
@@ -161,7 +161,7 @@ import Testing
     let other = try forge.storeRoster { $0.keep = 3 }
     try forge.storeManifest(roster: other) { $0.epoch = 2 }
     rollback(group, .fork, found: 2, known: 1)
-    #expect(failure { try group.open().accept() } == .rolledBack(found: 2, known: 1, .olderRoster))
+    #expect(failure { try group.open().accept() } == .rolledBack(found: 2, known: 1, reason: .olderRoster))
   }
 
   @Test func `an older generation is a rollback`() throws {
@@ -171,7 +171,7 @@ import Testing
     record.link = .zero
     group.witness.reading = .valid(record)
     rollback(group, .olderKey, found: 1, known: 1)
-    #expect(failure { try group.open().accept() } == .rolledBack(found: 1, known: 1, .olderKey))
+    #expect(failure { try group.open().accept() } == .rolledBack(found: 1, known: 1, reason: .olderKey))
   }
 
   // MARK: Missing and restored groups
@@ -189,7 +189,7 @@ import Testing
         for error in [
           failure { try file.beginReading() }, failure { try file.beginWriting() }, failure { try file.verify() },
           failure { try file.compact() },
-        ] { #expect(error == .rolledBack(found: 0, known: 2, .vanished)) }
+        ] { #expect(error == .rolledBack(found: 0, known: 2, reason: .vanished)) }
       }
       #expect(try file.accept() == .removal)
       #expect(throws: VaultError.notFound(.group)) { try file.beginReading() }

@@ -87,7 +87,7 @@ import Testing
 
   @Test func `a file that is removed between two reads is missing`() throws {
     try FileManager.default.removeItem(atPath: group.folder + "/group.vault")
-    #expect(failure { try file.beginReading() } == .rolledBack(found: 0, known: 2, .vanished))
+    #expect(failure { try file.beginReading() } == .rolledBack(found: 0, known: 2, reason: .vanished))
   }
 
   @Test func `a file that is replaced between two reads is opened`() throws {
@@ -106,6 +106,6 @@ import Testing
     try FileManager.default.moveItem(atPath: group.folder, toPath: aside)
     try FileManager.default.createDirectory(
       atPath: group.folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
-    #expect(failure { try file.beginReading() } == .rolledBack(found: 0, known: 2, .vanished))
+    #expect(failure { try file.beginReading() } == .rolledBack(found: 0, known: 2, reason: .vanished))
   }
 }

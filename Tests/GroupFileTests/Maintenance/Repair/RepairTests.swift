@@ -166,7 +166,7 @@ import Testing
     #expect(try fixture.group.open().verify().epoch == group.epoch)
     #expect(try fixture.group.open(newest).value("item/2") == "x")
     let error = failure { try fixture.group.open(upToDate).value("item/2") }
-    #expect(error == .rolledBack(found: 7, known: 5, .fork))
+    #expect(error == .rolledBack(found: 7, known: 5, reason: .fork))
   }
 
   @Test func `a member's damaged wrap is rebuilt and opens the group again`() throws {
@@ -259,7 +259,7 @@ import Testing
     try fixture.group.set(["item/2": "newer"])
     try fixture.group.replace(with: older)
     try fixture.group.tamper { try $0.run("DELETE FROM node") }
-    #expect(failure { try fixture.repair() } == .rolledBack(found: 5, known: 6, .olderState))
+    #expect(failure { try fixture.repair() } == .rolledBack(found: 5, known: 6, reason: .olderState))
   }
 
   @Test func `a file that is not a database has no signed state`() throws {
