@@ -27,41 +27,36 @@ extension AccessGroupFile {
     func mark(_ row: Row) throws(VaultError) -> (token: Token, byteCount: Int) {
       unsafe try view.secret(of: row).withUnsafeBytes { unsafe (view.state.keys.token(of: $0), $0.count) }
     }
+    var areValid = true
     func eachRow(_ body: (Row) throws(VaultError) -> Void) throws(VaultError) {
       let rows = try RowWalk(view)
-      while let row = try rows.next() { try body(row) }
-    }
-    var areValid = true
-    func skippingDamage(_ step: () throws(VaultError) -> Void) throws(VaultError) {
-      do throws(VaultError) { try step() } catch .damaged(_, .row, _) { areValid = false }
+      while let row = try rows.next() {
+        do throws(VaultError) { try body(row) } catch .damaged(_, .row, _) { areValid = false }
+      }
     }
     var changed: [Token: [StoredItem]] = [:]
     try eachRow { (row) throws(VaultError) in
       guard row.state == .present else { return }
-      try skippingDamage { () throws(VaultError) in
-        let item = StoredItem(row: row, attributes: try view.attributes(of: row))
-        let readers = readers(item.attributes)
-        if !body(item, readers) {
-          areValid = false
-        } else if readers.isEmpty {
-          changed[try mark(row).token, default: []].append(item)
-        }
+      let item = StoredItem(row: row, attributes: try view.attributes(of: row))
+      let readers = readers(item.attributes)
+      if !body(item, readers) {
+        areValid = false
+      } else if readers.isEmpty {
+        changed[try mark(row).token, default: []].append(item)
       }
     }
     guard !changed.isEmpty else { return areValid }
     try eachRow { (row) throws(VaultError) in
-      try skippingDamage { () throws(VaultError) in
-        var version: Row? = row
-        while let known = version {
-          version = try view.predecessor(of: known, oldest: row.oldest)
-          guard known.state == .present, case let readers = readers(try view.attributes(of: known)), !readers.isEmpty
-          else { continue }
-          let (token, byteCount) = try mark(known)
-          let same = changed.removeValue(forKey: token) ?? []
-          for item in same where item.row.token == row.token || byteCount >= 8 { _ = body(item, readers) }
-          let others = same.filter { $0.row.token != row.token && byteCount < 8 }
-          if !others.isEmpty { changed[token] = others }
-        }
+      var version: Row? = row
+      while let known = version {
+        version = try view.predecessor(of: known, oldest: row.oldest)
+        guard known.state == .present, case let readers = readers(try view.attributes(of: known)), !readers.isEmpty
+        else { continue }
+        let (token, byteCount) = try mark(known)
+        let same = changed.removeValue(forKey: token) ?? []
+        for item in same where item.row.token == row.token || byteCount >= 8 { _ = body(item, readers) }
+        let others = same.filter { $0.row.token != row.token && byteCount < 8 }
+        if !others.isEmpty { changed[token] = others }
       }
     }
     return areValid
