@@ -99,7 +99,12 @@ struct RosterPlan {
         changesRights = changesRights || staying[place].rights != grant.rights
         staying[place].rights = grant.rights
       } else {
-        joining.append(try RosterPlan.member(grant, authority))
+        let seed = try sealing(authority.seed(application: grant.application, issue: grant.issue))
+        joining.append(
+          Member(
+            kind: .application, rights: grant.rights, issue: grant.issue, application: grant.application,
+            signingKey: try sealing(seed.signingPublicKey), slotID: [UInt8](repeating: 0, count: 16),
+            wrapDigest: .zero))
       }
     }
     members = staying + joining
@@ -109,15 +114,6 @@ struct RosterPlan {
     rotates = change.rotates || !leaving.isEmpty || !change.drops.isEmpty || changesOrder && !isPublished
     isChange =
       rotates || changesRights || changesOrder || !joining.isEmpty || change.above != RosterChange.Numbers()
-  }
-
-  private static func member(
-    _ grant: RosterChange.Grant, _ authority: any RosterAuthority
-  ) throws(VaultError) -> Member {
-    let seed = try sealing(authority.seed(application: grant.application, issue: grant.issue))
-    return Member(
-      kind: .application, rights: grant.rights, issue: grant.issue, application: grant.application,
-      signingKey: try sealing(seed.signingPublicKey), slotID: [UInt8](repeating: 0, count: 16), wrapDigest: .zero)
   }
 }
 

@@ -191,14 +191,13 @@ struct RosterWriting {
     into writer: inout GroupWriter, under keys: GroupKeys, dropping dropped: Set<Token>, _ left: inout LeftBehind,
     _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> Digest {
-    if let salvaged {
-      return try Rotation.run(view, from: salvaged.root, into: &writer, under: keys, dropping: dropped, &left, progress)
+    func run(from root: Digest) throws(VaultError) -> Digest {
+      try Rotation.run(view, from: root, into: &writer, under: keys, dropping: dropped, &left, progress)
     }
+    if let salvaged { return try run(from: salvaged.root) }
     // No check of the whole file first: whoever may write it could fail the check on purpose, while members go on
     // reading and writing. Each row counts by its digest alone. The tables may hold any number of unsigned rows.
-    return try connection.withBoundOfWholeFile { () throws(VaultError) in
-      try Rotation.run(view, from: old.manifest.root, into: &writer, under: keys, dropping: dropped, &left, progress)
-    }
+    return try connection.withBoundOfWholeFile { () throws(VaultError) in try run(from: old.manifest.root) }
   }
 
   private func newKeys(of roster: Roster) throws(VaultError) -> GroupKeys {
