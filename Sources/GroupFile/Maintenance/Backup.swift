@@ -54,18 +54,14 @@ extension Snapshot {
   }
 
   /// Copies the file into `folder`, which exists and is empty.
+  ///
+  /// A file that is too large for its signed content is refused before it is copied page by page. Anyone who can write its
+  /// header can make it claim terabytes.
+  ///
+  /// - Throws: `damaged`; `overLimit` for more free pages than a compacted group has.
   func copy(
     to folder: String, mode: UInt32 = 0o600, progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) {
-    try checkSize()
-    try connection.copy(to: ContainerPlace(folder: folder), mode: mode, progress: progress)
-  }
-
-  /// Refuses a file that is too large for its signed content, before it is copied page by page. Anyone who can write
-  /// its header can make it claim terabytes.
-  ///
-  /// - Throws: `damaged`; `overLimit` for more free pages than a compacted group has.
-  private func checkSize() throws(VaultError) {
     try connection.quickCheck()
     let free = try connection.value("PRAGMA freelist_count")
     guard free <= Snapshot.freePageCount else {
@@ -76,6 +72,7 @@ extension Snapshot {
     else {
       throw .damaged(.container, "the file is larger than its signed content")
     }
+    try connection.copy(to: ContainerPlace(folder: folder), mode: mode, progress: progress)
   }
 
   private static let freePageCount: Int64 = 1 << 18

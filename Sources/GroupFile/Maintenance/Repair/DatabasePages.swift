@@ -74,10 +74,8 @@ struct RecordPage {
   /// page belongs to at most two records, an old one and a new one. So a search takes time in proportion to the file,
   /// whatever its pages claim.
   struct Reading {
-    private var room = 0
+    private var room = DatabasePages.size
     private var overflow: [UInt32: Int] = [:]
-
-    init() { beginPage() }
 
     mutating func beginPage() { room = DatabasePages.size }
 
@@ -112,9 +110,8 @@ struct RecordPage {
     let local = localCount(of: count)
     guard offset + local <= bytes.count else { return nil }
     // Check the header before anything is charged or read: most junk fails here, and one bad cell costs no other.
-    guard Record.mayBegin(Array(bytes[offset..<offset + min(local, 80)]), byteCount: count), reading.take(local) else {
-      return nil
-    }
+    let start = Array(bytes[offset..<offset + min(local, 80)])
+    guard Record.columns(start, byteCount: count) != nil, reading.take(local) else { return nil }
     var payload = Array(bytes[offset..<offset + local])
     guard local < count else { return payload }
     guard offset + local + 4 <= bytes.count else { return nil }
@@ -157,10 +154,8 @@ struct Record {
     self.columns = columns
   }
 
-  /// Whether `start` can begin a record of `byteCount` bytes.
-  static func mayBegin(_ start: [UInt8], byteCount: Int) -> Bool { columns(start, byteCount: byteCount) != nil }
-
-  private static func columns(_ payload: [UInt8], byteCount: Int) -> [Column]? {
+  /// The columns of a record of `byteCount` bytes that begins with `payload`; `nil` if no record does.
+  fileprivate static func columns(_ payload: [UInt8], byteCount: Int) -> [Column]? {
     var offset = 0
     guard let header = payload.varint(at: &offset), header <= 64, header <= payload.count else { return nil }
     var columns: [Column] = []
