@@ -206,21 +206,18 @@ package struct JSONScanner {
     // The brackets that end the open containers: a stack instead of recursion.
     var ends: [UInt8] = []
     while true {
-      if take(UInt8(ascii: "{")) {
-        ends.append(UInt8(ascii: "}"))
-      } else if take(UInt8(ascii: "[")) {
-        ends.append(UInt8(ascii: "]"))
+      let isObject = take(UInt8(ascii: "{"))
+      if isObject || take(UInt8(ascii: "[")) {
+        ends.append(UInt8(ascii: isObject ? "}" : "]"))
+        guard ends.count <= nesting else { throw broken(.syntax) }
+        guard peek() == ends.last else {
+          if isObject { try skipKey() }
+          continue
+        }
       } else {
         try skipScalar()
-        if try skipEnds(&ends) { return start..<position }
-        continue
       }
-      guard ends.count <= nesting else { throw broken(.syntax) }
-      if peek() == ends.last {
-        if try skipEnds(&ends) { return start..<position }
-      } else if ends.last == UInt8(ascii: "}") {
-        try skipKey()
-      }
+      if try skipEnds(&ends) { return start..<position }
     }
   }
 

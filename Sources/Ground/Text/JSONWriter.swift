@@ -132,9 +132,7 @@ package struct JSONWriter<Sink: JSONSink> {
 
   @usableFromInline
   mutating func quote(_ text: String) throws(Sink.Failure) {
-    try write(UInt8(ascii: "\""))
-    try escape(text)
-    try write(UInt8(ascii: "\""))
+    try unsafe text.utf8Span.span.withUnsafeBytes { (text) throws(Sink.Failure) in try unsafe quote(text) }
   }
 
   @usableFromInline
