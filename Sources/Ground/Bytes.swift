@@ -127,12 +127,10 @@ package struct Bytes32: Hashable, Sendable, Comparable {
   /// Makes a value from exactly 32 bytes; `nil` for any other count.
   package init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count == 32 else { return nil }
-    words = unsafe (
-      UInt64(bigEndian: bytes.loadUnaligned(as: UInt64.self)),
-      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt64.self)),
-      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 16, as: UInt64.self)),
-      UInt64(bigEndian: bytes.loadUnaligned(fromByteOffset: 24, as: UInt64.self))
-    )
+    func word(_ index: Int) -> UInt64 {
+      UInt64(bigEndian: unsafe bytes.loadUnaligned(fromByteOffset: 8 * index, as: UInt64.self))
+    }
+    words = (word(0), word(1), word(2), word(3))
   }
 
   /// Reads 64 lower-case hexadecimal digits; `nil` for anything else.
@@ -171,7 +169,7 @@ package struct Bytes32: Hashable, Sendable, Comparable {
 
   package static func < (left: Bytes32, right: Bytes32) -> Bool { left.words < right.words }
 
-  /// Eight of the 32 bytes: enough to index a table of digests, which then compares them in full.
+  /// The first eight bytes, big-endian: enough to index a table of digests, which then compares them in full.
   package var word: UInt64 { words.0 }
 
   package func hash(into hasher: inout Hasher) {

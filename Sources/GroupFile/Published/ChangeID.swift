@@ -22,7 +22,7 @@ public struct ChangeID: Sendable, Hashable, CustomStringConvertible {
 
   /// The mark of a version that is written for this request.
   func mark(in group: GroupID) -> UInt64 {
-    Nonce(Hash.digest(.request, group.bytes + Array(description.utf8)).bytes[..<Nonce.byteCount])?.mark ?? 0
+    Hash.digest(.request, group.bytes + Array(description.utf8)).word
   }
 }
 

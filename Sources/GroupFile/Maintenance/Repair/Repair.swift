@@ -57,16 +57,6 @@ extension GroupRepair {
   }
 }
 
-extension LeftBehind {
-  fileprivate init(_ group: GroupRepair) {
-    lost = group.lost
-    lostNames = group.lostNames
-    lostVersions = group.lostVersions
-    unproved = group.unproved.prefix(LeftBehind.namedCount).map(\.name)
-    unsigned = UInt64(group.unproved.count)
-  }
-}
-
 extension AccessGroupFile {
   /// Rebuilds the group from everything that its last signed state proves, with a roster and a manifest signed by the
   /// owner.
@@ -132,8 +122,11 @@ extension AccessGroupFile {
       _ salvaged: SalvagedGroup, _ makeNew: () throws(VaultError) -> GroupWriter
     ) throws(VaultError) -> GroupWriter? {
       guard salvaged.offered != nil || acceptance?.isRequired != true else { throw .contradiction(.superseded) }
-      try salvaged.group.requireWhole { _ in change.dropsUnproved }
-      left = LeftBehind(salvaged.group)
+      let group = salvaged.group
+      try group.requireWhole { _ in change.dropsUnproved }
+      (left.lost, left.lostNames, left.lostVersions) = (group.lost, group.lostNames, group.lostVersions)
+      left.unproved = group.unproved.prefix(LeftBehind.namedCount).map(\.name)
+      left.unsigned = UInt64(group.unproved.count)
       // The rows in the draft are as their writers sealed them, and no other process can write there.
       salvaged.view.connection.bound(steps: .max)
       let writing = RosterWriting(

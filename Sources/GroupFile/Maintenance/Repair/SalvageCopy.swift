@@ -83,7 +83,7 @@ enum SalvageCopy {
 
   static func remove(_ folder: String) {
     guard let copy = try? ContainerPlace(folder: folder) else { return }
-    for path in [copy.path, copy.logPath, copy.indexPath] { unsafe unlink(path) }
+    Connection.remove(copy)
     unsafe rmdir(folder)
   }
 
