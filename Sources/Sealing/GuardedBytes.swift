@@ -102,7 +102,11 @@ final class SlotPool: Sendable {
   /// Takes a slot, all zeros; `nil` if the system has no more memory.
   func take() -> UnsafeMutableRawPointer? {
     unsafe free.withLock { free in
-      if unsafe free.addresses.isEmpty { addSlab(to: &free) }
+      if unsafe free.addresses.isEmpty, let slab = unsafe SlotPool.allocate(slotSize * slotsPerSlab) {
+        free.slabCount += 1
+        unsafe free.addresses.reserveCapacity(free.slabCount * slotsPerSlab)
+        for number in (0..<slotsPerSlab).reversed() { unsafe free.addresses.append(slab + number * slotSize) }
+      }
       return unsafe free.addresses.popLast()
     }
   }
@@ -110,13 +114,6 @@ final class SlotPool: Sendable {
   /// - Parameter slot: all zeros.
   func giveBack(_ slot: UnsafeMutableRawPointer) {
     free.withLock { free in unsafe free.addresses.append(slot) }
-  }
-
-  private func addSlab(to free: inout FreeSlots) {
-    guard let slab = unsafe SlotPool.allocate(slotSize * slotsPerSlab) else { return }
-    free.slabCount += 1
-    unsafe free.addresses.reserveCapacity(free.slabCount * slotsPerSlab)
-    for number in (0..<slotsPerSlab).reversed() { unsafe free.addresses.append(slab + number * slotSize) }
   }
 
   /// Allocates `count` zero bytes between guard pages, for `sodium_free`; `nil` if the system has no more memory.
@@ -190,8 +187,7 @@ package enum SecretFile {
   {
     let file = try OpenFile(path, O_RDONLY)
     let count = try file.requireRegular(trust, size: size)
-    let bytes: GuardedBytes
-    do { bytes = try GuardedBytes(count: count) } catch { throw .storage(.memory) }
+    guard let bytes = try? GuardedBytes(count: count) else { throw .storage(.memory) }
     let read = try unsafe bytes.withUnsafeMutableBytes { (buffer) throws(FileFault) in
       try unsafe file.read(into: buffer)
     }

@@ -114,7 +114,8 @@ struct StateSearch {
     for headers in Dictionary(grouping: headers, by: { $0.groupID }).values {
       let own = try keys(of: context.seed, headers, index)
       opened += own
-      guard own.isEmpty, headers.contains(where: isExpected(index.stored.parts[.header])) else { continue }
+      let stored = index.stored.parts[.header]
+      guard own.isEmpty, headers.contains(where: { isExpected($0, stored) }) else { continue }
       for seed in members { opened += try keys(of: seed, headers, index) }
     }
     return opened
@@ -122,12 +123,9 @@ struct StateSearch {
 
   /// Whether a header is the stored one, or has the generation that this machine has seen. Members are tried only for
   /// these.
-  private func isExpected(_ stored: [UInt8]?) -> (StateHeader) -> Bool {
-    { header in
-      if header.serialized() == stored { return true }
-      guard let record = witness.record else { return false }
-      return (header.groupID, header.generation) == (record.groupID, record.generation)
-    }
+  private func isExpected(_ header: StateHeader, _ stored: [UInt8]?) -> Bool {
+    let isSeen = witness.record.map { ($0.groupID, $0.generation) == (header.groupID, header.generation) }
+    return header.serialized() == stored || isSeen == true
   }
 
   /// The keys that the wraps of one member and one generation yield.
@@ -219,7 +217,7 @@ struct StateSearch {
         failure = error
       }
     }
-    if rosters.isEmpty, parts.isEmpty { failure = .damaged(.container, "a part of the state is missing") }
+    if parts.isEmpty { failure = .damaged(.container, "a part of the state is missing") }
     return rosters
   }
 }
