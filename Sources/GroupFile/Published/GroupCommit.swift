@@ -103,7 +103,7 @@ extension GroupCommit {
   }
 
   /// Detects damage, but not forgery: the signatures do that.
-  static func checksum(of bytes: ArraySlice<UInt8>) -> [UInt8] { Hash.digest(.commitHash, Array(bytes)).bytes }
+  static func checksum(of bytes: ArraySlice<UInt8>) -> Digest { Hash.digest(.commitHash, Array(bytes)) }
 
   /// Reads a commit. Nothing in it is proved yet.
   ///
@@ -131,10 +131,8 @@ extension GroupCommit {
         rows.append(SealedRow(row: row, blob: blob.isEmpty ? nil : blob))
       }
       self.rows = rows
-      let end = reader.offset
-      guard try reader.read(count: Digest.byteCount).elementsEqual(GroupCommit.checksum(of: bytes[..<end])) else {
-        throw ByteReader.Failure()
-      }
+      let checksum = GroupCommit.checksum(of: bytes[..<reader.offset])
+      guard try reader.readBytes32() == checksum else { throw ByteReader.Failure() }
       try reader.finish()
     } catch {
       throw .damaged(.commit, "layout")

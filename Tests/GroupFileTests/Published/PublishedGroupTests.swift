@@ -185,7 +185,7 @@ import Testing
       altered[place] ^= 1 << UInt8(place % 8)
       #expect(throws: VaultError.self) { try second.group.apply(GroupCommit(parsing: altered)) }
       // As a forger would do it, who can make the last hash again.
-      altered.replaceSubrange((bytes.count - 32)..., with: GroupCommit.checksum(of: altered.dropLast(32)))
+      altered.replaceSubrange((bytes.count - 32)..., with: GroupCommit.checksum(of: altered.dropLast(32)).bytes)
       guard place < bytes.count - 32 else { continue }
       #expect(throws: VaultError.self) { try second.group.apply(GroupCommit(parsing: altered)) }
     }
@@ -218,7 +218,7 @@ import Testing
     let commits = log.content.withLock { $0.commits }
     var altered = commits[0]
     altered[220] ^= 1
-    altered.replaceSubrange((altered.count - 32)..., with: GroupCommit.checksum(of: altered.dropLast(32)))
+    altered.replaceSubrange((altered.count - 32)..., with: GroupCommit.checksum(of: altered.dropLast(32)).bytes)
     #expect(throws: VaultError.self) { try second.group.confirm(GroupCommit(parsing: altered)) }
     #expect(throws: VaultError.unordered(.overtaken)) { try second.group.confirm(GroupCommit(parsing: commits[1])) }
     try second.group.confirm(GroupCommit(parsing: commits[0]))
