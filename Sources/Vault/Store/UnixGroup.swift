@@ -38,18 +38,12 @@ package enum UnixUser {
   package static func number(of user: String) -> UInt32? {
     if let number = UInt32(user) { return number }
     guard !user.utf8.contains(0) else { return nil }
-    return unsafe SystemList.entry(passwd()) {
-      unsafe getpwnam_r(user, $0, $1, $2, $3)
-    } read: {
-      unsafe $0.pw_uid
-    }
+    return unsafe SystemList.entry(passwd(), { unsafe getpwnam_r(user, $0, $1, $2, $3) }, { unsafe $0.pw_uid })
   }
 
   /// The home folder of a user; `nil` if there is no such user, or it is not an absolute path.
   static func homeFolder(of number: uid_t) -> String? {
-    let path = unsafe SystemList.entry(passwd()) {
-      unsafe getpwuid_r(number, $0, $1, $2, $3)
-    } read: {
+    let path = unsafe SystemList.entry(passwd(), { unsafe getpwuid_r(number, $0, $1, $2, $3) }) {
       unsafe $0.pw_dir.map { unsafe String(cString: $0) }
     }
     return path.flatMap { $0.hasPrefix("/") ? $0 : nil }
@@ -63,19 +57,11 @@ private enum SystemList {
 
   static func groupNumber(of name: String) -> UInt32? {
     guard !name.utf8.contains(0) else { return nil }
-    return unsafe entry(group()) {
-      unsafe getgrnam_r(name, $0, $1, $2, $3)
-    } read: {
-      unsafe $0.gr_gid
-    }
+    return unsafe entry(group(), { unsafe getgrnam_r(name, $0, $1, $2, $3) }, { unsafe $0.gr_gid })
   }
 
   static func groupName(of number: UInt32) -> String? {
-    unsafe entry(group()) {
-      unsafe getgrgid_r(number, $0, $1, $2, $3)
-    } read: {
-      unsafe String(cString: $0.gr_name)
-    }
+    unsafe entry(group(), { unsafe getgrgid_r(number, $0, $1, $2, $3) }, { unsafe String(cString: $0.gr_name) })
   }
 
   /// - Parameter empty: an entry for `find` to fill.
@@ -83,7 +69,7 @@ private enum SystemList {
     _ empty: Entry,
     _ find: (
       UnsafeMutablePointer<Entry>, UnsafeMutablePointer<CChar>, Int, UnsafeMutablePointer<UnsafeMutablePointer<Entry>?>
-    ) -> CInt, read: (Entry) -> Value?
+    ) -> CInt, _ read: (Entry) -> Value?
   ) -> Value? {
     csystem_prepare_to_find_users()
     var size = 4_096
