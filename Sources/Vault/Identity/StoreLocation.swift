@@ -18,13 +18,8 @@ public struct StoreLocation: Sendable {
   /// The store's folder, an absolute path.
   public let home: String
   let environment: [String: String]
-  private let state: State
-
-  private enum State {
-    case folder(String)
-    case folderForOwner(in: String)
-    case unknown
-  }
+  /// The path of the state folder, or of the folder with one for each owner; `nil` if it cannot be determined.
+  private let state: (path: String, hasOneForEachOwner: Bool)?
 
   /// The places that `environment` names.
   ///
@@ -52,13 +47,9 @@ public struct StoreLocation: Sendable {
       throw .noStore(path: "")
     }
     self.home = home
-    if let state = named("VAULT_STATE") {
-      self.state = .folder(state)
-    } else if let state = usual("XDG_STATE_HOME", ".local/state", root: "/var/lib/vault-state") {
-      self.state = namedHome == nil ? .folder(state) : .folderForOwner(in: state)
-    } else {
-      self.state = .unknown
-    }
+    let namedState = named("VAULT_STATE")
+    let state = namedState ?? usual("XDG_STATE_HOME", ".local/state", root: "/var/lib/vault-state")
+    self.state = state.map { ($0, namedState == nil && namedHome != nil) }
   }
 
   /// A store at `home` with its state folder at `state`; the environment is ignored.
@@ -83,11 +74,7 @@ public struct StoreLocation: Sendable {
 
   /// The state folder of a store; `nil` if it cannot be determined.
   func stateFolder(of ownerKey: PublicKey) -> String? {
-    switch state {
-    case .folder(let path): path
-    case .folderForOwner(let path): StoreLocation.join(path, ownerKey.shortName)
-    case .unknown: nil
-    }
+    state.map { $0.hasOneForEachOwner ? StoreLocation.join($0.path, ownerKey.shortName) : $0.path }
   }
 
   /// Makes the state folder; an existing one is left as it is.
