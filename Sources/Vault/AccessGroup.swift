@@ -22,7 +22,7 @@ public final class AccessGroup: Sendable {
   private let kept: (store: SecretStore?, group: AccessGroup)?
 
   /// Where the group is: in a file that this process opens, or behind `vaultd`.
-  private enum Place {
+  enum Place {
     case file(AccessGroupFile)
     case service(ServiceClient)
   }
@@ -44,18 +44,12 @@ public final class AccessGroup: Sendable {
   let requireRecent: @Sendable (VerifiedState) throws(VaultError) -> Void
 
   init(
-    _ name: Name, _ file: AccessGroupFile, _ notices: NoticeBoard,
+    _ name: Name, _ place: Place, _ notices: NoticeBoard,
     requireRecent: @escaping @Sendable (VerifiedState) throws(VaultError) -> Void = { _ in }
   ) {
-    (self.name, place, self.notices, request) = (name, .file(file), notices, nil)
+    (self.name, self.place, self.notices, request) = (name, place, notices, nil)
     (shared, kept) = (Shared(), nil)
     self.requireRecent = requireRecent
-  }
-
-  init(_ name: Name, _ service: ServiceClient, _ notices: NoticeBoard) {
-    (self.name, place, self.notices, request) = (name, .service(service), notices, nil)
-    (shared, kept) = (Shared(), nil)
-    requireRecent = { _ in }
   }
 
   /// A group that is `group`, and keeps `store` open.
@@ -84,8 +78,12 @@ public final class AccessGroup: Sendable {
   var service: ServiceClient? { if case .service(let service) = place { service } else { nil } }
 
   /// A call of this group's items, as `vaultd` takes it.
-  func call(_ operation: ServiceCall.Operation, _ name: String) throws(VaultError) -> ServiceCall {
-    ServiceCall(operation, self.name.description, name.isEmpty ? "" : try Item.Name(name).description)
+  func call(
+    _ operation: ServiceCall.Operation, _ name: String, version: UInt64? = nil, ifVersion expected: UInt64? = nil
+  ) throws(VaultError) -> ServiceCall {
+    var call = ServiceCall(operation, self.name.description, name.isEmpty ? "" : try Item.Name(name).description)
+    (call.version, call.expected) = (version, expected)
+    return call
   }
 
   // MARK: Reading
@@ -112,9 +110,7 @@ public final class AccessGroup: Sendable {
 
   private func opened(_ name: String, _ version: UInt64?) throws(VaultError) -> (item: Item, secret: OpenedSecret) {
     if let service {
-      var call = try call(.open, name)
-      call.version = version
-      let answer = try read(call, through: service)
+      let answer = try read(call(.open, name, version: version), through: service)
       guard let item = answer.items.first, let secret = answer.secret else { throw ServiceClient.misunderstood }
       return (item, secret)
     }
@@ -185,15 +181,13 @@ public final class AccessGroup: Sendable {
     _ name: String, _ value: NewValue, _ details: Details, _ expected: UInt64?
   ) throws(VaultError) -> UInt64 {
     if let service {
-      var call = try call(.set, name)
-      (call.kind, call.typeName, call.details, call.expected) = (value.kind, value.typeName, details, expected)
+      var call = try call(.set, name, ifVersion: expected)
+      (call.kind, call.typeName, call.details) = (value.kind, value.typeName, details)
       return try write(call, value.secret, through: service)
     }
     let name = try Item.Name(name)
     try details.validate()
-    return try writing { (edit) throws(VaultError) in
-      try edit.set(name, to: value, details, ifVersion: expected)
-    }
+    return try writing { (edit) throws(VaultError) in try edit.set(name, to: value, details, ifVersion: expected) }
   }
 
   /// Changes the item's details, as a new version with the same value.
@@ -204,15 +198,13 @@ public final class AccessGroup: Sendable {
     _ name: String, _ details: Details, ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
     if let service {
-      var call = try call(.change, name)
-      (call.details, call.expected) = (details, expected)
+      var call = try call(.change, name, ifVersion: expected)
+      call.details = details
       return try write(call, through: service)
     }
     let name = try Item.Name(name)
     try details.validate()
-    return try writing { (edit) throws(VaultError) in
-      try edit.set(name, to: nil, details, ifVersion: expected)
-    }
+    return try writing { (edit) throws(VaultError) in try edit.set(name, to: nil, details, ifVersion: expected) }
   }
 
   /// Removes the item. Its history is kept, so ``restore(_:version:)`` can bring it back.
@@ -220,9 +212,7 @@ public final class AccessGroup: Sendable {
   /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/conflict(expected:present:)``.
   public func remove(_ name: String, ifVersion expected: UInt64? = nil) throws(VaultError) {
     if let service {
-      var call = try call(.remove, name)
-      call.expected = expected
-      _ = try answer(to: call, through: service)
+      _ = try answer(to: call(.remove, name, ifVersion: expected), through: service)
       return
     }
     let name = try Item.Name(name)
@@ -251,11 +241,7 @@ public final class AccessGroup: Sendable {
   ///   `nil`.
   @discardableResult
   public func restore(_ name: String, version: UInt64? = nil) throws(VaultError) -> UInt64 {
-    if let service {
-      var call = try call(.restore, name)
-      call.version = version
-      return try write(call, through: service)
-    }
+    if let service { return try write(call(.restore, name, version: version), through: service) }
     let name = try Item.Name(name)
     let restored = try writing { (edit) throws(VaultError) in try edit.restore(name, version: version) }
     guard let restored else { throw .contradiction(.presentItem) }
@@ -296,9 +282,7 @@ public final class AccessGroup: Sendable {
   }
 
   /// Like `reading`, for one call on behalf of a user, which fails if the copy of a published group is too old.
-  private func readingItems<Result>(
-    _ body: (Snapshot) throws(VaultError) -> Result
-  ) throws(VaultError) -> Result {
+  private func readingItems<Result>(_ body: (Snapshot) throws(VaultError) -> Result) throws(VaultError) -> Result {
     try observed(.read) { () throws(VaultError) in
       try reading { (transaction) throws(VaultError) in
         try requireRecent(transaction.state)

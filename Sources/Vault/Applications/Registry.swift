@@ -113,7 +113,7 @@ extension Registry {
       context: GroupContext(
         groupName: name.description, ownerKey: identity.ownerKey, confirmOwner: identity.confirmOwner, seed: seed),
       witness: Witness(of: name.description, in: witnesses), now: { SystemClock.milliseconds() })
-    self.init(group: AccessGroup(name, file, notices))
+    self.init(group: AccessGroup(name, .file(file), notices))
   }
 
   /// All applications that were ever registered, by id.

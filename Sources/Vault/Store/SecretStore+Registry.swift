@@ -24,7 +24,7 @@ extension SecretStore {
           to: draft.folder, groupID: GroupID(Randomness.bytes(32))!, owner: identity.rosterSigningKey(),
           seed: file.context.seed)
         let drafted = file.unwitnessed(in: draft.folder)
-        let registry = Registry(group: AccessGroup(name, drafted, notices))
+        let registry = Registry(group: AccessGroup(name, .file(drafted), notices))
         let rosters = try rostersFound { notices.post(.groupLeftOut(group: $0, reason: $1.message)) }
         let entries = groupEntries(of: rosters)
         for (group, entry) in entries { try registry.record(entry, of: group) }
@@ -97,7 +97,7 @@ extension SecretStore {
     for (name, roster) in rosters where roster.hasRemoved(name.description, issues[name.description]) {
       standings[name.description] = .revoked
     }
-    let bindings = AccessGroup(.service, try group(.service).file.unwitnessed(), notices)
+    let bindings = AccessGroup(.service, .file(try group(.service).file.unwitnessed()), notices)
     for item in hasGroup(.service) ? (try? bindings.items(prefix: ServiceBinding.prefix)) ?? [] : [] {
       let id = String(item.name.description.dropFirst(ServiceBinding.prefix.count))
       if issues[id] == nil, (try? Applications.name(id)) != nil {

@@ -93,7 +93,7 @@ extension SecretStore {
     guard let index = steps.firstIndex(where: { $0.name == .registry }), let file = steps[index].draft else {
       return []
     }
-    let registry = Registry(group: AccessGroup(.registry, file, notices))
+    let registry = Registry(group: AccessGroup(.registry, .file(file), notices))
     var missing: [String] = []
     for (name, known) in try registry.groups() where steps[index].isRenewed && known.presence == .present {
       // A group whose copy is damaged may still be restored from another backup.

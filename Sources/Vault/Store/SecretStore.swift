@@ -116,10 +116,10 @@ public final class SecretStore: Sendable {
       let group =
         switch source {
         case .files(let member):
-          AccessGroup(name, file(name, as: member), notices) { [weak self] (state) throws(VaultError) in
+          AccessGroup(name, .file(file(name, as: member)), notices) { [weak self] (state) throws(VaultError) in
             try self?.requireRecent(state, name)
           }
-        case .service(let service): AccessGroup(name, service, notices)
+        case .service(let service): AccessGroup(name, .service(service), notices)
         }
       groups[name] = group
       return group
