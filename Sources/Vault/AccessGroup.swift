@@ -177,13 +177,15 @@ public final class AccessGroup: Sendable {
     try set(name, NewValue(secret: secret.opened, kind: kind, typeName: typeName), details, expected)
   }
 
+  /// - Parameter value: `nil` changes only the details.
   private func set(
-    _ name: String, _ value: NewValue, _ details: Details, _ expected: UInt64?
+    _ name: String, _ value: NewValue?, _ details: Details, _ expected: UInt64?
   ) throws(VaultError) -> UInt64 {
     if let service {
-      var call = try call(.set, name, ifVersion: expected)
-      (call.kind, call.typeName, call.details) = (value.kind, value.typeName, details)
-      return try write(call, value.secret, through: service)
+      var call = try call(value == nil ? .change : .set, name, ifVersion: expected)
+      call.details = details
+      if let value { (call.kind, call.typeName) = (value.kind, value.typeName) }
+      return try write(call, value?.secret, through: service)
     }
     let name = try Item.Name(name)
     try details.validate()
@@ -197,14 +199,7 @@ public final class AccessGroup: Sendable {
   public func change(
     _ name: String, _ details: Details, ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
-    if let service {
-      var call = try call(.change, name, ifVersion: expected)
-      call.details = details
-      return try write(call, through: service)
-    }
-    let name = try Item.Name(name)
-    try details.validate()
-    return try writing { (edit) throws(VaultError) in try edit.set(name, to: nil, details, ifVersion: expected) }
+    try set(name, nil, details, expected)
   }
 
   /// Removes the item. Its history is kept, so ``restore(_:version:)`` can bring it back.

@@ -45,7 +45,7 @@ public final class Edit {
   }
 
   private func set(
-    _ name: String, _ value: NewValue, _ details: Details, ifVersion expected: UInt64? = nil,
+    _ name: String, _ value: NewValue?, _ details: Details, ifVersion expected: UInt64? = nil,
     droppingBelow oldest: UInt64 = 0
   ) {
     change(name, checking: details) { (transaction, name) throws(VaultError) in
@@ -54,26 +54,18 @@ public final class Edit {
   }
 
   /// Changes the item's details, as ``AccessGroup/change(_:_:ifVersion:)``.
-  package func change(_ name: String, _ details: Details) {
-    change(name, checking: details) { (transaction, name) throws(VaultError) in
-      _ = try transaction.set(name, to: nil, details, ifVersion: nil)
-    }
-  }
+  package func change(_ name: String, _ details: Details) { set(name, nil, details) }
 
   /// Writes an older version again, as ``AccessGroup/restore(_:version:)``.
   package func restore(_ name: String, version: UInt64) {
-    change(name) { (transaction, name) throws(VaultError) in
-      _ = try transaction.restore(name, version: version)
-    }
+    change(name) { (transaction, name) throws(VaultError) in _ = try transaction.restore(name, version: version) }
   }
 
   /// Removes the item with its history, but for some versions, which are written again, oldest first.
   ///
   /// - Parameter kept: numbers of versions that have values, rising.
   package func destroy(_ name: String, keeping kept: [UInt64] = []) {
-    change(name) { (transaction, name) throws(VaultError) in
-      try transaction.destroy(name.description, keeping: kept)
-    }
+    change(name) { (transaction, name) throws(VaultError) in try transaction.destroy(name.description, keeping: kept) }
   }
 
   /// The state that the transaction has made so far.
@@ -81,9 +73,7 @@ public final class Edit {
 
   /// Removes `name`, as ``AccessGroup/remove(_:ifVersion:)``.
   public func remove(_ name: String, ifVersion expected: UInt64? = nil) {
-    change(name) { (transaction, name) throws(VaultError) in
-      _ = try transaction.remove(name, ifVersion: expected)
-    }
+    change(name) { (transaction, name) throws(VaultError) in _ = try transaction.remove(name, ifVersion: expected) }
   }
 
   /// Opens the secret of `name` as of this point in the transaction.
