@@ -114,9 +114,7 @@ public struct Applications: Sendable {
   /// The registry may be an older copy than the groups, so a lower issue in it has been replaced since.
   ///
   /// - Parameter leftOut: called for each group of this machine that cannot be read.
-  func knownIssues(
-    leftOut: () -> Void = {}
-  ) throws(VaultError) -> [String: (issue: UInt32, group: String)] {
+  func knownIssues(leftOut: () -> Void = {}) throws(VaultError) -> [String: (issue: UInt32, group: String)] {
     var known: [String: (issue: UInt32, group: String)] = [:]
     for (name, state) in try store.verifiedStates(leftOut: { if !store.isOfOtherDevice($1) { leftOut() } }) {
       for (id, issue) in state.roster.issues where issue > known[id]?.issue ?? 0 {

@@ -31,15 +31,10 @@ struct Registry {
 
   /// All groups that were ever registered, by name.
   func groups() throws(VaultError) -> [AccessGroup.Name: Entry] {
-    var entries: [AccessGroup.Name: Entry] = [:]
-    let list = try list(Registry.prefix)
-    while let item = try list.next() {
-      guard let name = try? AccessGroup.Name(String(item.name.description.dropFirst(Registry.prefix.count))) else {
-        throw Registry.damaged
-      }
-      entries[name] = try entry(of: name)
+    try entries(Registry.prefix) { (name) throws(VaultError) in
+      guard let name = try? AccessGroup.Name(name) else { throw Registry.damaged }
+      return (name, try entry(of: name))
     }
-    return entries
   }
 
   /// The entry for `name`; `nil` if the group never existed.
@@ -58,8 +53,18 @@ struct Registry {
     }
   }
 
-  private func list(_ prefix: String) throws(VaultError) -> ItemList {
-    do { return try group.list(prefix: prefix) } catch .notFound(.group) { throw Registry.vanished }
+  /// Reads the entries whose names begin with `prefix`; `read` gets the rest of the name.
+  private func entries<Key: Hashable, Value>(
+    _ prefix: String, _ read: (String) throws(VaultError) -> (Key, Value?)
+  ) throws(VaultError) -> [Key: Value] {
+    let list: ItemList
+    do { list = try group.list(prefix: prefix) } catch .notFound(.group) { throw Registry.vanished }
+    var entries: [Key: Value] = [:]
+    while let item = try list.next() {
+      let (key, value) = try read(String(item.name.description.dropFirst(prefix.count)))
+      entries[key] = value
+    }
+    return entries
   }
 
   /// The error for a registry that is gone. Every store has one, so even a machine that never saw it knows that.
@@ -118,13 +123,7 @@ extension Registry {
 
   /// All applications that were ever registered, by id.
   func applications() throws(VaultError) -> [String: Application] {
-    var found: [String: Application] = [:]
-    let list = try list(Registry.applicationPrefix)
-    while let item = try list.next() {
-      let id = String(item.name.description.dropFirst(Registry.applicationPrefix.count))
-      found[id] = try application(id)
-    }
-    return found
+    try entries(Registry.applicationPrefix) { (id) throws(VaultError) in (id, try application(id)) }
   }
 
   /// The entry for the application `id`; `nil` if there never was one.
@@ -138,14 +137,8 @@ extension Registry {
   /// anew, or came back with a backup.
   func unnamedIssues() throws(VaultError) -> UInt32 {
     guard let bytes = try entry(Registry.unnamedIssuesName) else { return 0 }
-    do throws(ByteReader.Failure) {
-      var reader = ByteReader(bytes)
-      let issue = try reader.read(UInt32.self)
-      try reader.finish()
-      return issue
-    } catch {
-      throw Registry.damaged
-    }
+    guard bytes.count == 4 else { throw Registry.damaged }
+    return bytes.word(at: 0)
   }
 
   /// Raises the highest issue of every application, and notes that applications which the registry does not name may
