@@ -5,8 +5,11 @@ internal import Sealing
 extension SecretStore {
   private static let loginPrefix = "login/"
 
-  /// The logins for the remote `name` that were put into credentials, sorted by application.
-  private func logins(at name: String) throws(VaultError) -> [EtcdLogin] {
+  /// The logins for the remote `name` that were put into credentials, sorted by application. The password is `nil` if
+  /// the credential has the remote's own login, which others share.
+  private func logins(
+    at name: String
+  ) throws(VaultError) -> [(application: String, user: String, password: OpenedSecret?)] {
     guard hasGroup(.service) else { return [] }
     let prefix = SecretStore.loginPrefix + name + "/"
     return try ownersItems(prefix: prefix) { (item, value) throws(VaultError) in
@@ -16,9 +19,8 @@ extension SecretStore {
           throw .damagedServiceRow("a login does not follow the format")
         }
         let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[(end + 1)...])
-        return EtcdLogin(
-          application: String(item.dropFirst(prefix.count)), user: user,
-          password: unsafe rest.isEmpty ? nil : try Secret(copying: rest).opened)
+        let password = unsafe rest.isEmpty ? nil : try OpenedSecret(copying: rest)
+        return (String(item.dropFirst(prefix.count)), user, password)
       }
     }
   }

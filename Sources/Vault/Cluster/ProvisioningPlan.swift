@@ -18,14 +18,6 @@ public struct EtcdPermission: Sendable, Equatable {
   }
 }
 
-/// The etcd user that an application's credential logs in as.
-struct EtcdLogin: Sendable {
-  let application: String
-  let user: String
-  /// `nil` if the credential has the remote's own login, which others share.
-  let password: OpenedSecret?
-}
-
 /// What happened to an etcd permission after an application left a group.
 public enum WithdrawnLogin: Sendable, Equatable {
   /// The application has no login for the group's remote.
@@ -73,7 +65,7 @@ package struct ProvisioningPlan: Sendable {
         writer.write(grant.access.rawValue)
       }
     }
-    return try CountedParts.joined([writer.bytes], [remote.serialized().opened] + users.map(\.password))
+    return try CountedParts.joined(writer.bytes, [remote.serialized().opened] + users.map(\.password))
   }
 
   /// - Throws: ``VaultError/invalid(_:)`` for bytes that ``serialized()`` does not produce.
@@ -110,8 +102,8 @@ package struct ProvisioningPlan: Sendable {
 /// Parts that each have their byte count as `u32` before them.
 enum CountedParts {
   /// - Throws: ``VaultError/storage(_:)`` if memory is short.
-  static func joined(_ open: [[UInt8]], _ secrets: [OpenedSecret?]) throws(VaultError) -> OpenedSecret {
-    let count = open.reduce(0) { $0 + 4 + $1.count } + secrets.reduce(0) { $0 + 4 + ($1?.count ?? 0) }
+  static func joined(_ open: [UInt8], _ secrets: [OpenedSecret?]) throws(VaultError) -> OpenedSecret {
+    let count = secrets.reduce(4 + open.count) { $0 + 4 + ($1?.count ?? 0) }
     let bytes = try sealing(GuardedBytes(count: count))
     unsafe bytes.withUnsafeMutableBytes { bytes in
       var offset = 0
@@ -120,13 +112,9 @@ enum CountedParts {
         unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[(offset + 4)...]).copyMemory(from: part)
         offset += 4 + part.count
       }
-      for part in open { unsafe part.withUnsafeBytes { unsafe append($0) } }
+      unsafe open.withUnsafeBytes { unsafe append($0) }
       for secret in secrets {
-        if let secret {
-          unsafe secret.withUnsafeBytes { unsafe append($0) }
-        } else {
-          unsafe append(.init(start: nil, count: 0))
-        }
+        unsafe secret?.withUnsafeBytes { unsafe append($0) } ?? append(UnsafeRawBufferPointer(start: nil, count: 0))
       }
     }
     return try unsafe bytes.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe OpenedSecret(copying: bytes) }

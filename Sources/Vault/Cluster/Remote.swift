@@ -173,8 +173,7 @@ public struct Remote: Sendable {
   }
 
   private static func isPassword(_ secret: OpenedSecret) -> Bool {
-    guard (1...1_024).contains(secret.count) else { return false }
-    return unsafe secret.withUnsafeBytes { unsafe (try? UTF8Span(validating: Span(_unsafeBytes: $0))) != nil }
+    unsafe (1...1_024).contains(secret.count) && secret.withUnsafeBytes { unsafe $0.isUTF8 }
   }
 
   private static func isCertificate(_ text: String) -> Bool {
@@ -204,7 +203,7 @@ extension Remote {
   ///
   /// - Throws: ``VaultError/storage(_:)`` if memory is short.
   package func serialized() throws(VaultError) -> Secret {
-    Secret(try CountedParts.joined([openFields()], [openedKey, openedPassword]))
+    Secret(try CountedParts.joined(openFields(), [openedKey, openedPassword]))
   }
 
   /// Reads a serialized form, every byte of it.
@@ -255,8 +254,7 @@ extension Remote {
   }
 
   private mutating func parse(_ bytes: [UInt8]) throws {
-    let fields = try Fields<Tag>(
-      bytes, limit: Remote.byteLimit, unknown: VaultError.newerFormat(read: nil, write: nil))
+    let fields = try Fields<Tag>(bytes, limit: Remote.byteLimit, unknown: VaultError.newerFormat(read: nil, write: nil))
     guard let name = try fields.text(.name), let transport = try fields.byte(.transport), (1...2).contains(transport),
       let list = fields[.endpoints]
     else { throw ByteReader.Failure() }
@@ -275,9 +273,7 @@ extension Remote {
   }
 
   private static func seconds(_ field: ArraySlice<UInt8>) throws -> UInt32 {
-    var reader = ByteReader(Array(field))
-    let seconds = try reader.read(UInt32.self)
-    try reader.finish()
-    return seconds
+    guard field.count == 4 else { throw ByteReader.Failure() }
+    return Array(field).word(at: 0)
   }
 }

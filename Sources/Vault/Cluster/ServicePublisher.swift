@@ -12,9 +12,7 @@ struct ServicePublisher: CommitPublishing {
     try ask(isRepeated ? .commitAgain : .commit, commit.serialized())
   }
 
-  func publish(
-    fileAt path: String, holding state: PublishedState, after previous: PublishedState
-  ) throws(VaultError) {
+  func publish(fileAt path: String, holding state: PublishedState, after previous: PublishedState) throws(VaultError) {
     try ask(.base, PublishedFile(path: path, previous: previous).encoded())
   }
 
