@@ -173,12 +173,10 @@ struct IdentityFile: Equatable, Sendable {
 
   /// - Throws: `damaged`; `newerFormat`.
   init(parsing bytes: [UInt8]) throws(VaultError) {
-    guard let covered = try CheckedFile.covered(bytes, .identity, hash: .identityHash, level: .identity) else {
+    guard var reader = try CheckedFile.reader(of: bytes, .identity, hash: .identityHash) else {
       throw .damaged(.identity, "it is not a vault identity, or was altered")
     }
     do {
-      var reader = ByteReader(covered)
-      try reader.expect(.identity)
       ownerKey = try reader.readBytes32()
       let count = Int(try reader.read(UInt16.self))
       slots = []

@@ -85,8 +85,7 @@ struct IdentityFolder: Sendable {
 
   /// Whether a recovery of the store was begun and not finished.
   var isRecovering: Bool {
-    guard let folder = try? identityFolder(in: openHome()) else { return false }
-    return folder.contains(IdentityFolder.recoveryMarkName)
+    (try? identityFolder(in: openHome()).contains(IdentityFolder.recoveryMarkName)) == true
   }
 
   /// Creates the identity file of a store that is being recovered, and a mark that stays until ``finishRecovery()``. If
@@ -142,9 +141,7 @@ struct IdentityFolder: Sendable {
   }
 
   private func identityFolder(in home: borrowing Folder) throws(VaultError) -> Folder {
-    try atLevel(.identity) { () throws(FileFault) in
-      try home.folder(IdentityFolder.folderName, .secret(user: user))
-    }
+    try atLevel(.identity) { () throws(FileFault) in try home.folder(IdentityFolder.folderName, .secret(user: user)) }
   }
 
   private func openHome() throws(VaultError) -> Folder {
@@ -185,9 +182,7 @@ struct IdentityFolder: Sendable {
   }
 
   private func lock(_ folder: borrowing Folder) throws(VaultError) -> OpenFile {
-    try atLevel(.identity) { () throws(FileFault) in
-      try folder.lockFile(IdentityFolder.lockName, waiting: waiting)
-    }
+    try atLevel(.identity) { () throws(FileFault) in try folder.lockFile(IdentityFolder.lockName, waiting: waiting) }
   }
 
   private func replace(_ file: IdentityFile, in folder: borrowing Folder) throws(VaultError) {
@@ -209,17 +204,16 @@ struct IdentityFolder: Sendable {
 
 /// The common frame of identity, credential and settings: a label first, and last a hash of everything before it.
 enum CheckedFile {
-  /// The bytes before the hash.
+  /// Reads the bytes between label and hash.
   ///
   /// - Returns: `nil` if the label or the hash is wrong.
   /// - Throws: `newerFormat` if the label is one of a later format.
-  static func covered(
-    _ bytes: [UInt8], _ label: Label, hash: Label, level: VaultError.Level
-  ) throws(VaultError) -> [UInt8]? {
+  static func reader(of bytes: [UInt8], _ label: Label, hash: Label) throws(VaultError) -> ByteReader? {
     if isNewer(bytes.prefix(16), than: label) { throw .newerFormat(read: nil, write: nil) }
     guard bytes.count >= 16 + Digest.byteCount, bytes.starts(with: label.padded) else { return nil }
     let covered = Array(bytes.dropLast(Digest.byteCount))
-    return Hash.digest(hash, covered) == Digest(bytes.suffix(Digest.byteCount)) ? covered : nil
+    guard Hash.digest(hash, covered) == Digest(bytes.suffix(Digest.byteCount)) else { return nil }
+    return ByteReader(covered, in: 16..<covered.count)
   }
 
   /// Whether `found` is `label` with a higher number after `vault`.

@@ -35,12 +35,10 @@ extension Settings {
 
   /// - Throws: `damaged`; `newerFormat`.
   init(parsing bytes: [UInt8]) throws(VaultError) {
-    guard let covered = try CheckedFile.covered(bytes, .settings, hash: .settingsHash, level: .settings) else {
+    guard var reader = try CheckedFile.reader(of: bytes, .settings, hash: .settingsHash) else {
       throw .damaged(.settings, "they are not vault settings, or were altered")
     }
     do throws(ByteReader.Failure) {
-      var reader = ByteReader(covered)
-      try reader.expect(.settings)
       let path = try reader.readCounted16()
       guard path.count <= Settings.pathLimit, let text = String(validating: path, as: UTF8.self) else {
         throw ByteReader.Failure()
