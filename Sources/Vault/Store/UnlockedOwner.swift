@@ -48,15 +48,13 @@ struct UnlockedRecord {
 
   /// - Throws: `outOfMemory`.
   init(_ ownerKey: PublicKey, _ member: MemberSeed, until deadline: UInt64) throws(SealingError) {
-    var tail = ByteWriter()
-    tail.write(deadline)
     bytes = try GuardedBytes(count: UnlockedRecord.byteCount)
     unsafe bytes.withUnsafeMutableBytes { record in
       unsafe ownerKey.withUnsafeBytes { unsafe record.copyMemory(from: $0) }
       unsafe member.withUnsafeBytes {
         unsafe UnsafeMutableRawBufferPointer(rebasing: record[PublicKey.byteCount...]).copyMemory(from: $0)
       }
-      unsafe UnsafeMutableRawBufferPointer(rebasing: record.suffix(8)).copyBytes(from: tail.bytes)
+      unsafe record.storeBytes(of: deadline.bigEndian, toByteOffset: record.count - 8, as: UInt64.self)
     }
     self.deadline = deadline
   }
