@@ -17,8 +17,10 @@ public final class SecretStore: Sendable {
   /// Orders the changes of published groups in the place of `vaultd`: set in `vaultd` itself.
   private let publishing = Locked<(@Sendable (AccessGroup.Name) -> any CommitPublishing)?>(nil)
   private let groups = Locked<[AccessGroup.Name: AccessGroup]>([:])
-  /// How old the states of published groups may be.
-  let ages = KnownAges()
+  /// The age limits of published groups, as they were last looked up.
+  private let ageLimits = Locked<[String: (limit: UInt64?, until: Duration)]>([:])
+  /// The time that ages are measured by, in milliseconds since 1970; `nil` for the system's clock.
+  let testOnlyNow = Locked<UInt64?>(nil)
   /// The threads that hold the lock of the folder of groups in ``lockingGroups(_:)``.
   let keepers = Locked<Set<UInt>>([])
   /// Called with a group's name before each attempt of ``settled(_:_:)``.
@@ -302,7 +304,7 @@ extension SecretStore {
   /// - Throws: `unordered(.tooOld)`.
   func requireRecent(_ state: VerifiedState, _ name: AccessGroup.Name) throws(VaultError) {
     guard state.isPublished, let limit = try maxAge(of: name.description) else { return }
-    let now = ages.now()
+    let now = testOnlyNow.withLock { $0 } ?? SystemClock.milliseconds()
     let age = now > state.manifest.time ? (now - state.manifest.time) / 1_000 : 0
     guard age <= limit else { throw .unordered(.tooOld(seconds: age, limit: limit)) }
   }
@@ -313,28 +315,11 @@ extension SecretStore {
     if case .application(let credential) = access, credential.application != Applications.service {
       return credential.remote?.maxAge.map(UInt64.init)
     }
-    return try ages.age(of: group) { () throws(VaultError) in
-      guard let publication = try publications().first(where: { $0.group == group }),
-        let remote = try remotes().first(where: { $0.name == publication.remote })
-      else { return nil }
-      return remote.maxAge.map(UInt64.init)
-    }
-  }
-}
-
-/// The age limits of groups that a store has looked up.
-final class KnownAges: Sendable {
-  private let known = Locked<[String: (age: UInt64?, until: Duration)]>([:])
-  /// The time that ages are measured by, in milliseconds since 1970; `nil` for the system's clock.
-  let testOnlyNow = Locked<UInt64?>(nil)
-
-  func now() -> UInt64 { testOnlyNow.withLock { $0 } ?? SystemClock.milliseconds() }
-
-  func age(of group: String, _ find: () throws(VaultError) -> UInt64?) throws(VaultError) -> UInt64? {
     let time = SystemClock.monotonic()
-    if let found = known.withLock({ $0[group] }), found.until > time { return found.age }
-    let age = try find()
-    known.withLock { $0[group] = (age, time + .seconds(30)) }
-    return age
+    if let known = ageLimits.withLock({ $0[group] }), known.until > time { return known.limit }
+    let remote = try publications().first { $0.group == group }?.remote
+    let limit = try remote == nil ? nil : remotes().first { $0.name == remote }?.maxAge.map(UInt64.init)
+    ageLimits.withLock { $0[group] = (limit, time + .seconds(30)) }
+    return limit
   }
 }

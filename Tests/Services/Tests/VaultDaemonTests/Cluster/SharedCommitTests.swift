@@ -198,9 +198,9 @@ import VaultFoundation
     try store.addRemote(Remote("test", at: "etcd://127.0.0.1:1", maxAge: 60), replacing: true)
     let time = try #require(try await replica.copy()).time
     let reader = try daemon.owner()
-    reader.ages.testOnlyNow.withLock { $0 = time + 60_999 }
+    reader.testOnlyNow.withLock { $0 = time + 60_999 }
     #expect(try await reader.group("team").items().count == 1)
-    reader.ages.testOnlyNow.withLock { $0 = time + 61_000 }
+    reader.testOnlyNow.withLock { $0 = time + 61_000 }
     let error = VaultError.unordered(group: "team", .tooOld(seconds: 61, limit: 60))
     #expect(error.status == 12)
     #expect(throws: error) { try reader.group("team").get("item 0") }
@@ -210,13 +210,15 @@ import VaultFoundation
     #expect(throws: error) { try reader.group("team").items() }
     #expect(throws: error) { try reader.group("team").state() }
     // Also if only the group is left of what was opened.
-    let (group, ages) = try { (reader: SecretStore) in (try reader.group("team"), reader.ages) }(daemon.owner())
-    ages.testOnlyNow.withLock { $0 = time + 61_000 }
+    let group = try { (reader: SecretStore) in
+      reader.testOnlyNow.withLock { $0 = time + 61_000 }
+      return try reader.group("team")
+    }(daemon.owner())
     #expect(throws: error) { try group.get("item 0") }
     #expect(try reader.group("team").info().isPublished)
     #expect(try await reader.group("default").items().isEmpty)
     // A clock that is behind the writer's makes nothing too old.
-    reader.ages.testOnlyNow.withLock { $0 = time - 1_000_000 }
+    reader.testOnlyNow.withLock { $0 = time - 1_000_000 }
     #expect(try await reader.group("team").items().count == 1)
   }
 
