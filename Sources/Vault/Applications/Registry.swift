@@ -112,12 +112,12 @@ extension Registry {
   init(of identity: Identity, at location: StoreLocation, _ notices: NoticeBoard) throws(VaultError) {
     let name = AccessGroup.Name.registry
     let seed = try sealing(identity.registryMember())
-    let witnesses = WitnessFolder(stateFolder: location.stateFolder(of: identity.ownerKey), ownerKey: identity.ownerKey)
     let file = AccessGroupFile(
       folder: location.groupFolder(name.description),
       context: GroupContext(
         groupName: name.description, ownerKey: identity.ownerKey, confirmOwner: identity.confirmOwner, seed: seed),
-      witness: Witness(of: name.description, in: witnesses), now: { SystemClock.milliseconds() })
+      witness: Witness(of: name.description, in: location.witnesses(of: identity.ownerKey)),
+      now: { SystemClock.milliseconds() })
     self.init(group: AccessGroup(name, .file(file), notices))
   }
 

@@ -87,6 +87,13 @@ public struct StoreLocation: Sendable {
 
   func groupFolder(_ name: String) -> String { "\(home)/\(IdentityFolder.groupsName)/\(name)" }
 
+  /// Whether the group's file exists.
+  func hasGroup(_ name: AccessGroup.Name) -> Bool { AccessGroupFile.exists(in: groupFolder(name.description)) }
+
+  func witnesses(of ownerKey: PublicKey) -> WitnessFolder {
+    WitnessFolder(stateFolder: stateFolder(of: ownerKey), ownerKey: ownerKey)
+  }
+
   private static func join(_ folder: String, _ name: String) -> String {
     folder.hasSuffix("/") ? folder + name : "\(folder)/\(name)"
   }

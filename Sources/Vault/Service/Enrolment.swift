@@ -136,10 +136,7 @@ extension SecretStore {
     return found
   }
 
-  /// Whether the file of one of the store's own groups exists.
-  func hasGroup(_ name: AccessGroup.Name) -> Bool {
-    AccessGroupFile.exists(in: location.groupFolder(name.description))
-  }
+  func hasGroup(_ name: AccessGroup.Name) -> Bool { location.hasGroup(name) }
 
   /// Whether one of the store's own groups exists, or should.
   func expects(_ name: AccessGroup.Name) throws(VaultError) -> Bool {

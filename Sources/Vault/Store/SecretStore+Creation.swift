@@ -50,12 +50,8 @@ extension SecretStore {
       return nil
     }
     // The group `default` is created last. If its owner removed it, only the registry knows that it existed.
-    let folder = location.groupFolder(AccessGroup.Name.default.description)
-    let state = location.stateFolder(of: file.ownerKey)
-    let witness = Witness(
-      of: AccessGroup.Name.default.description, in: WitnessFolder(stateFolder: state, ownerKey: file.ownerKey))
-    if AccessGroupFile.exists(in: folder) { throw storeExists }
-    switch witness.read() {
+    if location.hasGroup(.default) { throw storeExists }
+    switch Witness(of: AccessGroup.Name.default.description, in: location.witnesses(of: file.ownerKey)).read() {
     case .valid, .invalid: throw storeExists
     // The state folder does not exist yet, or cannot be used.
     case .absent, .unavailable: return file

@@ -219,7 +219,7 @@ extension SecretStore {
 
   /// Refuses a name whose group exists, or whose group is known but has lost its file.
   private func refuseKnown(_ name: AccessGroup.Name) throws(VaultError) {
-    guard !AccessGroupFile.exists(in: location.groupFolder(name.description)) else { throw .exists(.group) }
+    guard !hasGroup(name) else { throw .exists(.group) }
     switch witness(name).read() {
     case .valid(let record) where !record.flags.contains(.removed):
       throw .rolledBack(group: name.description, found: 0, known: record.epoch, reason: .vanished)

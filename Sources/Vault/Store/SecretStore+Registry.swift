@@ -73,8 +73,8 @@ extension SecretStore {
     for (name, roster) in rosters {
       entries[name] = Registry.Entry(groupID: roster.groupID, presence: .present, created: time)
     }
-    let witnesses = WitnessFolder(stateFolder: location.stateFolder(of: access.ownerKey), ownerKey: access.ownerKey)
-    for name in ((try? witnesses.groups()) ?? []).compactMap({ try? AccessGroup.Name($0) }) where name != .registry {
+    let seen = (try? location.witnesses(of: access.ownerKey).groups()) ?? []
+    for name in seen.compactMap({ try? AccessGroup.Name($0) }) where name != .registry {
       guard case .valid(let record) = witness(name).read(), record.groupID != .zero else { continue }
       entries[name] = Registry.Entry(
         groupID: record.groupID, presence: record.flags.contains(.removed) ? .absent : .present, created: time)

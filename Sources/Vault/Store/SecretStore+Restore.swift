@@ -77,9 +77,7 @@ extension SecretStore {
       throw .contradiction(.anotherStoresBackup)
     }
     var names = try backup.groupNames().map { (name) throws(VaultError) in try AccessGroup.Name(name) }
-    if AccessGroupFile.exists(in: backup.groupFolder(AccessGroup.Name.registry.description)) {
-      names.append(.registry)
-    }
+    if backup.hasGroup(.registry) { names.append(.registry) }
     guard !names.isEmpty else { throw .damaged(.backup, "it contains no group") }
     guard wanted.allSatisfy({ name in names.contains { $0.description == name } }) else { throw .notFound(.group) }
     return wanted.isEmpty ? names : names.filter { wanted.contains($0.description) }
@@ -97,9 +95,7 @@ extension SecretStore {
     var missing: [String] = []
     for (name, known) in try registry.groups() where steps[index].isRenewed && known.presence == .present {
       // A group whose copy is damaged may still be restored from another backup.
-      guard !steps.contains(where: { $0.name == name }),
-        !AccessGroupFile.exists(in: location.groupFolder(name.description))
-      else { continue }
+      guard !steps.contains(where: { $0.name == name }), !hasGroup(name) else { continue }
       var entry = known
       entry.presence = .absent
       try registry.record(entry, of: name)

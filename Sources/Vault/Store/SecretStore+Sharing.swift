@@ -72,8 +72,7 @@ extension StoreLocation {
 
   /// The groups that an application knows, for when it may not list the folder of groups.
   func knownGroupNames(_ credential: Credential) -> [String] {
-    let state = stateFolder(of: credential.ownerKey)
-    let seen = (try? WitnessFolder(stateFolder: state, ownerKey: credential.ownerKey).groups()) ?? []
+    let seen = (try? witnesses(of: credential.ownerKey).groups()) ?? []
     return Set([credential.application] + credential.floors.map(\.group) + seen)
       .filter { AccessGroupFile.exists(in: groupFolder($0)) }.sorted()
   }

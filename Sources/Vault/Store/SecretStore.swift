@@ -184,8 +184,7 @@ public final class SecretStore: Sendable {
   }
 
   func witness(_ name: AccessGroup.Name) -> Witness {
-    let state = location.stateFolder(of: access.ownerKey)
-    return Witness(of: name.description, in: WitnessFolder(stateFolder: state, ownerKey: access.ownerKey))
+    Witness(of: name.description, in: location.witnesses(of: access.ownerKey))
   }
 
   /// The identity, for operations that only the owner may do. If the store is only unlocked, the identity is opened

@@ -43,8 +43,7 @@ public struct StoreRecovery: Sendable {
     self.backup = backup
     try location.identityFolder.refuseStore()
     let file = try IdentityFile(inBackup: backup)
-    let registry = try StoreLocation(home: backup, state: backup).groupFolder(AccessGroup.Name.registry.description)
-    guard AccessGroupFile.exists(in: registry) else { throw StoreRecovery.incomplete }
+    guard try StoreLocation(home: backup, state: backup).hasGroup(.registry) else { throw StoreRecovery.incomplete }
     let key = try key(Set(file.slots.map { $0.kind }))
     switch consume key {
     case .recoveryCode(let code):
@@ -93,9 +92,8 @@ public struct StoreRecovery: Sendable {
     let store = try SecretStore(location, .owner(identity))
     let restoration = try store.restoreBackup(from: backup, progress: progress)
     // Without the registry the store is incomplete; another backup may have it.
-    let registry = AccessGroup.Name.registry.description
-    guard AccessGroupFile.exists(in: location.groupFolder(registry)) else {
-      for group in restoration.groups where group.name == registry {
+    guard location.hasGroup(.registry) else {
+      for group in restoration.groups where group.name == AccessGroup.Name.registry.description {
         if case .failed(let error) = group.outcome { throw error }
       }
       throw StoreRecovery.incomplete

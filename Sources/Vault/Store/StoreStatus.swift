@@ -109,12 +109,10 @@ extension SecretStore {
 
   private static func lockedStatus(_ location: StoreLocation, _ lock: VaultError) throws(VaultError) -> StoreStatus {
     let file = try location.identityFolder.read()
-    let state = location.stateFolder(of: file.ownerKey)
     var notices: [Notice] = []
     let groups = try location.groupNames().map { name in
-      let witness = Witness(of: name, in: WitnessFolder(stateFolder: state, ownerKey: file.ownerKey))
       var (record, notice): (WitnessRecord?, Notice?)
-      switch witness.read() {
+      switch Witness(of: name, in: location.witnesses(of: file.ownerKey)).read() {
       case .valid(let found): record = found
       case .invalid: notice = .witnessInvalid(group: name)
       case .unavailable(let reason): notice = .witnessUnavailable(reason: reason)
@@ -125,8 +123,8 @@ extension SecretStore {
         name: name, epoch: record?.epoch, generation: record?.generation, problem: notice?.witnessError?.named(name))
     }
     return StoreStatus(
-      home: location.home, state: state, ownerKey: file.ownerKey.hexadecimal, slots: file.slots,
-      lastBackup: location.lastBackup(of: file.ownerKey), groups: groups, lock: lock,
+      home: location.home, state: location.stateFolder(of: file.ownerKey), ownerKey: file.ownerKey.hexadecimal,
+      slots: file.slots, lastBackup: location.lastBackup(of: file.ownerKey), groups: groups, lock: lock,
       unlockedUntil: UnlockedRecord.end(of: file.ownerKey), notices: notices)
   }
 }

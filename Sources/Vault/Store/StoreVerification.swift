@@ -135,8 +135,7 @@ extension SecretStore {
 
   private func vanished(of entries: [AccessGroup.Name: Registry.Entry]) -> [(name: String, problem: VaultError)] {
     entries.compactMap { name, entry in
-      let folder = location.groupFolder(name.description)
-      guard entry.presence == .present, !AccessGroupFile.exists(in: folder) else { return nil }
+      guard entry.presence == .present, !hasGroup(name) else { return nil }
       return (name.description, vanished(name))
     }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }
