@@ -95,17 +95,19 @@ extension SecretStore {
       }
       throw error.named(name.description)
     }
-    guard owner != nil else { return accepted }
-    if name == .registry {
-      if accepted != .declined { try raiseIssues(isNew: accepted != .nothingToAccept) }
-      return accepted
-    }
+    if owner != nil { try note(accepted, of: name) }
+    return accepted
+  }
+
+  /// Records in the registry what the owner has accepted.
+  private func note(_ accepted: AcceptedState, of name: AccessGroup.Name) throws(VaultError) {
     switch accepted {
+    case .declined: break
+    case _ where name == .registry: try raiseIssues(isNew: accepted != .nothingToAccept)
     case .accepted: try registry().recordPresence(of: name, group(name).verifiedState().manifest.groupID)
     case .removal: try noteRemoval(of: name)
     default: break
     }
-    return accepted
   }
 
   private func accept(
@@ -137,12 +139,9 @@ extension SecretStore {
       let state = try replacing(name) { (drafts) throws(VaultError) in
         try rebuild(name, file, change, accepting: acceptance, at: drafts.places(of: name)) { _ in }
       }
-      if name == .registry {
-        try raiseIssues(isNew: true)
-      } else {
-        try registry().recordPresence(of: name, group(name).verifiedState().manifest.groupID)
-      }
-      return .accepted(epoch: state.manifest.epoch)
+      let accepted = AcceptedState.accepted(epoch: state.manifest.epoch)
+      try note(accepted, of: name)
+      return accepted
     } catch .declined {
       return .declined
     } catch .contradiction(.superseded) {

@@ -66,12 +66,11 @@ extension SecretStore {
   private func makeFirstGroups(keyFile path: String?) throws(VaultError) {
     try location.makeStateFolder(of: access.ownerKey)
     let registry = try registry()
-    let file = try registry.group.file
-    if !AccessGroupFile.exists(in: file.folder) {
+    if !hasGroup(.registry) {
       try lockingGroups { (groups) throws(VaultError) in
         try make(
           .registry, GroupCreation(name: AccessGroup.Name.registry.description, time: SystemClock.milliseconds()),
-          groupID: GroupID(Randomness.bytes(32))!, as: file.context.seed, in: groups)
+          groupID: GroupID(Randomness.bytes(32))!, as: registry.group.file.context.seed, in: groups)
       }
     }
     let entry = try registry.entry(of: .default)
