@@ -79,8 +79,7 @@ public struct ServiceBinding: Sendable, Equatable {
 
     private static func isCertificate(_ text: String) -> Bool {
       if text.hasPrefix(fingerprintPrefix) {
-        let digits = text.utf8.dropFirst(fingerprintPrefix.utf8.count)
-        return digits.count == 64 && digits.allSatisfy { "0123456789abcdef".utf8.contains($0) }
+        return Bytes32(hexadecimal: text.dropFirst(fingerprintPrefix.count)) != nil
       }
       // DNS names are case-insensitive, so they are written in lower case; the rest of a URI is case-sensitive.
       guard isText(text, 1_024), !text.contains(" ") else { return false }
@@ -165,9 +164,8 @@ extension ServiceBinding {
     do {
       guard bytes.count <= ServiceBinding.byteLimit, let text = String(validating: bytes, as: UTF8.self),
         case .array(let elements) = try JSONValue(parsing: text)
-      else { throw BindingDefect.shape }
-      let alternatives = try elements.map { try Alternative($0) }
-      try self.init(application: application, alternatives: alternatives)
+      else { throw ByteReader.Failure() }
+      try self.init(application: application, alternatives: elements.map { try Alternative($0) })
     } catch {
       throw .damagedServiceRow("the binding of '\(application)' does not follow the format")
     }
@@ -178,18 +176,14 @@ extension ServiceBinding {
 
   /// The binding as JSON, without members that are not set.
   func serialized() -> [UInt8] { JSONValue.array(alternatives.map(\.json)).json }
-
-  fileprivate enum BindingDefect: Error { case shape }
 }
 
 extension JSONValue {
   /// The members of an object, each of them once, and all of them among `known`: no unknown member is ignored.
   fileprivate func members(_ known: Set<String>? = nil) throws -> [String: JSONValue] {
-    guard case .object(let members) = self else { throw ServiceBinding.BindingDefect.shape }
+    guard case .object(let members) = self else { throw ByteReader.Failure() }
     let found = Dictionary(members.map { ($0.name, $0.value) }) { $1 }
-    guard found.count == members.count, known?.isSuperset(of: found.keys) ?? true else {
-      throw ServiceBinding.BindingDefect.shape
-    }
+    guard found.count == members.count, known?.isSuperset(of: found.keys) ?? true else { throw ByteReader.Failure() }
     return found
   }
 
@@ -201,7 +195,7 @@ extension JSONValue {
 extension [String: JSONValue] {
   fileprivate func text(_ name: String) throws -> String? {
     try self[name].map { (value) throws in
-      guard let text = value.text else { throw ServiceBinding.BindingDefect.shape }
+      guard let text = value.text else { throw ByteReader.Failure() }
       return text
     }
   }
@@ -215,7 +209,7 @@ extension ServiceBinding.Alternative: CustomStringConvertible {
     let members = try json.members(["unit", "user", "exe", "label", "certificate", "credentials"])
     let credentials = try members["credentials"]?.members().mapValues { (json) throws in
       let reference = try json.members(["group", "item", "field"])
-      guard let item = try reference.text("item") else { throw ServiceBinding.BindingDefect.shape }
+      guard let item = try reference.text("item") else { throw ByteReader.Failure() }
       return try ServiceBinding.Reference(item: item, field: reference.text("field"), group: reference.text("group"))
     }
     try self.init(
