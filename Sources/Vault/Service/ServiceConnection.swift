@@ -89,7 +89,15 @@ final class ServiceConnection: Sendable {
     }
     guard head.bodySize <= limit else { throw .service(.overLimit, "vaultd sent an answer that is too large") }
     let body = try receive(count: head.bodySize, or: broken)
-    return try unsafe body.withUnsafeBytes { (body) throws(VaultError) in try unsafe ServiceConnection.parse(body) }
+    return try unsafe body.withUnsafeBytes { (body) throws(VaultError) in
+      guard body.count >= 4 else { throw ServiceClient.misunderstood }
+      let count = Int(UInt32(bigEndian: unsafe body.loadUnaligned(as: UInt32.self)))
+      guard count <= body.count - 4 else { throw ServiceClient.misunderstood }
+      var answer = try ServiceAnswer(decoding: unsafe Array(body[4..<4 + count]))
+      // An item that was opened comes with a secret, which may be empty.
+      answer.secret = try unsafe OpenedSecret(copying: UnsafeRawBufferPointer(rebasing: body[(4 + count)...]))
+      return answer
+    }
   }
 
   /// Asks `vaultd` to close its store.
@@ -107,17 +115,6 @@ final class ServiceConnection: Sendable {
     let head = Array("\(request) HTTP/1.1\r\nHost: vaultd\r\nContent-Length: \(count)\r\n\r\n".utf8)
     try unsafe (head + body).span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken) }
     try unsafe value?.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken) }
-  }
-
-  private static func parse(_ body: UnsafeRawBufferPointer) throws(VaultError) -> ServiceAnswer {
-    guard body.count >= 4 else { throw ServiceClient.misunderstood }
-    let count = Int(UInt32(bigEndian: unsafe body.loadUnaligned(as: UInt32.self)))
-    guard count <= body.count - 4 else { throw ServiceClient.misunderstood }
-    var answer = try ServiceAnswer(decoding: unsafe Array(body[4..<4 + count]))
-    // An item that was opened comes with a secret, which may be empty.
-    answer.secret = try inGroup(
-      "", unsafe OpenedSecret(copying: UnsafeRawBufferPointer(rebasing: body[(4 + count)...])))
-    return answer
   }
 
   /// - Parameter broken: the error if the connection ends before everything was sent.

@@ -171,10 +171,9 @@ extension RosterChange.Numbers {
   /// The counters that a restored state must exceed: those of the backup and of the replaced state, plus the numbers
   /// that may have been used since.
   fileprivate init(_ backup: VerifiedState, _ live: VerifiedState?) {
-    let states = [backup] + (live.map { [$0] } ?? [])
     // The change itself adds 1.
     func raised(_ number: (VerifiedState) -> UInt64) -> UInt64 {
-      (states.map(number).max() ?? 0) + Restoration.lead - 1
+      max(number(backup), live.map(number) ?? 0) + Restoration.lead - 1
     }
     self.init(
       revision: raised { $0.manifest.rosterRevision }, generation: raised { $0.manifest.generation },
