@@ -227,50 +227,7 @@ extension SecretStore {
     default: break
     }
   }
-}
 
-extension StoreLocation {
-  fileprivate func groupsFolder(isLocked: Bool) throws(VaultError) -> Folder {
-    do throws(FileFault) {
-      let folder = try Folder(home + "/" + IdentityFolder.groupsName, .visible(), followingLink: true)
-      if isLocked { try folder.file.lock(waiting: 10_000) }
-      return folder
-    } catch {
-      throw error == .missing ? noGroups : VaultError(error, at: .store)
-    }
-  }
-
-  /// The error for a store without the folder of groups. Where an identity is, a store was.
-  private var noGroups: VaultError {
-    guard (try? identityFolder.read()) != nil else { return .noStore(path: home) }
-    return .damaged(group: nil, level: .store, detail: "the folder of all groups is missing")
-  }
-
-  /// The names of the groups whose files exist, sorted, without the registry. Nothing is opened or verified.
-  ///
-  /// - Throws: ``VaultError/noStore(path:)``; ``VaultError/damaged(group:level:detail:)`` of level `store` if there is
-  ///   an identity, but no folder of groups; ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
-  public func groupNames() throws(VaultError) -> [String] {
-    do throws(FileFault) {
-      let folder = try Folder(home + "/" + IdentityFolder.groupsName, .visible(), followingLink: true)
-      // A folder without a group's file is left by a process that was killed while creating or removing a group.
-      return try folder.names().filter { name in
-        FolderName.isValid(name) && name != AccessGroup.Name.registry.description
-          && AccessGroupFile.exists(in: groupFolder(name))
-      }
-    } catch {
-      switch error {
-      case .missing: throw noGroups
-      case .denied:
-        throw .denied(
-          .permissions("listing the groups in '\(home)/\(IdentityFolder.groupsName)', which only its owner may do"))
-      default: throw VaultError(error, at: .store)
-      }
-    }
-  }
-}
-
-extension SecretStore {
   /// Calls `look`, and calls it again if the group may have been in the middle of being created or removed.
   ///
   /// A group's file, its witness and its entry in the registry cannot change at the same moment. A process that creates
@@ -329,6 +286,47 @@ extension SecretStore {
       groups.file.unlock()
     }
     return try body(groups)
+  }
+}
+
+extension StoreLocation {
+  fileprivate func groupsFolder(isLocked: Bool) throws(VaultError) -> Folder {
+    do throws(FileFault) {
+      let folder = try Folder(home + "/" + IdentityFolder.groupsName, .visible(), followingLink: true)
+      if isLocked { try folder.file.lock(waiting: 10_000) }
+      return folder
+    } catch {
+      throw error == .missing ? noGroups : VaultError(error, at: .store)
+    }
+  }
+
+  /// The error for a store without the folder of groups. Where an identity is, a store was.
+  private var noGroups: VaultError {
+    guard (try? identityFolder.read()) != nil else { return .noStore(path: home) }
+    return .damaged(group: nil, level: .store, detail: "the folder of all groups is missing")
+  }
+
+  /// The names of the groups whose files exist, sorted, without the registry. Nothing is opened or verified.
+  ///
+  /// - Throws: ``VaultError/noStore(path:)``; ``VaultError/damaged(group:level:detail:)`` of level `store` if there is
+  ///   an identity, but no folder of groups; ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
+  public func groupNames() throws(VaultError) -> [String] {
+    do throws(FileFault) {
+      let folder = try Folder(home + "/" + IdentityFolder.groupsName, .visible(), followingLink: true)
+      // A folder without a group's file is left by a process that was killed while creating or removing a group.
+      return try folder.names().filter { name in
+        FolderName.isValid(name) && name != AccessGroup.Name.registry.description
+          && AccessGroupFile.exists(in: groupFolder(name))
+      }
+    } catch {
+      switch error {
+      case .missing: throw noGroups
+      case .denied:
+        throw .denied(
+          .permissions("listing the groups in '\(home)/\(IdentityFolder.groupsName)', which only its owner may do"))
+      default: throw VaultError(error, at: .store)
+      }
+    }
   }
 }
 
