@@ -109,10 +109,7 @@ public final class ItemList {
         if waiting.count >= ItemList.batchCount / 4, opener.state.manifest.itemCount >= ItemList.batchCount {
           begin(opener)
         }
-        if let finished {
-          ready.append(finished)
-          return
-        }
+        if let finished { return ready.append(finished) }
       }
       if !hasEnded, waiting.count < ItemList.batchCount {
         find(walk)
@@ -120,8 +117,7 @@ public final class ItemList {
         opener.open(row, into: &own)
         hasOwn = true
       } else if isOpening {
-        ready.append(try take())
-        return
+        return ready.append(try take())
       } else {
         return
       }

@@ -8,8 +8,7 @@ public struct Applications: Sendable {
 
   /// All applications that were ever registered, sorted by id.
   public func list() throws(VaultError) -> [Application] {
-    try store.registry().applications().values
-      .sorted { $0.id.utf8.lexicographicallyPrecedes($1.id.utf8) }
+    try store.registry().applications().values.sorted { $0.id.utf8.lexicographicallyPrecedes($1.id.utf8) }
   }
 
   /// The registry's entry for the application `id`.

@@ -54,11 +54,9 @@ enum CredentialFile {
         throw Place.error(error)
       }
       if isInside { throw .invalid("a credential must be outside the store that it opens") }
-      if isWritten {
-        draft = nil
-        return
+      do throws(FileFault) { draft = if isWritten { nil } else { try SecretFile.Draft(path) } } catch {
+        throw Place.error(error)
       }
-      do throws(FileFault) { draft = try SecretFile.Draft(path) } catch { throw Place.error(error) }
     }
 
     /// Writes the credential, mode 0600, durably.

@@ -38,10 +38,9 @@ public final class SecretStore: Sendable {
   init(_ location: StoreLocation, _ access: StoreAccess) throws(VaultError) {
     self.location = location
     self.access = access
-    var folderOwner: UInt32?
+    folderOwner = if case .application = access { try location.trustedOwner() } else { nil }
     switch access {
     case .application(let credential):
-      folderOwner = try location.trustedOwner()
       // The credential's floors reveal some rollbacks even without a witness. A notice says if there can be no witness.
       try? location.makeStateFolder(of: credential.ownerKey)
       source = .files(credential.member)
@@ -49,7 +48,6 @@ public final class SecretStore: Sendable {
     case .service(let service): source = .service(service)
     case .owner(let identity): source = .files(try sealing(identity.personalMember()))
     }
-    self.folderOwner = folderOwner
   }
 
   /// Opens a store.

@@ -20,7 +20,7 @@ public struct StoreRecovery: Sendable {
   private let identity: Identity
   /// The slot that was opened.
   private let slot: Slot
-  private let keyFile: String?
+  private var keyFile: String?
 
   /// Opens a backup's identity.
   ///
@@ -46,12 +46,8 @@ public struct StoreRecovery: Sendable {
     guard try StoreLocation(home: backup, state: backup).hasGroup(.registry) else { throw StoreRecovery.incomplete }
     let key = try key(Set(file.slots.map { $0.kind }))
     switch consume key {
-    case .recoveryCode(let code):
-      (identity, slot) = try file.unlock(recoveryCode: code.guarded())
-      keyFile = nil
-    case .passphrase(let passphrase):
-      (identity, slot) = try file.unlock(passphrase: passphrase.guarded())
-      keyFile = nil
+    case .recoveryCode(let code): (identity, slot) = try file.unlock(recoveryCode: code.guarded())
+    case .passphrase(let passphrase): (identity, slot) = try file.unlock(passphrase: passphrase.guarded())
     case .keyFile(let path):
       (identity, slot) = try file.unlock(keyFile: path, at: location)
       keyFile = path
