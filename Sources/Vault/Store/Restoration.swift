@@ -66,24 +66,18 @@ struct Restoration {
       let live = replaced.live
       // What another machine has written, such as a removal, is seen now, so that an older state needs to be accepted.
       if live != nil, case .valid = store.witness(name).read() { _ = try? file.beginReading() }
+      outcome = .unchanged
       if replaced.isThere {
-        if live?.isOrFollows(source.state) == true {
-          outcome = .unchanged
-          return
-        }
+        if live?.isOrFollows(source.state) == true { return }
         if name == .registry, live != nil {
           outcome = .kept
           return
         }
-        guard replacing else {
-          outcome = .failed(.otherState(group: name.description))
-          return
-        }
+        guard replacing else { throw .otherState(group: name.description) }
       }
       prepared = try Restoration.prepare(
         source, GroupDraft(in: drafts.path(of: name), for: file.folder), file, replaced, store.witness(name).read(),
         owner, leaving: leaves, progress)
-      outcome = .unchanged
     } catch {
       if case .storage(let failure) = error, failure != .inputOutput, failure != .replaced {
         throw error.named(name.description)
