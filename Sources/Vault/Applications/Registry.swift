@@ -75,7 +75,10 @@ struct Registry {
   static let damaged = VaultError.damaged(
     group: AccessGroup.Name.registry.description, level: .registry, detail: "entry")
 
-  func record(_ entry: Entry, of name: AccessGroup.Name) throws(VaultError) {
+  /// Records `entry`, with another presence if one is given.
+  func record(_ entry: Entry, as presence: Presence? = nil, of name: AccessGroup.Name) throws(VaultError) {
+    var entry = entry
+    entry.presence = presence ?? entry.presence
     try group.set(Registry.prefix + name.description, to: entry.serialized())
   }
 }

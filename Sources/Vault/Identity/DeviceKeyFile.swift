@@ -14,9 +14,8 @@ enum DeviceKeyFile {
   static func read(in stateFolder: String) throws(FileFault) -> DeviceKey? {
     do throws(FileFault) {
       return DeviceKey(try KeyFile.key(at: path(in: stateFolder), FileTrust(owners: [geteuid()], forbiddenMode: 0o077)))
-    } catch {
-      if error == .missing { return nil }
-      throw error
+    } catch .missing {
+      return nil
     }
   }
 
@@ -32,9 +31,8 @@ enum DeviceKeyFile {
         let key: Key
         do { key = try Key.random() } catch { throw .storage(.memory) }
         try SecretFile.Draft(path(in: stateFolder)).place(key)
-      } catch {
+      } catch .taken {
         // Another process made it just now.
-        guard error == .taken else { throw error }
       }
       guard let key = try read(in: stateFolder) else { throw .missing }
       return key

@@ -247,15 +247,14 @@ extension SecretStore {
   /// file is kept aside.
   private func noteRemoval(of name: AccessGroup.Name) throws(VaultError) {
     let registry = try registry()
-    guard var entry = try registry.entry(of: name) else { return }
+    guard let entry = try registry.entry(of: name) else { return }
     try replacing(name) { (drafts) throws(VaultError) in
       try lockingGroups { (_) throws(VaultError) in
         let folder = location.groupFolder(name.description)
         try AccessGroupFile.clearFolder(folder, movingTo: drafts.keepingPath(of: name), withLog: true)
       }
     }
-    entry.presence = .absent
-    try registry.record(entry, of: name)
+    try registry.record(entry, as: .absent, of: name)
   }
 }
 

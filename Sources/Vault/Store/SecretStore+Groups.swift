@@ -72,9 +72,8 @@ extension SecretStore {
       return
     }
     // A process that was killed after making the file leaves the entry unfinished.
-    guard var entry = try registry.entry(of: name), entry.presence != .present else { return }
-    entry.presence = .present
-    try registry.record(entry, of: name)
+    guard let entry = try registry.entry(of: name), entry.presence != .present else { return }
+    try registry.record(entry, as: .present, of: name)
   }
 
   /// Creates a group and records it in the registry.
@@ -87,14 +86,12 @@ extension SecretStore {
       if try registry.entry(of: name)?.presence == .present { throw vanished(name) }
       // Recorded before and after, so that a process killed in between leaves neither an unregistered nor a missing
       // group.
-      var entry = Registry.Entry(groupID: GroupID(Randomness.bytes(32))!, presence: .changing, created: creation.time)
+      let entry = Registry.Entry(groupID: GroupID(Randomness.bytes(32))!, presence: .changing, created: creation.time)
       try registry.record(entry, of: name)
       try make(name, creation, groupID: entry.groupID, as: member(), in: groups)
-      entry.presence = .present
-      do throws(VaultError) { try registry.record(entry, of: name) } catch {
+      do throws(VaultError) { try registry.record(entry, as: .present, of: name) } catch .storage {
         // On a full disk the entry stays as it is. The group is complete, and whoever reads such an entry looks for the
         // group itself.
-        guard case .storage = error else { throw error }
       }
     }
     return group(name)
@@ -150,9 +147,8 @@ extension SecretStore {
     let known = try registry.entry(of: group.name)
     let mayFinish = known?.presence == .changing || isWanted == nil && hasGroup(group.name)
     if mayFinish, try inGroup(name, group.file.finishRemoval(to: path)) {
-      guard var known else { return }
-      known.presence = .absent
-      return try registry.record(known, of: group.name)
+      guard let known else { return }
+      return try registry.record(known, as: .absent, of: group.name)
     }
     var entry = known ?? Registry.Entry(groupID: .zero, presence: .present, created: SystemClock.milliseconds())
     var hasBegun = false
@@ -164,16 +160,13 @@ extension SecretStore {
       }
     } catch {
       if hasBegun, witness(group.name).read().record?.flags.contains(.removed) != true {
-        entry.presence = .present
-        try? registry.record(entry, of: group.name)
+        try? registry.record(entry, as: .present, of: group.name)
       }
       throw error.named(name)
     }
     try location.settleEntrance(groups)
-    entry.presence = .absent
-    do throws(VaultError) { try registry.record(entry, of: group.name) } catch {
+    do throws(VaultError) { try registry.record(entry, as: .absent, of: group.name) } catch .storage {
       // On a full disk the entry stays as it is. The group is gone, and its witness says that the owner removed it.
-      guard case .storage = error else { throw error }
     }
   }
 
@@ -254,8 +247,7 @@ extension SecretStore {
       guard isChange else { return try keepingGroups(look) }
       try keepingGroups { () throws(VaultError) in }
       return try look()
-    } catch {
-      guard case .notFound(.group) = error else { throw error }
+    } catch .notFound(.group) {
       return nil
     }
   }

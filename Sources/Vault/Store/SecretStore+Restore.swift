@@ -96,9 +96,7 @@ extension SecretStore {
     for (name, known) in try registry.groups() where steps[index].isRenewed && known.presence == .present {
       // A group whose copy is damaged may still be restored from another backup.
       guard !steps.contains(where: { $0.name == name }), !hasGroup(name) else { continue }
-      var entry = known
-      entry.presence = .absent
-      try registry.record(entry, of: name)
+      try registry.record(known, as: .absent, of: name)
       missing.append(name.description)
     }
     try registry.raiseIssues(above: issuesFound())
