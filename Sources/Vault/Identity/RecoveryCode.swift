@@ -19,17 +19,12 @@ struct RecoveryCode: Sendable {
   static func random() throws(SealingError) -> RecoveryCode {
     // `Key.random` produces the random bytes in guarded memory.
     let key = try Key.random()
-    return try unsafe key.withUnsafeBytes { (bytes) throws(SealingError) in
-      try unsafe RecoveryCode(copying: UnsafeRawBufferPointer(rebasing: bytes[..<byteCount]))
-    }
+    return try unsafe key.withUnsafeBytes { (bytes) throws(SealingError) in try unsafe RecoveryCode(copying: bytes) }
   }
 
-  /// The code of 20 bytes; the caller wipes the original.
+  /// The code of the first 20 bytes; the caller wipes the original.
   init(copying bytes: UnsafeRawBufferPointer) throws(SealingError) {
-    guard bytes.count == RecoveryCode.byteCount else {
-      throw .wrongCount(bytes.count, expected: RecoveryCode.byteCount)
-    }
-    bits = try unsafe GuardedBytes(copying: bytes)
+    bits = try unsafe GuardedBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[..<RecoveryCode.byteCount]))
   }
 
   /// The key that opens the slot.
