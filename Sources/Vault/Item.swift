@@ -135,9 +135,7 @@ extension Item {
     /// The end of the names of items that the service keeps beside others.
     package static let companionEnding = "//kv"
 
-    package var isCompanion: Bool {
-      unsafe description.utf8Span.span.withUnsafeBytes { unsafe Name.isCompanion($0) }
-    }
+    package var isCompanion: Bool { unsafe description.utf8Span.span.withUnsafeBytes { unsafe Name.isCompanion($0) } }
 
     static func isCompanion(_ name: UnsafeRawBufferPointer) -> Bool {
       // A list asks this of each item, and the last byte is enough for most.

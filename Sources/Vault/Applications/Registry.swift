@@ -131,9 +131,7 @@ extension Registry {
 
   /// The entry for the application `id`; `nil` if there never was one.
   func application(_ id: String) throws(VaultError) -> Application? {
-    try entry(Registry.applicationPrefix + id).map { (bytes) throws(VaultError) in
-      try Application(id, parsing: bytes)
-    }
+    try entry(Registry.applicationPrefix + id).map { (bytes) throws(VaultError) in try Application(id, parsing: bytes) }
   }
 
   /// The highest issue that an application which the registry does not name may have had: 0, unless the registry was made

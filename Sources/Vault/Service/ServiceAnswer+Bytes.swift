@@ -36,7 +36,7 @@ extension ServiceAnswer {
 
   /// - Throws: ``VaultError/unexpected(_:)`` for fields that ``encoded()`` does not produce.
   package init(decoding fields: [UInt8]) throws(VaultError) {
-    do { try self.init(parsing: fields) } catch { throw .unexpected("vaultd sent an answer that is not understood") }
+    do { try self.init(parsing: fields) } catch { throw ServiceClient.misunderstood }
   }
 
   private init(parsing fields: [UInt8]) throws {

@@ -69,9 +69,7 @@ struct BackupFolder: ~Copyable {
   }
 
   /// Removes the folder of a group that could not be copied.
-  func dropGroup(_ name: String) {
-    try? draft.folder(IdentityFolder.groupsName, .secret()).removeTree(name)
-  }
+  func dropGroup(_ name: String) { try? draft.folder(IdentityFolder.groupsName, .secret()).removeTree(name) }
 
   /// Writes the identity file, and turns the draft into the backup.
   func complete(with identity: IdentityFile) throws(VaultError) {

@@ -27,17 +27,13 @@ enum StoreAccess: Sendable {
   }
 
   /// Confirms that ``ownerKey`` is the root seed's, if this process has that seed.
-  func confirmOwner() throws(VaultError) {
-    if case .owner(let identity) = self { try identity.confirmOwner() }
-  }
+  func confirmOwner() throws(VaultError) { if case .owner(let identity) = self { try identity.confirmOwner() } }
 
   /// Whether the store's owner has opened it, with or without the root seed.
   var isOwners: Bool { memberKind == .owner }
 
   /// Whether the identity, and with it the registry, would have to be opened first.
-  var lacksIdentity: Bool {
-    if case .unlocked(let unlocked) = self { !unlocked.isOpen } else { false }
-  }
+  var lacksIdentity: Bool { if case .unlocked(let unlocked) = self { !unlocked.isOpen } else { false } }
 
   func floor(of group: AccessGroup.Name) -> WitnessRecord? {
     guard case .application(let credential) = self else { return nil }
@@ -195,9 +191,7 @@ extension IdentityFile {
 
 extension Secret {
   func guarded() throws(VaultError) -> GuardedBytes {
-    try unsafe withUnsafeBytes { (bytes) throws(VaultError) in
-      try sealing(unsafe GuardedBytes(copying: bytes))
-    }
+    try unsafe withUnsafeBytes { (bytes) throws(VaultError) in try sealing(unsafe GuardedBytes(copying: bytes)) }
   }
 
   /// The bytes of a new passphrase, which must not be empty.

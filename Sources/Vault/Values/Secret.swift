@@ -30,9 +30,7 @@ public struct Secret: ~Copyable, Sendable {
   public func withBytes<Result: ~Copyable, Failure>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try unsafe opened.withUnsafeBytes { (bytes) throws(Failure) in
-      try unsafe body(Span(_unsafeBytes: bytes))
-    }
+    try unsafe opened.withUnsafeBytes { (bytes) throws(Failure) in try unsafe body(Span(_unsafeBytes: bytes)) }
   }
 
   /// Lends the bytes as a buffer, for C.
@@ -135,17 +133,9 @@ extension SecretValue where Self: LosslessStringConvertible {
   }
 }
 
-extension Bool: SecretValue {
-  public var secretKind: SecretKind { .bool }
-}
-
-extension Int: SecretValue {
-  public var secretKind: SecretKind { .int }
-}
-
-extension Double: SecretValue {
-  public var secretKind: SecretKind { .double }
-}
+extension Bool: SecretValue { public var secretKind: SecretKind { .bool } }
+extension Int: SecretValue { public var secretKind: SecretKind { .int } }
+extension Double: SecretValue { public var secretKind: SecretKind { .double } }
 
 /// Keeps this process's memory out of core dumps and crash reports. A service that opens a store should call it first.
 ///
