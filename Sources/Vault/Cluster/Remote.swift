@@ -151,9 +151,7 @@ public struct Remote: Sendable {
     for part in address.dropFirst(scheme.rawValue.count).split(separator: ",", omittingEmptySubsequences: false) {
       guard let colon = part.lastIndex(of: ":") else { throw addressRule }
       let digits = part[part.index(after: colon)...]
-      guard digits.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }), let port = UInt16(digits),
-        port > 0
-      else { throw addressRule }
+      guard digits.utf8.allSatisfy(isDigit), let port = UInt16(digits), port > 0 else { throw addressRule }
       let place = part[..<colon]
       let isBracketed = place.hasPrefix("[") && place.hasSuffix("]")
       let host = isBracketed ? place.dropFirst().dropLast() : place

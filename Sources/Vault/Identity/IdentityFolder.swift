@@ -222,7 +222,7 @@ enum CheckedFile {
     let foundName = found.drop { $0 != UInt8(ascii: ".") }.prefix { $0 != 0 }
     guard found.starts(with: "vault".utf8), foundName.elementsEqual(name) else { return false }
     let number = String(decoding: found.dropFirst(5).prefix { $0 != UInt8(ascii: ".") }, as: UTF8.self)
-    return number.utf8.allSatisfy { (48...57).contains($0) } && Int(number) ?? 0 > 1
+    return number.utf8.allSatisfy(isDigit) && Int(number) ?? 0 > 1
   }
 }
 

@@ -71,7 +71,7 @@ struct AuditNames {
 
   /// Reads decimal digits; `nil` for any other byte.
   static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
-    guard digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
+    guard digits.allSatisfy(isDigit) else { return nil }
     return UInt64(String(decoding: digits, as: UTF8.self))
   }
 

@@ -107,14 +107,7 @@ public struct ServiceBinding: Sendable, Equatable {
   }
 
   /// Whether `byte` may be part of a host's name, a unit's name or a credential's id: A-Z a-z 0-9 - _ .
-  static func isPlain(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "."):
-      true
-    default: false
-    }
-  }
+  static func isPlain(_ byte: UInt8) -> Bool { isLetter(byte) || isDigit(byte) || "-_.".utf8.contains(byte) }
 
   /// An item, or a field of one.
   public struct Reference: Sendable, Hashable {

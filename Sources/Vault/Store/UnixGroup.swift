@@ -28,7 +28,7 @@ extension UnixGroup {
 
   // For the system, the greatest number means "no group".
   private static func number(_ text: String) -> UInt32? {
-    guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
+    guard !text.isEmpty, text.utf8.allSatisfy(isDigit) else { return nil }
     return UInt32(text).flatMap { $0 == UInt32.max ? nil : $0 }
   }
 }

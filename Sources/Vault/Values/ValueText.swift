@@ -74,7 +74,8 @@ public enum ValueText {
   }
 }
 
-private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
 private func isHexadecimal(_ byte: UInt8) -> Bool { isDigit(byte) || (0x61...0x66).contains(byte | 0x20) }
 
 /// Checks for a URL with a scheme (RFC 3986) without Foundation; accepts only text that Foundation would not change.
@@ -127,6 +128,4 @@ enum URLText {
     }
     return true
   }
-
-  private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
 }
