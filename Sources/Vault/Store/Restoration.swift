@@ -6,15 +6,17 @@ internal import Sealing
 struct Restoration {
   let name: AccessGroup.Name
   private(set) var outcome: StoreRestoration.Outcome
-  private var prepared: Prepared?
+  /// The draft, until it is in place; `nil` if the group is not replaced.
+  private(set) var prepared: Prepared?
   /// The id of the group that was put in place; `nil` if none was.
   private(set) var restoredID: GroupID?
   private var isPublished = false
 
-  private struct Prepared {
+  struct Prepared {
     let draft: GroupDraft
     let file: AccessGroupFile
-    let replaced: Replaced
+    fileprivate let replaced: Replaced
+    /// Whether the group's counters are advanced.
     let isRenewed: Bool
     let left: [Member]
     var state: VerifiedState
@@ -22,7 +24,7 @@ struct Restoration {
   }
 
   /// The files that the draft replaces.
-  private struct Replaced {
+  fileprivate struct Replaced {
     let isThere: Bool
     /// The digest of their state; `nil` if they do not open.
     let link: Digest?
@@ -110,12 +112,6 @@ struct Restoration {
     return Prepared(
       draft: draft, file: drafted, replaced: replaced, isRenewed: isRenewed, left: left, state: state, items: items)
   }
-
-  /// The draft, until it is in place; `nil` if the group is not replaced.
-  var draft: AccessGroupFile? { prepared?.file }
-
-  /// Whether the draft is one of a group whose counters are advanced.
-  var isRenewed: Bool { prepared?.isRenewed == true }
 
   /// Proves the draft again after it was changed.
   mutating func proveAgain() throws(VaultError) {

@@ -88,12 +88,12 @@ extension SecretStore {
   ///
   /// - Returns: the groups that the registry names and that do not exist here.
   private func completeRegistry(_ steps: inout [Restoration]) throws(VaultError) -> [String] {
-    guard let index = steps.firstIndex(where: { $0.name == .registry }), let file = steps[index].draft else {
+    guard let index = steps.firstIndex(where: { $0.name == .registry }), let draft = steps[index].prepared else {
       return []
     }
-    let registry = Registry(group: AccessGroup(.registry, .file(file), notices))
+    let registry = Registry(group: AccessGroup(.registry, .file(draft.file), notices))
     var missing: [String] = []
-    for (name, known) in try registry.groups() where steps[index].isRenewed && known.presence == .present {
+    for (name, known) in try registry.groups() where draft.isRenewed && known.presence == .present {
       // A group whose copy is damaged may still be restored from another backup.
       guard !steps.contains(where: { $0.name == name }), !hasGroup(name) else { continue }
       try registry.record(known, as: .absent, of: name)
