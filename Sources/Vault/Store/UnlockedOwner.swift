@@ -13,7 +13,7 @@ final class UnlockedOwner: Sendable {
   ///
   /// - Parameter open: opens the identity by other means; it may prompt.
   init?(_ ownerKey: PublicKey, _ open: @escaping @Sendable () throws(VaultError) -> Identity) throws(VaultError) {
-    guard let record = UnlockedRecord.find(ownerKey) else { return nil }
+    guard let record = UnlockedRecord(of: ownerKey) else { return nil }
     self.ownerKey = ownerKey
     self.open = open
     member = try sealing(record.member())
@@ -59,17 +59,16 @@ struct UnlockedRecord {
     self.deadline = deadline
   }
 
-  /// The record for the owner; `nil` if there is none, or it names another owner, or its deadline has passed or is too
-  /// far in the future.
-  static func find(_ ownerKey: PublicKey) -> UnlockedRecord? {
-    guard let bytes = KernelKeyring.content(of: name(ownerKey), count: byteCount) else { return nil }
-    return UnlockedRecord(bytes, ownerKey)
+  /// When the kernel's keyring will forget the owner's key; `nil` if it does not hold it.
+  static func end(of ownerKey: PublicKey) -> Timestamp? {
+    UnlockedRecord(of: ownerKey).map { Timestamp(milliseconds: $0.deadline) }
   }
 
-  /// When the kernel's keyring will forget the owner's key; `nil` if it does not hold it.
-  static func end(of ownerKey: PublicKey) -> Timestamp? { find(ownerKey).map { Timestamp(milliseconds: $0.deadline) } }
-
-  private init?(_ bytes: GuardedBytes, _ ownerKey: PublicKey) {
+  /// The record for the owner; `nil` if there is none, or it names another owner, or its deadline has passed or is too
+  /// far in the future.
+  init?(of ownerKey: PublicKey) {
+    let name = UnlockedRecord.name(ownerKey)
+    guard let bytes = KernelKeyring.content(of: name, count: UnlockedRecord.byteCount) else { return nil }
     let (isOurs, deadline) = unsafe bytes.withUnsafeBytes { record in
       let isOurs = unsafe ownerKey.withUnsafeBytes { unsafe $0.elementsEqual(record.prefix($0.count)) }
       let deadline = unsafe record.suffix(8).reduce(0) { $0 << 8 | UInt64($1) }

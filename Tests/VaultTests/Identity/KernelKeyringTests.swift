@@ -48,11 +48,11 @@ private enum Keyring {
     let member = try seed()
     let deadline = soon
     try UnlockedRecord(ownerKey, member, until: deadline).keep(for: 60, as: ownerKey)
-    let found = try #require(UnlockedRecord.find(ownerKey))
+    let found = try #require(UnlockedRecord(of: ownerKey))
     #expect(found.deadline == deadline)
     #expect(try found.member().signingPublicKey == member.signingPublicKey)
     #expect(UnlockedRecord.forget(ownerKey))
-    #expect(UnlockedRecord.find(ownerKey) == nil)
+    #expect(UnlockedRecord(of: ownerKey) == nil)
     #expect(!UnlockedRecord.forget(ownerKey))
   }
 
@@ -66,13 +66,13 @@ private enum Keyring {
     ]
     for bytes in bad {
       try plant(bytes)
-      #expect(UnlockedRecord.find(ownerKey) == nil)
+      #expect(UnlockedRecord(of: ownerKey) == nil)
       // The key file is used as if the keyring were empty.
       #expect(try SecretStore.status(at: store.location).unlockedUntil == nil)
       #expect(try SecretStore.open(at: store.location).group("default").items().isEmpty)
     }
     try plant(good)
-    #expect(UnlockedRecord.find(ownerKey) != nil)
+    #expect(UnlockedRecord(of: ownerKey) != nil)
   }
 
   @Test func `a seed in the keyring that is not the owner's opens no group`() throws {
