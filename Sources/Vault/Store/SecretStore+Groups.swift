@@ -58,7 +58,11 @@ extension SecretStore {
     guard !name.isReserved else { throw .invalid("names that begin with 'vault.' are the store's own") }
     guard try registry().application(name.description) == nil else { throw .exists(.applicationName) }
     var creation = try creation(of: name, new)
-    if new.isThisDeviceOnly { creation.device = try deviceKey() }
+    if new.isThisDeviceOnly {
+      guard let state = location.stateFolder(of: access.ownerKey) else { throw .locked(.noStateFolder) }
+      try location.makeStateFolder(of: access.ownerKey)
+      creation.device = try DeviceKeyFile.readOrMake(in: state)
+    }
     let group = try createGroup(name, creation)
     record(.createGroup, group: name.description)
     return group
@@ -110,12 +114,6 @@ extension SecretStore {
       creation.shape = .shared(unixGroup)
     }
     return creation
-  }
-
-  private func deviceKey() throws(VaultError) -> DeviceKey {
-    guard let state = location.stateFolder(of: access.ownerKey) else { throw .locked(.noStateFolder) }
-    try location.makeStateFolder(of: access.ownerKey)
-    return try DeviceKeyFile.readOrMake(in: state)
   }
 
   /// Removes a group with all its items. Backups, snapshots and disk blocks may still hold them.

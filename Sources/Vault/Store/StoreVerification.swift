@@ -177,12 +177,6 @@ extension SecretStore {
     }
   }
 
-  /// The applications of the owner's registry; `nil` for anyone who cannot open it.
-  func registeredApplications() -> [String: Application]? {
-    guard access.isOwners, !access.lacksIdentity else { return nil }
-    return try? registry().applications()
-  }
-
   private func contradiction(_ name: String, _ entry: Registry.Entry?) -> VaultError? {
     func damaged(_ detail: String) -> VaultError { .damaged(group: name, level: .registry, detail: detail) }
     guard AccessGroupFile.exists(in: location.groupFolder(name)) else { return nil }
