@@ -84,9 +84,7 @@ struct IdentityFolder: Sendable {
   }
 
   /// Whether a recovery of the store was begun and not finished.
-  var isRecovering: Bool {
-    (try? identityFolder(in: openHome()).contains(IdentityFolder.recoveryMarkName)) == true
-  }
+  var isRecovering: Bool { (try? identityFolder(in: openHome()).contains(IdentityFolder.recoveryMarkName)) == true }
 
   /// Creates the identity file of a store that is being recovered, and a mark that stays until ``finishRecovery()``. If
   /// a recovery for the same owner was interrupted, its identity file is replaced.
