@@ -2,21 +2,20 @@ internal import Ground
 import Sealing
 
 /// The rows of `item`, `version` and `blob`. Sizes and types are checked here; the tree proves the contents.
+///
+/// `*` stands for nine columns in the order of ``Schema``, which is compared before a row is read.
 extension Connection {
   /// The current row of `token`, unproved.
   func currentRow(_ token: Token) throws(VaultError) -> Row? {
-    let statement = try statement(
-      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item WHERE token = ?"
-    ).bind(1, token)
+    let statement = try statement("SELECT * FROM item WHERE token = ?").bind(1, token)
     defer { statement.reset() }
     return try statement.step() ? try Row(statement) : nil
   }
 
   /// The row of an older version of `token`, unproved.
   func olderRow(_ token: Token, version: UInt64) throws(VaultError) -> Row? {
-    let statement = try statement(
-      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM version WHERE token = ? AND version = ?"
-    ).bind(1, token).bind(2, counter: version)
+    let statement = try statement("SELECT * FROM version WHERE token = ? AND version = ?")
+      .bind(1, token).bind(2, counter: version)
     defer { statement.reset() }
     return try statement.step() ? try Row(statement) : nil
   }
@@ -36,44 +35,29 @@ extension Connection {
   }
 
   /// All current rows in rising order of their tokens, unproved.
-  func currentRows() throws(VaultError) -> Statement {
-    try statement(
-      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item ORDER BY token")
-  }
+  func currentRows() throws(VaultError) -> Statement { try statement("SELECT * FROM item ORDER BY token") }
 
   /// The current rows of one leaf, in rising order of their tokens, unproved.
   func currentRows(from first: Token, through last: Token) throws(VaultError) -> Statement {
-    try statement(
-      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM item WHERE token BETWEEN ? AND ? ORDER BY token"
-    ).bind(1, first).bind(2, last)
+    try statement("SELECT * FROM item WHERE token BETWEEN ? AND ? ORDER BY token").bind(1, first).bind(2, last)
   }
 
   /// All older rows in rising order of token and version, unproved.
-  func olderRows() throws(VaultError) -> Statement {
-    try statement(
-      "SELECT token, version, state, oldest, previous, nonce, attributes, place, secret FROM version ORDER BY token, version"
-    )
-  }
+  func olderRows() throws(VaultError) -> Statement { try statement("SELECT * FROM version ORDER BY token, version") }
 
   /// Adds the first row of a token that is not in the tree.
   func insertCurrent(_ row: Row) throws(VaultError) {
-    try run(
-      "INSERT INTO item(token, version, state, oldest, previous, nonce, attributes, place, secret) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      row)
+    try run("INSERT INTO item VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
   }
 
   /// Replaces the row of a token that is in the tree.
   func replaceCurrent(_ row: Row) throws(VaultError) {
-    try run(
-      "REPLACE INTO item(token, version, state, oldest, previous, nonce, attributes, place, secret) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      row)
+    try run("REPLACE INTO item VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
   }
 
   /// Stores a replaced row among the older versions.
   func insertOlder(_ row: Row) throws(VaultError) {
-    try run(
-      "INSERT INTO version(token, version, state, oldest, previous, nonce, attributes, place, secret) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
-      row)
+    try run("INSERT INTO version VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
   }
 
   private func run(_ sql: StaticString, _ row: Row) throws(VaultError) {
