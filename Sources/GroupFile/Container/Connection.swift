@@ -75,7 +75,7 @@ internal import Ground
 
   /// Checks that the files found before opening are those that were opened, and takes the first snapshot.
   private func prove(_ shape: ContainerPlace.Shape, isResting: Bool) throws(VaultError) {
-    try checkHeader()
+    try ContainerHeader.check(header())
     // If the log has grown meanwhile, another process has committed; if it is new, for the first time.
     let now = try location.shape(withIndex: handle.use != .alone)
     guard now.identity == identity, handle.use == .frozen ? try location.isFrozen(now, isResting: isResting) : true,
@@ -199,7 +199,7 @@ internal import Ground
 
   private func takeSnapshot() throws(VaultError) {
     try begin(.reading)
-    guard verified.knowsState else {
+    guard verified.found != nil else {
       rollback()
       throw .storage(.replaced)
     }

@@ -66,7 +66,7 @@ extension Connection {
   // On closing, SQLite merges the log into the file, syncs it, and deletes log and index.
   private func finish() throws(VaultError) {
     try statement("PRAGMA journal_mode=WAL").run()
-    try checkHeader()
+    try ContainerHeader.check(header())
     companions = try findCompanions()
     try truncatingCheckpoint()
     try handle.check(unsafe csqlite_keep_log(handle.database, 0))

@@ -8,8 +8,11 @@ struct SnapshotCheck {
   private(set) var version = FormatVersion(userVersion: 0)
   private var schemaVersion: Int64?
   private var dataVersion: UInt32?
-  /// The state found in the current version of the file; forgotten when the file changes.
-  private var found: VerifiedState?
+  /// The state found in the current version of the file, which need not be read again; forgotten when the file changes.
+  ///
+  /// SQLite's data version changes with each commit of another connection, and SQLite's own page cache relies on it.
+  /// Only readers record what they found, and readers commit nothing themselves.
+  var found: VerifiedState?
   /// The header of the log's index that belongs to the current version of the file, if it is known.
   private var index: IndexHeader?
 
@@ -40,12 +43,6 @@ struct SnapshotCheck {
     self.dataVersion = dataVersion
   }
 
-  /// Whether the file still holds `state`, so that it need not be read again.
-  ///
-  /// SQLite's data version changes with each commit of another connection, and SQLite's own page cache relies on it.
-  /// Only readers ask, and readers commit nothing themselves.
-  func shows(_ state: VerifiedState) -> Bool { found === state }
-
   /// Whether the file holds no other version than that of the last snapshot, in which a state was found.
   ///
   /// SQLite decides by the same comparison whether its cached pages are still valid.
@@ -54,40 +51,26 @@ struct SnapshotCheck {
     return index == connection.indexHeader
   }
 
-  /// Whether a state was found in the current version of the file.
-  var knowsState: Bool { found != nil }
-
-  /// Records that the snapshot of the transaction holds `state`.
-  mutating func note(_ state: VerifiedState) { found = state }
-
   // The header of the main file was checked, but the log may hold a newer first page.
   private func checkConstants(_ connection: Connection) throws(VaultError) {
-    guard try connection.value("PRAGMA application_id") == Int64(ContainerHeader.applicationID) else {
-      throw .damaged(.container, "it is not a vault file")
-    }
-    guard try connection.value("PRAGMA page_size") == Int64(ContainerHeader.pageSize) else {
-      throw .damaged(.container, "the file's page size is not 4096")
-    }
+    let applicationID = try connection.value("PRAGMA application_id")
+    guard applicationID == Int64(ContainerHeader.applicationID) else { throw ContainerHeader.foreign }
+    let pageSize = try connection.value("PRAGMA page_size")
+    guard pageSize == Int64(ContainerHeader.pageSize) else { throw ContainerHeader.otherPageSize }
     // A later format may have other tables, but keeps its signed state and its keys in these two.
     try connection.compareTables(version.read > FormatVersion.known.read ? ["state", "wrap"] : nil)
     let encoding = try connection.statement("PRAGMA encoding")
     defer { encoding.reset() }
-    guard try encoding.step(), encoding.holds("UTF-8", 0) else {
-      throw .damaged(.container, "the file's encoding is not UTF-8")
-    }
-    guard try connection.value("PRAGMA auto_vacuum") == 0 else {
-      throw .damaged(.container, "the file has auto-vacuum turned on")
-    }
+    guard try encoding.step(), encoding.holds("UTF-8", 0) else { throw ContainerHeader.otherEncoding }
+    guard try connection.value("PRAGMA auto_vacuum") == 0 else { throw ContainerHeader.autoVacuum }
   }
 }
 
 /// The header of the log's index, which each commit changes.
 struct IndexHeader: Equatable {
-  private let words: (UInt64, UInt64, UInt64, UInt64, UInt64, UInt64)
+  fileprivate let header: csqlite_index_header
 
-  init(_ header: csqlite_index_header) { words = header.words }
-
-  static func == (left: IndexHeader, right: IndexHeader) -> Bool { left.words == right.words }
+  static func == (left: IndexHeader, right: IndexHeader) -> Bool { left.header.words == right.header.words }
 }
 
 extension Connection {
@@ -105,7 +88,7 @@ extension Connection {
     // Asking for the index of a file without a log, such as a new one, would make an index that SQLite never closes.
     guard companions?.index != nil else { return nil }
     var header = csqlite_index_header()
-    return unsafe csqlite_index_header(handle.database, &header) == SQLITE_OK ? IndexHeader(header) : nil
+    return unsafe csqlite_index_header(handle.database, &header) == SQLITE_OK ? IndexHeader(header: header) : nil
   }
 
   /// The unsigned versions in the file when the last transaction began.
@@ -123,11 +106,27 @@ extension Connection {
     return try body()
   }
 
-  /// Compares the tables with those of the format, or only the tables called `names`.
+  /// Compares the tables with those of the format.
   ///
-  /// - Throws: `damaged`.
+  /// - Parameter names: the tables to compare, if others are allowed too; `nil` for exactly those of the format.
+  /// - Throws: `damaged` at the first difference, surplus entry, or repeated root page.
   func compareTables(_ names: [String]? = nil) throws(VaultError) {
-    try Schema.compare(statement("SELECT type,name,tbl_name,sql,rootpage FROM sqlite_schema ORDER BY rowid"), names)
+    let rows = try statement("SELECT type,name,tbl_name,sql,rootpage FROM sqlite_schema ORDER BY rowid")
+    defer { rows.reset() }
+    if let names {
+      var missing = Schema.entries.filter { names.contains($0.name.description) }
+      while try rows.step() { missing.removeAll { $0.isRow(of: rows) } }
+      guard missing.isEmpty else { throw Schema.foreign }
+      return
+    }
+    var roots: [Int64] = [1]
+    for entry in Schema.entries {
+      guard try rows.step(), entry.isRow(of: rows) else { throw Schema.foreign }
+      let root = try rows.integer(4, in: 2...Int64(UInt32.max))
+      guard !roots.contains(root) else { throw Schema.foreign }
+      roots.append(root)
+    }
+    guard try !rows.step() else { throw Schema.foreign }
   }
 
   /// Writes the signed versions to the file's `user_version`, in the open transaction.
@@ -151,8 +150,6 @@ extension Connection {
     guard try statement.step() else { throw .damaged(.container, "SQLite finds the file malformed") }
     return try statement.integer(0, in: Int64.min...Int64.max)
   }
-
-  func checkHeader() throws(VaultError) { try ContainerHeader.check(header()) }
 
   func header() throws(VaultError) -> [UInt8] {
     let (bytes, code) = handle.read(ContainerHeader.byteCount, at: 0)
@@ -196,21 +193,18 @@ enum ContainerHeader {
   static func check(_ bytes: [UInt8]) throws(VaultError) {
     guard bytes.count == byteCount, bytes[..<16].elementsEqual("SQLite format 3\0".utf8),
       bytes.word(at: 68) == applicationID
-    else {
-      throw .damaged(.container, "it is not a vault file")
-    }
-    guard bytes[16] == 0x10, bytes[17] == 0, bytes[20] == 0 else {
-      throw .damaged(.container, "the file's page size is not 4096")
-    }
+    else { throw foreign }
+    guard bytes[16] == 0x10, bytes[17] == 0, bytes[20] == 0 else { throw otherPageSize }
     // Any value but 2 means a rollback journal, whose recovery could delete files. The mode is never switched back.
     guard bytes[18] == 2, bytes[19] == 2 else { throw .damaged(.container, "the file does not use a write-ahead log") }
-    guard bytes.word(at: 44) == 4, bytes.word(at: 56) == 1 else {
-      throw .damaged(.container, "the file's encoding is not UTF-8")
-    }
-    guard bytes.word(at: 52) == 0, bytes.word(at: 64) == 0 else {
-      throw .damaged(.container, "the file has auto-vacuum turned on")
-    }
+    guard bytes.word(at: 44) == 4, bytes.word(at: 56) == 1 else { throw otherEncoding }
+    guard bytes.word(at: 52) == 0, bytes.word(at: 64) == 0 else { throw autoVacuum }
   }
+
+  static let foreign = VaultError.damaged(.container, "it is not a vault file")
+  fileprivate static let otherPageSize = VaultError.damaged(.container, "the file's page size is not 4096")
+  fileprivate static let otherEncoding = VaultError.damaged(.container, "the file's encoding is not UTF-8")
+  fileprivate static let autoVacuum = VaultError.damaged(.container, "the file has auto-vacuum turned on")
 }
 
 /// The tables of a group's file. A file whose `sqlite_schema` differs by one byte is refused.
@@ -264,31 +258,5 @@ enum Schema {
     .table("chain", "CREATE TABLE chain(epoch INTEGER NOT NULL PRIMARY KEY,rest BLOB NOT NULL)STRICT"),
   ]
 
-  /// Compares rows of `sqlite_schema` with the expected tables.
-  ///
-  /// - Parameter rows: a statement with the columns type, name, tbl_name, sql and rootpage, in the order of row ids.
-  /// - Parameter names: the tables to compare, if others are allowed too; `nil` for exactly the expected tables.
-  /// - Throws: `damaged` at the first difference, surplus row, or repeated root page.
-  static func compare(_ rows: Statement, _ names: [String]? = nil) throws(VaultError) {
-    defer { rows.reset() }
-    if let names { return try find(names, in: rows) }
-    var roots: [Int64] = [1]
-    for entry in entries {
-      guard try rows.step(), entry.isRow(of: rows) else { throw Schema.foreign }
-      let root = try rows.integer(4, in: 2...Int64(UInt32.max))
-      guard !roots.contains(root) else { throw Schema.foreign }
-      roots.append(root)
-    }
-    guard try !rows.step() else { throw Schema.foreign }
-  }
-
-  private static func find(_ names: [String], in rows: Statement) throws(VaultError) {
-    var missing = entries.filter { names.contains($0.name.description) }
-    while try rows.step() {
-      missing.removeAll { $0.isRow(of: rows) }
-    }
-    guard missing.isEmpty else { throw Schema.foreign }
-  }
-
-  private static let foreign = VaultError.damaged(.container, "the file's tables are not those of a group")
+  fileprivate static let foreign = VaultError.damaged(.container, "the file's tables are not those of a group")
 }

@@ -323,7 +323,7 @@ enum ResultCode {
     case SQLITE_INTERRUPT: .damaged(.container, "a table does not end where it should")
     case SQLITE_TOOBIG: .damaged(.container, "a value is longer than the format allows")
     case SQLITE_CONSTRAINT: .damaged(.container, "a table holds a row that it should not")
-    case SQLITE_NOTADB: .damaged(.container, "it is not a vault file")
+    case SQLITE_NOTADB: ContainerHeader.foreign
     default: .damaged(.container, "SQLite finds the file malformed")
     }
   }

@@ -54,10 +54,12 @@ extension VerifiedState {
     _ connection: Connection, as context: GroupContext, known: VerifiedState?, witnessed: WitnessRecord? = nil,
     mending: Bool = false
   ) throws(VaultError) -> VerifiedState {
-    if let known, try known.isStored(connection) {
+    if let known,
+      connection.verified.found === known ? true : try connection.part(.manifest, equals: known.sealedManifest)
+    {
       try known.roster.flags.version.check(connection.access)
       if !mending { try known.confirmVersions(connection) }
-      if connection.access == .reading { connection.verified.note(known) }
+      if connection.access == .reading { connection.verified.found = known }
       return known
     }
     let header = try connection.part(.header)
@@ -94,11 +96,6 @@ extension VerifiedState {
   /// witness"). In a witness record, it shows that this member verified the signatures of these bytes before.
   var mark: Digest {
     seed.mark(owner: roster.ownerKey, header: header, roster: sealedRoster, manifest: sealedManifest)
-  }
-
-  /// Whether the file still holds this state.
-  private func isStored(_ connection: Connection) throws(VaultError) -> Bool {
-    connection.verified.shows(self) ? true : try connection.part(.manifest, equals: sealedManifest)
   }
 
   /// Verifies that the parts which are not read again for a known state are unchanged: header, own wrap, roster,
