@@ -50,7 +50,7 @@ extension ContainerShape {
       unsafe chmod(path, 0o700)
     } else if errno != EEXIST {
       throw errno == EACCES || errno == EPERM
-        ? .denied(.permissions("making '\(path)'")) : ResultCode.error(errno: errno)
+        ? .denied(.permissions("making '\(path)'")) : VaultError(FileFault(errno: errno))
     }
     let folder = try onDisk(OpenFile(path, O_RDONLY | O_DIRECTORY))
     try folder.take(self, at: path)
@@ -108,7 +108,7 @@ extension OpenFile {
       unsafe chmod("/proc/self/fd/\(descriptor)", mode) == 0
     else {
       throw errno == EPERM || errno == EACCES
-        ? .denied(.permissions("changing the mode or Unix group of '\(path)'")) : ResultCode.error(errno: errno)
+        ? .denied(.permissions("changing the mode or Unix group of '\(path)'")) : VaultError(FileFault(errno: errno))
     }
     // If the user is not in the Unix group, the system silently drops the set-group-ID bit.
     guard try onDisk(status()).st_mode & 0o7777 == mode else {

@@ -31,7 +31,7 @@ package final class ContainerPlace: Equatable, Sendable {
   /// - Parameter owner: the only user besides root who may own the folder; `nil` means the user of this process.
   /// - Throws: `notFound`, `denied`, `networkFileSystem`, or `storage` if the path is too long for SQLite.
   package convenience init(folder: String, owner: UInt32? = nil) throws(VaultError) {
-    guard let resolved = unsafe realpath(folder, nil) else { throw ResultCode.error(errno: errno) }
+    guard let resolved = unsafe realpath(folder, nil) else { throw VaultError(FileFault(errno: errno)) }
     defer { unsafe free(resolved) }
     let path = unsafe String(cString: resolved)
     let name = ContainerPlace.groupFileName
@@ -148,7 +148,7 @@ package final class ContainerPlace: Equatable, Sendable {
     var found = stat()
     guard unsafe lstat(path, &found) == 0 else {
       if errno == ENOENT { return nil }
-      throw ResultCode.error(errno: errno)
+      throw VaultError(FileFault(errno: errno))
     }
     return found
   }
@@ -159,14 +159,14 @@ package final class ContainerPlace: Equatable, Sendable {
   /// - Parameter folder: the open folder that a relative path starts from.
   package static func identity(of path: String, in folder: CInt = AT_FDCWD) throws(VaultError) -> FileIdentity? {
     if let identity = FileIdentity(path, in: folder) { return identity }
-    guard errno == ENOENT else { throw ResultCode.error(errno: errno) }
+    guard errno == ENOENT else { throw VaultError(FileFault(errno: errno)) }
     return nil
   }
 
   /// Throws the reason why this process may not write to the file or folder at `path`: `denied`, or `storage`
   /// (read-only).
   static func checkWritable(_ path: String) throws(VaultError) {
-    guard unsafe faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 else { throw ResultCode.error(errno: errno) }
+    guard unsafe faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 else { throw VaultError(FileFault(errno: errno)) }
   }
 }
 

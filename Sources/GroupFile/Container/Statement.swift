@@ -30,24 +30,22 @@ internal import Sealing
 
   // MARK: Parameters
 
-  // Binding ends a run: the next step begins a new one. Bytes are copied unless they are lent.
+  // Binding ends a run: the next step begins a new one.
 
+  /// Binds `bytes` to the parameter `index`. They are copied, or if they are lent, must stay where they are until
+  /// ``clearBindings()``.
   @discardableResult
-  package func bind(_ index: Int32, _ bytes: UnsafeRawBufferPointer) throws(VaultError) -> Statement {
+  package func bind(
+    _ index: Int32, _ bytes: UnsafeRawBufferPointer, isLent: Bool = false
+  ) throws(VaultError) -> Statement {
     reset()
-    try handle.check(unsafe csqlite_bind_blob(statement, index, bytes.baseAddress, Int32(bytes.count), 0))
+    try handle.check(unsafe csqlite_bind_blob(statement, index, bytes.baseAddress, Int32(bytes.count), isLent ? 1 : 0))
     return self
   }
 
   @discardableResult
   package func bind(_ index: Int32, _ bytes: [UInt8]) throws(VaultError) -> Statement {
     try unsafe bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe bind(index, bytes) }
-  }
-
-  /// Binds `bytes`, which must stay where they are until ``clearBindings()``, to the parameter `index`.
-  func bind(_ index: Int32, lent bytes: UnsafeRawBufferPointer) throws(VaultError) {
-    reset()
-    try handle.check(unsafe csqlite_bind_blob(statement, index, bytes.baseAddress, Int32(bytes.count), 1))
   }
 
   /// Ends the run, and binds NULL to all parameters.
@@ -119,8 +117,7 @@ internal import Sealing
   func run(lending bytes: [UInt8], as index: Int32) throws(VaultError) {
     try unsafe bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in
       defer { clearBindings() }
-      try unsafe bind(index, lent: bytes)
-      try run()
+      try unsafe bind(index, bytes, isLent: true).run()
     }
   }
 
@@ -170,9 +167,9 @@ internal import Sealing
     return integer
   }
 
-  /// The counter, below 2^53, of a column in the row just stepped to.
-  package func counter(_ column: Int32) throws(VaultError) -> UInt64 {
-    UInt64(try integer(column, in: 0...Int64(ByteReader.counterLimit) - 1))
+  /// The counter, at least `least` and below 2^53, of a column in the row just stepped to.
+  package func counter(_ column: Int32, from least: Int64 = 0) throws(VaultError) -> UInt64 {
+    UInt64(try integer(column, in: least...Int64(ByteReader.counterLimit) - 1))
   }
 
   /// Whether a column holds exactly this text, or NULL if `text` is `nil`.
@@ -222,10 +219,9 @@ internal import Sealing
   /// SQLite opens the log and index later than the file. If the folder is exchanged in between, it must not find those
   /// of another group: it would assume that nobody has locked them, and truncate that index. So it opens all three
   /// through one descriptor of the folder, where the system shows descriptors as files.
-  ///
   init(at place: ContainerPlace, writable: Bool, _ use: Use = .shared) throws(VaultError) {
     let folder = unsafe csystem_name(place.folder)
-    guard folder >= 0 else { throw ResultCode.error(errno: errno) }
+    guard folder >= 0 else { throw VaultError(FileFault(errno: errno)) }
     let lasting = "/proc/self/fd/\(folder)"
     isLasting = unsafe access(lasting, F_OK) == 0
     let path = isLasting ? "\(lasting)/\(place.name)" : place.path
@@ -314,7 +310,7 @@ enum ResultCode {
     case _ where code == SQLITE_READONLY | 4 << 8 || code == SQLITE_READONLY | 1 << 8: .storage(.replaced)
     case SQLITE_IOERR where systemError == 0: .storage(.inputOutput)
     case SQLITE_CANTOPEN where systemError == 0: .damaged(.container, "a file of the group is not a regular file")
-    case SQLITE_IOERR, SQLITE_CANTOPEN: error(errno: systemError)
+    case SQLITE_IOERR, SQLITE_CANTOPEN: VaultError(FileFault(errno: systemError))
     case SQLITE_BUSY, SQLITE_LOCKED, SQLITE_PROTOCOL: .busy(group: nil)
     case SQLITE_FULL: .storage(.full)
     case SQLITE_NOMEM: .storage(.memory)
@@ -327,7 +323,4 @@ enum ResultCode {
     default: .damaged(.container, "SQLite finds the file malformed")
     }
   }
-
-  /// The error of a system call that failed with `number`.
-  static func error(errno number: Int32) -> VaultError { VaultError(FileFault(errno: number)) }
 }

@@ -94,7 +94,7 @@ final class LockWait: Sendable {
     }
     return switch outcome {
     case .taken: file
-    case .failed(let number): throw ResultCode.error(errno: number)
+    case .failed(let number): throw VaultError(FileFault(errno: number))
     case .wanted, .unwanted: nil
     }
   }

@@ -100,7 +100,7 @@ package struct GroupDraft: Sendable {
     switch errno {
     case EINVAL, ENOSYS: return false
     case EXDEV, EBUSY: throw .storage(.fixedFolder)
-    default: throw ResultCode.error(errno: errno)
+    default: throw VaultError(FileFault(errno: errno))
     }
   }
 

@@ -175,7 +175,7 @@ extension GroupKeys {
 
 extension UnsafeRawBufferPointer {
   // `elementsEqual` takes ten times as long, and every get comes here.
-  fileprivate func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
+  func hasSameBytes(as other: UnsafeRawBufferPointer) -> Bool {
     unsafe count == other.count && (isEmpty || memcmp(baseAddress!, other.baseAddress!, count) == 0)
   }
 }

@@ -102,12 +102,11 @@ extension Row {
 
   /// The parts of the current row of `statement`, lent until its next step.
   static func parts(_ statement: Statement) throws(VaultError) -> Parts {
-    let counter: ClosedRange<Int64> = 1...Int64(ByteReader.counterLimit - 1)
     let state = State(rawValue: UInt8(try statement.integer(2, in: 1...2)))!
     let place = Place(rawValue: UInt8(try statement.integer(7, in: 0...2)))!
     guard (state == .removed) == (place == .none) else { throw .damaged(.row, "place") }
-    let version = UInt64(try statement.integer(1, in: counter))
-    let oldest = UInt64(try statement.integer(3, in: counter))
+    let version = try statement.counter(1, from: 1)
+    let oldest = try statement.counter(3, from: 1)
     guard oldest <= version else { throw .damaged(.row, "oldest version") }
     return unsafe Parts(
       token: Token(loadingFrom: try statement.blob(0, count: 16...16)),
@@ -134,7 +133,7 @@ extension Row {
     try statement.bind(8, Int64(place.rawValue))
     // Not a loop over an array, which each row would allocate.
     func lend(_ range: Range<Int>, as index: Int32) throws(VaultError) {
-      try unsafe statement.bind(index, lent: UnsafeRawBufferPointer(rebasing: bytes[range]))
+      try unsafe statement.bind(index, UnsafeRawBufferPointer(rebasing: bytes[range]), isLent: true)
     }
     try lend(0..<Token.byteCount, as: 1)
     try lend(Row.previousRange, as: 5)

@@ -238,10 +238,7 @@ extension Connection {
 
   /// Whether `part` holds exactly `bytes`: a cheap check that every transaction makes.
   func part(_ part: StatePart, equals bytes: [UInt8]) throws(VaultError) -> Bool {
-    try unsafe withPart(part) { stored in
-      unsafe stored.count == bytes.count
-        && bytes.withUnsafeBytes { unsafe memcmp(stored.baseAddress!, $0.baseAddress!, $0.count) == 0 }
-    }
+    try unsafe withPart(part) { stored in unsafe bytes.span.withUnsafeBytes { unsafe stored.hasSameBytes(as: $0) } }
   }
 
   private func withPart<Result>(
@@ -277,7 +274,7 @@ extension Connection {
     var rows: [(epoch: UInt64, rest: Digest)] = []
     var last = epoch
     while try statement.step() {
-      let next = UInt64(try statement.integer(0, in: 1...Int64(ByteReader.counterLimit - 1)))
+      let next = try statement.counter(0, from: 1)
       guard next > last, rows.count < GroupLimits.chainLength else { throw .damaged(.chain, "order") }
       last = next
       rows.append((next, unsafe Digest(try statement.blob(1, count: 32...32))!))

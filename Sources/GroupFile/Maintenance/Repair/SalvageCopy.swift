@@ -71,7 +71,7 @@ enum SalvageCopy {
     } else {
       var size: Int64 = 0
       try original.check(unsafe csqlite_size(original.database, &size))
-      guard ftruncate(file.descriptor, off_t(size)) == 0 else { throw ResultCode.error(errno: errno) }
+      guard ftruncate(file.descriptor, off_t(size)) == 0 else { throw VaultError(FileFault(errno: errno)) }
     }
     try onDisk(file.synchronize())
     _ = try Connection.newFile(target.lockPath, mode: shape.lockMode)
