@@ -69,7 +69,7 @@ extension WriteTransaction {
 extension GroupCommit {
   /// Whether the manifest opens with the key of `state`.
   package func isSealed(as state: VerifiedState) -> Bool {
-    groupID == state.manifest.groupID && SignedManifest.isSealed(manifest, with: state.keys)
+    groupID == state.manifest.groupID && state.keys.openMeta(manifest, .manifestBinding) != nil
   }
 
   /// The state that this commit signs, which must follow `old`.

@@ -31,9 +31,7 @@ package struct Attributes: Sendable, Equatable {
     (self.created, self.changed, self.expires) = (created, changed, expires)
     (self.valueKind, self.typeName, self.valueEpoch, self.writer) = (valueKind, typeName, valueEpoch, writer)
   }
-}
 
-extension Attributes {
   /// The tags of the encoding, in the order of their fields.
   fileprivate enum Tag: UInt8 {
     case name = 1
@@ -169,12 +167,6 @@ package struct AttributeFields {
     return range
   }
 
-  private static func text(_ field: ArraySlice<UInt8>) throws -> String {
-    // `String(validating:as:)` is not specialized for a slice.
-    guard let text = try? UTF8Span(validating: field.span) else { throw VaultError.damaged(.row, "text") }
-    return String(copying: text)
-  }
-
   private static func decodePairs(_ field: ArraySlice<UInt8>) throws -> [String: String] {
     var reader = ByteReader(Array(field))
     var pairs: [String: String] = [:]
@@ -187,9 +179,9 @@ package struct AttributeFields {
       last = key
       guard pairs.count < GroupLimits.attributeCount else { throw VaultError.damaged(.row, "number of attributes") }
       // Two keys may differ in bytes and yet be equal as strings (NFC and NFD); neither may be lost.
-      guard pairs.updateValue(try text(reader.readCounted16()[...]), forKey: try text(key[...])) == nil else {
-        throw VaultError.damaged(.row, "repeated attribute")
-      }
+      let value = try String(reader.readCounted16(), at: .row)
+      let isNew = pairs.updateValue(value, forKey: try String(key, at: .row)) == nil
+      guard isNew else { throw VaultError.damaged(.row, "repeated attribute") }
     }
     return pairs
   }
@@ -200,7 +192,7 @@ package struct AttributeFields {
       throw VaultError.damaged(.row, "kind of writer")
     }
     let issue = try reader.read(UInt32.self)
-    let application = try text(reader.readCounted16()[...])
+    let application = try String(reader.readCounted16(), at: .row)
     try reader.finish()
     let writer = Writer(kind: kind, issue: issue, application: application)
     guard writer != .owner else { throw VaultError.damaged(.row, "writer") }

@@ -99,10 +99,6 @@ enum SignedManifest {
     return keys.sealMeta(body + writer.sign(body), .manifestBinding, nonce: nonce)
   }
 
-  static func isSealed(_ stored: [UInt8], with keys: GroupKeys) -> Bool {
-    keys.openMeta(stored, .manifestBinding) != nil
-  }
-
   /// Opens a stored manifest and checks it against the roster that it names: ids, digest, the writer's right and the
   /// signature. The versions in it are not checked.
   ///
@@ -129,9 +125,7 @@ enum SignedManifest {
       throw .damaged(.manifest, "epoch too far above its roster's")
     }
     guard isProved || manifest.writerKey.verifies(Array(content.suffix(SigningKey.signatureByteCount)), of: body)
-    else {
-      throw .damaged(.manifest, "signature")
-    }
+    else { throw .damaged(.manifest, "signature") }
     return manifest
   }
 }
@@ -140,7 +134,7 @@ extension Label {
   static let manifest = Label("vault1.manifest")
   static let manifestRest = Label("vault1.man.rest")
   static let manifestLink = Label("vault1.man.link")
-  fileprivate static let manifestBinding = Label("vault1.meta.man")
+  static let manifestBinding = Label("vault1.meta.man")
 }
 
 /// The format versions that a file requires: the first for reading, both for writing (format article, "The roster").

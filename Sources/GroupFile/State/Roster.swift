@@ -113,7 +113,7 @@ extension Roster {
       try flags.version.check(.reading)
       deviceKeyID = Array(try reader.read(count: 16))
       keep = try reader.read(UInt16.self)
-      groupName = try Roster.text(reader.readCounted16())
+      groupName = try String(reader.readCounted16(), at: .roster)
       members = try Roster.readMembers(&reader)
       removed = try Roster.readRemoved(&reader)
       guard revision >= 1, generation >= 1, firstEpoch >= 1, flags.areKnown, flags.version.write >= flags.version.read,
@@ -126,12 +126,6 @@ extension Roster {
     }
   }
 
-  private static func text(_ bytes: [UInt8]) throws -> String {
-    // `String(validating:as:)` is not specialized.
-    guard let text = try? UTF8Span(validating: bytes.span) else { throw VaultError.damaged(.roster, "text") }
-    return String(copying: text)
-  }
-
   private static func readMembers(_ reader: inout ByteReader) throws -> [Member] {
     let count = try reader.read(UInt32.self)
     guard count <= GroupLimits.memberCount else { throw VaultError.damaged(.roster, "number of members") }
@@ -142,7 +136,7 @@ extension Roster {
       else { throw VaultError.damaged(.roster, "member") }
       let member = Member(
         kind: kind, rights: rights, issue: try reader.read(UInt32.self),
-        application: try text(reader.readCounted16()), signingKey: try reader.readBytes32(),
+        application: try String(reader.readCounted16(), at: .roster), signingKey: try reader.readBytes32(),
         slotID: Array(try reader.read(count: 16)), wrapDigest: try reader.readBytes32())
       if let last = members.last, last.signingKey >= member.signingKey {
         throw VaultError.damaged(.roster, "order of members")
@@ -165,7 +159,7 @@ extension Roster {
     var removed: [RemovedMember] = []
     for _ in 0..<count {
       let entry = RemovedMember(
-        issue: try reader.read(UInt32.self), application: try text(reader.readCounted16()),
+        issue: try reader.read(UInt32.self), application: try String(reader.readCounted16(), at: .roster),
         lastGeneration: try reader.readCounter(), epoch: try reader.readCounter())
       if let last = removed.last, !RemovedMember.rises(from: last, to: entry) {
         throw VaultError.damaged(.roster, "order of removed members")
@@ -173,6 +167,17 @@ extension Roster {
       removed.append(entry)
     }
     return removed
+  }
+}
+
+extension String {
+  /// The text of `bytes`.
+  ///
+  /// - Throws: `damaged` at `level` if they are not UTF-8.
+  init(_ bytes: [UInt8], at level: VaultError.Level) throws(VaultError) {
+    // `String(validating:as:)` is not specialized.
+    guard let text = try? UTF8Span(validating: bytes.span) else { throw .damaged(level, "text") }
+    self.init(copying: text)
   }
 }
 
@@ -265,11 +270,8 @@ public enum MemberRights: String, Sendable, Comparable {
   public static func < (left: Self, right: Self) -> Bool { left == .read && right == .write }
 
   init?(code: UInt8) {
-    switch code {
-    case 1: self = .read
-    case 2: self = .write
-    default: return nil
-    }
+    guard code == 1 || code == 2 else { return nil }
+    self = code == 1 ? .read : .write
   }
 
   var code: UInt8 { self == .read ? 1 : 2 }

@@ -37,9 +37,7 @@ package final class VerifiedState: Sendable {
     (self.seed, self.isMarked) = (seed, isMarked)
     link = Manifest.link(after: manifest.previousLink, rest: manifest.rest())
   }
-}
 
-extension VerifiedState {
   /// The signer of this state, in the form in which attributes name a writer.
   package var signer: Writer? { roster.member(signing: manifest.writerKey)?.who }
 
@@ -71,23 +69,18 @@ extension VerifiedState {
         context.seed.mark(owner: context.ownerKey, header: header, roster: sealedRoster, manifest: sealedManifest))
       ?? false
     if !isMarked { try context.confirmOwner() }
-    let isKnown = known.map { header == $0.header && sealedRoster == $0.sealedRoster } ?? false
-    let keys: GroupKeys
-    let roster: SignedRoster
-    let member: Member
-    if let known, isKnown {
-      (keys, roster, member) = (known.keys, known.signedRoster, known.member)
-    } else {
-      (keys, roster, member) = try openRoster(connection, header: header, sealedRoster, isMarked, as: context)
-    }
+    let known = known.flatMap { header == $0.header && sealedRoster == $0.sealedRoster ? $0 : nil }
+    let (keys, roster, member) =
+      if let known { (known.keys, known.signedRoster, known.member) } else {
+        try openRoster(connection, header: header, sealedRoster, isMarked, as: context)
+      }
     try roster.roster.flags.version.check(connection.access)
     let manifest = try SignedManifest.open(sealedManifest, with: keys, isProved: isMarked) {
       $0 == roster.digest ? roster : nil
     }
     let state = VerifiedState(
       keys: keys, signedRoster: roster, manifest: manifest, member: member, sealedManifest: sealedManifest,
-      sealedRoster: sealedRoster, header: header, as: context.seed,
-      isMarked: isMarked || isKnown && known?.isMarked == true)
+      sealedRoster: sealedRoster, header: header, as: context.seed, isMarked: isMarked || known?.isMarked == true)
     if !mending { try state.confirmVersions(connection) }
     return state
   }

@@ -61,9 +61,7 @@ package struct WitnessRecord: Equatable, Sendable {
     writer.write(Hash.digest(.witnessHash, writer.bytes))
     return writer.bytes
   }
-}
 
-extension WitnessRecord {
   /// Reads a record of 256 bytes.
   ///
   /// - Throws: for a wrong count, label or hash, a counter of 2^53 or more, an unknown flag, or a reserved byte that is
