@@ -39,9 +39,7 @@ package final class AccessGroupFile: Sendable {
 
   /// Whether something exists at the path of the group's file.
   package static func exists(in folder: String) -> Bool {
-    do throws(VaultError) {
-      return try ContainerPlace.status(ContainerPlace(folder: folder).path) != nil
-    } catch {
+    do throws(VaultError) { return try ContainerPlace.status(ContainerPlace(folder: folder).path) != nil } catch {
       // A file that cannot be examined counts as existing.
       return error != .notFound(.group)
     }
@@ -279,12 +277,9 @@ package final class AccessGroupFile: Sendable {
     if let floor = floor(beside: reading) {
       let above = try WitnessRule.check(state, against: .valid(floor), strict: strict, connection)
       outcome.notice = outcome.notice ?? above.notice
-    } else if let confirm {
+    } else if reading.record == nil, newest?.manifest.groupID != state.manifest.groupID {
       // The registry is not asked again for a group that this process has confirmed already.
-      if case .valid = reading {
-      } else if newest?.manifest.groupID != state.manifest.groupID {
-        _ = try confirm(state)
-      }
+      _ = try confirm?(state)
     }
     // If the file claims a later format, so far only the tables of the state were compared.
     if mending, connection.version != state.roster.flags.version { try connection.compareTables() }

@@ -109,12 +109,8 @@ final class LockWait: Sendable {
   }
 
   private func run() {
-    var failure: Int32 = 0
-    while flock(file.descriptor, LOCK_EX) != 0 {
-      failure = errno
-      guard failure == EINTR else { break }
-      failure = 0
-    }
+    var failure: Int32
+    repeat { failure = flock(file.descriptor, LOCK_EX) == 0 ? 0 : errno } while failure == EINTR
     let isTaken = state.withLock { state in
       if case .wanted = state, failure == 0 { state = .taken } else { state = .failed(failure) }
       if case .taken = state { return true } else { return false }

@@ -72,8 +72,7 @@ struct SealingQueue {
     try finishJob()
     for draft in waiting { done.append(try draft.sealed(by: keys)) }
     (waiting, waitingByteCount) = ([], 0)
-    tokens = []
-    highest = nil
+    (tokens, highest) = ([], nil)
     return takeDone()
   }
 
@@ -84,10 +83,7 @@ struct SealingQueue {
   }
 
   private mutating func takeDone() -> [SealedDraft] {
-    defer {
-      done = []
-      doneByteCount = 0
-    }
+    defer { (done, doneByteCount) = ([], 0) }
     return done.sorted { $0.row.token < $1.row.token }
   }
 

@@ -1,7 +1,7 @@
 package import Sealing
 
 /// One verified state of a group and a consistent view of its rows. Every answer is proved against the signed root.
-package final class Snapshot {
+package final class Snapshot: ItemReading {
   let connection: Connection
   package let state: VerifiedState
   let cache: ProvedCache
@@ -50,8 +50,9 @@ package final class Snapshot {
     return proved
   }
 
-  /// The digest of the row at `token`; `nil` is a proof of absence.
-  func digest(of token: Token) throws(VaultError) -> Digest? {
+  package var view: Snapshot { self }
+
+  package func provedDigest(of token: Token) throws(VaultError) -> Digest? {
     try digest(of: token, below: state.manifest.root, at: .root)
   }
 
@@ -90,7 +91,7 @@ package final class Snapshot {
     let (keys, root) = (state.keys, state.manifest.root)
     let token = keys.token(of: name)
     if let kept = cache.value(token, nil, under: root) { return try keys.secret(kept, of: token) }
-    guard let digest = try digest(of: token) else { throw .notFound(.item) }
+    guard let digest = try provedDigest(of: token) else { throw .notFound(.item) }
     if let kept = cache.value(token, digest, under: root) { return try keys.secret(kept, of: token) }
     let row = if let kept = cache.row(digest) { kept } else { try storedRow(token, digest) }
     guard row.state == .present else { throw .notFound(.item) }
@@ -210,12 +211,6 @@ package protocol ItemReading: AnyObject {
   func provedDigest(of token: Token) throws(VaultError) -> Digest?
 }
 
-extension Snapshot: ItemReading {
-  package var view: Snapshot { self }
-
-  package func provedDigest(of token: Token) throws(VaultError) -> Digest? { try digest(of: token) }
-}
-
 extension ItemReading {
   /// The current row of `name`, which may be a tombstone; `nil` is a proof of absence.
   package func storedRow(_ name: String) throws(VaultError) -> Row? {
@@ -235,8 +230,7 @@ extension ItemReading {
 
   /// The current version of `name`, whose token is `token`; otherwise as `stored(_:)`.
   package func stored(_ name: String, at token: Token) throws(VaultError) -> StoredItem? {
-    guard let row = try storedRow(at: token) else { return nil }
-    return try item(row, name)
+    try storedRow(at: token).map { (row) throws(VaultError) in try item(row, name) }
   }
 
   /// The current version of the item `name`.

@@ -5,8 +5,8 @@ import Sealing
 final class WriteSession {
   let connection: Connection
   let file: AccessGroupFile
+  /// `nil` once the session has ended.
   private var lease: ConnectionLease?
-  private var isOpen = true
   private var isCommitted = false
   private var isReplaced = false
   private var isPublished = false
@@ -100,8 +100,7 @@ final class WriteSession {
 
   /// Ends the session: rolls back uncommitted changes, checkpoints if necessary, and admits the next writer.
   func end(_ state: VerifiedState? = nil) {
-    guard isOpen else { return }
-    isOpen = false
+    guard lease != nil else { return }
     defer { lease = nil }
     if !isCommitted { connection.rollback() }
     if let state { file.know(state) }

@@ -96,8 +96,7 @@ package final class WriteTransaction: ItemReading {
     keepsValue: Bool = false, droppingBelow lowest: UInt64 = 0, endingHistory endsHistory: Bool = false
   ) throws(VaultError) -> UInt64 {
     changeCount += 1
-    var version: UInt64 = 1
-    var oldest: UInt64 = 1
+    var (version, oldest): (UInt64, UInt64) = (1, 1)
     if let old {
       guard old.version < GroupLimits.lastVersion else { throw .overLimit("2^53 versions") }
       version = old.version + 1
@@ -106,9 +105,12 @@ package final class WriteTransaction: ItemReading {
         endsHistory ? version : max(old.oldest, version + 1 > keep ? version + 1 - keep : 1, min(lowest, version))
     }
     try count(version - oldest, over: old)
+    attributes.writer = view.state.member.who
+    attributes.changed = time
+    if !keepsValue { attributes.valueEpoch = epoch }
     let draft = RowDraft(
-      attributes: stamp(attributes, keepsValue: keepsValue), secret: secret, token: token, version: version,
-      oldest: oldest, old: old, endsHistory: endsHistory, mark: mark(at: token))
+      attributes: attributes, secret: secret, token: token, version: version, oldest: oldest, old: old,
+      endsHistory: endsHistory, mark: mark(at: token))
     try write { (queue) throws(VaultError) in try queue.add(draft) }
     return version
   }
@@ -136,7 +138,12 @@ package final class WriteTransaction: ItemReading {
       try connection.insertCurrent(row)
     }
     if let blob = sealed.blob { try connection.insertBlob(row.token, version: row.version, blob) }
-    try changed(row.token, sealed.digest)
+    try editor.put(TreeEntry(token: row.token, digest: sealed.digest)) { (digest, place) throws(VaultError) in
+      let node = try view.load(digest, place)
+      if case .leaf(let entries) = node { try proveRows(entries, except: row.token) }
+      return node
+    }
+    isChanged = true
   }
 
   /// Ends an item's history: writes a tombstone that keeps nothing, and deletes the older versions.
@@ -163,22 +170,6 @@ package final class WriteTransaction: ItemReading {
     let next = versionRowCount - (old.version - old.oldest) + count
     guard next < ByteReader.counterLimit else { throw .overLimit("2^53 older versions") }
     versionRowCount = next
-  }
-
-  private func stamp(_ attributes: consuming Attributes, keepsValue: Bool) -> Attributes {
-    attributes.writer = view.state.member.who
-    attributes.changed = time
-    if !keepsValue { attributes.valueEpoch = epoch }
-    return attributes
-  }
-
-  private func changed(_ token: Token, _ digest: Digest) throws(VaultError) {
-    try editor.put(TreeEntry(token: token, digest: digest)) { (digest, place) throws(VaultError) in
-      let node = try view.load(digest, place)
-      if case .leaf(let entries) = node { try proveRows(entries, except: token) }
-      return node
-    }
-    isChanged = true
   }
 
   /// Proves the rows whose digests are copied into the changed leaf, so that a leaf with damaged rows is not signed
