@@ -58,9 +58,7 @@ extension AccessGroupFile {
     _ body: (ContainerPlace, borrowing WriterLock, Bool) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     guard let status = try ContainerPlace.status(folder), status.isFolder, lock.isShared || status.mode & 0o022 != 0
-    else {
-      return try body(place, lock, false)
-    }
+    else { return try body(place, lock, false) }
     // Then others can also replace the lock at any time.
     let isOpen = status.mode & 0o022 != 0
     let isForOthers = !isRebuilt && shape != nil && shape != .closed
@@ -207,12 +205,6 @@ private struct Proof {
   }
 }
 
-extension Snapshot {
-  /// Whether the log that is read is the one at the path, and has no other name. Otherwise it could be any file, of which
-  /// SQLite's copy would show pages that no table uses.
-  fileprivate var hasLogOfOneName: Bool { unsafe csqlite_log_has_one_name(connection.handle.database) == 1 }
-}
-
 /// A new folder with copies of a group's files, which only this process can open and has locked.
 private struct FolderCopy: ~Copyable {
   let draft: GroupDraft
@@ -232,9 +224,13 @@ private struct FolderCopy: ~Copyable {
     let reader = isLocking ? try? Connection(at: files, access: .reading) : nil
     defer { reader?.close() }
     try? reader?.begin(.reading)
-    let isFilled =
-      view.map { (try? draft.fill(from: $0)) != nil && (source == .trusted || $0.hasLogOfOneName) } == true
-    if !isFilled {
+    // A log that has another name, or is not the one at the path, could be any file, of which SQLite's copy would show
+    // pages that no table uses.
+    let isFilled = view.map { view in
+      unsafe (try? draft.fill(from: view)) != nil
+        && (source == .trusted || csqlite_log_has_one_name(view.connection.handle.database) == 1)
+    }
+    if isFilled != true {
       Connection.remove(place)
       try SalvageCopy.duplicate(
         files, to: place, .closed, source, ignoringIndex: ignoresIndex, keepingAll: keepsAll)

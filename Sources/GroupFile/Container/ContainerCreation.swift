@@ -52,15 +52,11 @@ extension Connection {
   func makeTables() throws(VaultError) {
     // Nobody else sees the file before it is placed, so it needs no log until then: a file of many rows is written once
     // and not twice. The VFS refuses journals on the disk.
-    try Statement(handle, "PRAGMA journal_mode=MEMORY").run()
-    try Statement(handle, "PRAGMA page_size=4096").run()
-    try Statement(handle, "PRAGMA encoding='UTF-8'").run()
-    try Statement(handle, "PRAGMA auto_vacuum=NONE").run()
-    try Statement(handle, "BEGIN").run()
-    try Statement(handle, "PRAGMA application_id=0x564C5431").run()
-    try Statement(handle, "PRAGMA user_version=0x00010001").run()
-    for entry in Schema.entries { if let sql = entry.sql { try Statement(handle, sql).run() } }
-    try Statement(handle, "COMMIT").run()
+    let settings: [StaticString] = [
+      "PRAGMA journal_mode=MEMORY", "PRAGMA page_size=4096", "PRAGMA encoding='UTF-8'", "PRAGMA auto_vacuum=NONE",
+      "BEGIN", "PRAGMA application_id=0x564C5431", "PRAGMA user_version=0x00010001",
+    ]
+    for sql in settings + Schema.entries.compactMap(\.sql) + ["COMMIT"] { try Statement(handle, sql).run() }
   }
 
   // On closing, SQLite merges the log into the file, syncs it, and deletes log and index.
@@ -92,42 +88,7 @@ extension Connection {
   static func remove(_ draft: ContainerPlace) {
     for path in [draft.path, draft.logPath, draft.indexPath] { unsafe unlink(path) }
   }
-}
 
-extension ContainerPlace {
-  /// Moves the group's folder with all its files to `path`, an unused one, in one step. One that cannot move stays, and
-  /// the group's files in it are removed.
-  ///
-  /// - Parameter entry: the folder's path as the store names it, which may be a link.
-  /// - Throws: `notFound`, `denied`, `storage`.
-  func removeFolder(_ entry: String, to path: String) throws(VaultError) {
-    ConnectionPool.forget(inside: folder)
-    if try ContainerPlace.status(entry)?.isFolder == true {
-      if unsafe csystem_rename_new(entry, path) == 0 {
-        for moved in [entry, path] { try Connection.synchronise(CanonicalPath.split(moved).folder) }
-        return
-      }
-      // Another file system, or a mount point.
-      guard errno == EXDEV || errno == EBUSY else { throw VaultError(FileFault(errno: errno)) }
-    }
-    // The file first: without its log it would be an older state. The lock last, because this process holds it.
-    for name in [self.path, logPath, indexPath, journalPath, lockPath] {
-      guard unsafe unlink(name) == 0 || errno == ENOENT else { throw VaultError(FileFault(errno: errno)) }
-    }
-    try Connection.synchronise(folder)
-    // The link itself leads nowhere now; a folder that cannot move stays.
-    if unsafe unlink(entry) == 0 { try Connection.synchronise(CanonicalPath.split(entry).folder) }
-  }
-
-  /// Whether Vault or SQLite makes files of this name in a group's folder.
-  static func isOwnName(_ name: String) -> Bool {
-    guard name != "lock" else { return true }
-    let base = ["-wal", "-shm", "-journal"].first(where: name.hasSuffix).map { name.dropLast($0.count) } ?? name[...]
-    return base == groupFileName || base.hasPrefix(groupFileName + ".") && base.hasSuffix(".new")
-  }
-}
-
-extension Connection {
   /// Copies the file as the open transaction sees it to a new file at `place`; others may write meanwhile.
   ///
   /// When the call returns, the copy is on the disk as one file without log and index, and is not open.
@@ -166,5 +127,38 @@ extension Connection {
     }
     let end = unsafe sqlite3_backup_finish(backup)
     guard code == SQLITE_DONE, end == SQLITE_OK else { throw copy.error(code == SQLITE_DONE ? end : code) }
+  }
+}
+
+extension ContainerPlace {
+  /// Moves the group's folder with all its files to `path`, an unused one, in one step. One that cannot move stays, and
+  /// the group's files in it are removed.
+  ///
+  /// - Parameter entry: the folder's path as the store names it, which may be a link.
+  /// - Throws: `notFound`, `denied`, `storage`.
+  func removeFolder(_ entry: String, to path: String) throws(VaultError) {
+    ConnectionPool.forget(inside: folder)
+    if try ContainerPlace.status(entry)?.isFolder == true {
+      if unsafe csystem_rename_new(entry, path) == 0 {
+        for moved in [entry, path] { try Connection.synchronise(CanonicalPath.split(moved).folder) }
+        return
+      }
+      // Another file system, or a mount point.
+      guard errno == EXDEV || errno == EBUSY else { throw VaultError(FileFault(errno: errno)) }
+    }
+    // The file first: without its log it would be an older state. The lock last, because this process holds it.
+    for name in [self.path, logPath, indexPath, journalPath, lockPath] {
+      guard unsafe unlink(name) == 0 || errno == ENOENT else { throw VaultError(FileFault(errno: errno)) }
+    }
+    try Connection.synchronise(folder)
+    // The link itself leads nowhere now; a folder that cannot move stays.
+    if unsafe unlink(entry) == 0 { try Connection.synchronise(CanonicalPath.split(entry).folder) }
+  }
+
+  /// Whether Vault or SQLite makes files of this name in a group's folder.
+  static func isOwnName(_ name: String) -> Bool {
+    guard name != "lock" else { return true }
+    let base = ["-wal", "-shm", "-journal"].first(where: name.hasSuffix).map { name.dropLast($0.count) } ?? name[...]
+    return base == groupFileName || base.hasPrefix(groupFileName + ".") && base.hasSuffix(".new")
   }
 }

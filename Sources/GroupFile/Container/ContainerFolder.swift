@@ -35,7 +35,7 @@ extension ContainerShape {
   package static let longestInterruption = 60_000_000_000
 
   /// The Unix group of the folder.
-  fileprivate var folderGroup: UInt32 {
+  private var folderGroup: UInt32 {
     if case .interrupted(let group) = self { return group.number }
     // A group that is closed again gives up the Unix group that it was shared with.
     return unixGroup?.number ?? getegid()
@@ -53,8 +53,26 @@ extension ContainerShape {
         ? .denied(.permissions("making '\(path)'")) : VaultError(FileFault(errno: errno))
     }
     let folder = try onDisk(OpenFile(path, O_RDONLY | O_DIRECTORY))
-    try folder.take(self, at: path)
+    try take(folder, at: path)
     try onDisk(folder.synchronize())
+  }
+
+  /// Gives the folder, which is at `path`, this shape.
+  private func take(_ folder: borrowing OpenFile, at path: String) throws(VaultError) {
+    let mode = folderMode
+    let found = try onDisk(folder.status())
+    let isGiven = found.st_gid == folderGroup
+    if found.st_mode & 0o7777 == mode, isGiven { return }
+    guard isGiven || csystem_give_to_group(folder.descriptor, folderGroup) == 0,
+      unsafe chmod("/proc/self/fd/\(folder.descriptor)", mode) == 0
+    else {
+      throw errno == EPERM || errno == EACCES
+        ? .denied(.permissions("changing the mode or Unix group of '\(path)'")) : VaultError(FileFault(errno: errno))
+    }
+    // If the user is not in the Unix group, the system silently drops the set-group-ID bit.
+    guard try onDisk(folder.status()).st_mode & 0o7777 == mode else {
+      throw .denied(.permissions("changing the mode of '\(path)'"))
+    }
   }
 }
 
@@ -83,41 +101,7 @@ extension ContainerPlace {
     else { return false }
     return group.isOurs && ChangeTime(status).age < ContainerShape.longestInterruption
   }
-}
 
-extension AccessGroupFile {
-  /// Says that a killed command has closed the files of the group `name`, and nobody has let others in again.
-  ///
-  /// - Parameter age: how long ago at least, in nanoseconds: by default longer than a command takes.
-  package func interruption(of name: String, olderThan age: Int = ContainerShape.longestInterruption) -> [Notice] {
-    guard let status = try? ContainerPlace.status(folder), ChangeTime(status).age >= age,
-      case .interrupted(let group)? = try? ContainerShape(folder: status), group.isOurs
-    else { return [] }
-    return [.groupInterrupted(group: name, unixGroup: group.number)]
-  }
-}
-
-extension OpenFile {
-  /// Gives the folder, which is at `path`, its shape.
-  fileprivate func take(_ shape: ContainerShape, at path: String) throws(VaultError) {
-    let mode = shape.folderMode
-    let found = try onDisk(status())
-    let isGiven = found.st_gid == shape.folderGroup
-    if found.st_mode & 0o7777 == mode, isGiven { return }
-    guard isGiven || csystem_give_to_group(descriptor, shape.folderGroup) == 0,
-      unsafe chmod("/proc/self/fd/\(descriptor)", mode) == 0
-    else {
-      throw errno == EPERM || errno == EACCES
-        ? .denied(.permissions("changing the mode or Unix group of '\(path)'")) : VaultError(FileFault(errno: errno))
-    }
-    // If the user is not in the Unix group, the system silently drops the set-group-ID bit.
-    guard try onDisk(status()).st_mode & 0o7777 == mode else {
-      throw .denied(.permissions("changing the mode of '\(path)'"))
-    }
-  }
-}
-
-extension ContainerPlace {
   /// Moves anything that is not a regular file away from the paths of log and index, such as a FIFO that somebody put there
   /// to stop everybody. It holds no data.
   ///
@@ -131,5 +115,17 @@ extension ContainerPlace {
       if (try? NewName.give(aside, to: path)) != nil { isMoved = true }
     }
     return isMoved
+  }
+}
+
+extension AccessGroupFile {
+  /// Says that a killed command has closed the files of the group `name`, and nobody has let others in again.
+  ///
+  /// - Parameter age: how long ago at least, in nanoseconds: by default longer than a command takes.
+  package func interruption(of name: String, olderThan age: Int = ContainerShape.longestInterruption) -> [Notice] {
+    guard let status = try? ContainerPlace.status(folder), ChangeTime(status).age >= age,
+      case .interrupted(let group)? = try? ContainerShape(folder: status), group.isOurs
+    else { return [] }
+    return [.groupInterrupted(group: name, unixGroup: group.number)]
   }
 }

@@ -108,6 +108,26 @@ package final class ContainerPlace: Equatable, Sendable {
     return Shape(identity: file.identity, log: log, index: index)
   }
 
+  /// Whether the file can only be read without log and index, because one is missing and cannot be created in the
+  /// folder.
+  ///
+  /// A log with content cannot be read without an index. An empty or missing log adds nothing to the file, and nobody
+  /// can write to the file in this situation.
+  ///
+  /// - Parameter isResting: whether nobody will write to the file, wherever it is.
+  /// - Throws: `storage` or `denied` if a log with content has no index.
+  func isFrozen(_ shape: Shape, isResting: Bool) throws(VaultError) -> Bool {
+    if isResting, shape.log?.byteCount ?? 0 == 0 { return true }
+    guard shape.log == nil || shape.index == nil else { return false }
+    do throws(VaultError) {
+      try ContainerPlace.checkWritable(folder)
+      return false
+    } catch {
+      guard shape.log?.byteCount ?? 0 == 0 else { throw error }
+      return true
+    }
+  }
+
   /// Identifies the file at the path, and checks that there is no journal: enough to use an open connection again.
   ///
   /// As long as the folder's status says that no file in it was created, removed or renamed, the files are not looked
@@ -178,28 +198,6 @@ extension stat {
   /// How many of them can be stored, rather than holes. Some file systems count late or compress, so this is generous.
   var storedByteCount: Int { min(st_size, max(8 * 512 * st_blocks, 1 << 26)) }
   var mode: mode_t { st_mode & 0o7777 }
-}
-
-extension ContainerPlace {
-  /// Whether the file can only be read without log and index, because one is missing and cannot be created in the
-  /// folder.
-  ///
-  /// A log with content cannot be read without an index. An empty or missing log adds nothing to the file, and nobody
-  /// can write to the file in this situation.
-  ///
-  /// - Parameter isResting: whether nobody will write to the file, wherever it is.
-  /// - Throws: `storage` or `denied` if a log with content has no index.
-  func isFrozen(_ shape: Shape, isResting: Bool) throws(VaultError) -> Bool {
-    if isResting, shape.log?.byteCount ?? 0 == 0 { return true }
-    guard shape.log == nil || shape.index == nil else { return false }
-    do throws(VaultError) {
-      try ContainerPlace.checkWritable(folder)
-      return false
-    } catch {
-      guard shape.log?.byteCount ?? 0 == 0 else { throw error }
-      return true
-    }
-  }
 }
 
 /// The users who may use a group's folder and files: only their owner, or one Unix group too.
