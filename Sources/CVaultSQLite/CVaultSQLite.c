@@ -3,13 +3,9 @@
 #include "GuardingVFS.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #if SQLITE_VERSION_NUMBER < 3037000

@@ -106,10 +106,8 @@ struct own {
 
 static struct own *own(sqlite3_file *file) { return (struct own *)((char *)file + base_file_size); }
 
-static struct pending *pending_of(sqlite3_file *file) { return &own(file)->pending; }
-
 static int write_pending(sqlite3_file *file) {
-  struct pending *pending = pending_of(file);
+  struct pending *pending = &own(file)->pending;
   int count = pending->count;
   if (count == 0) return SQLITE_OK;
   pending->count = 0;
@@ -119,7 +117,7 @@ static int write_pending(sqlite3_file *file) {
 }
 
 static int write_log(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset) {
-  struct pending *pending = pending_of(file);
+  struct pending *pending = &own(file)->pending;
   const unsigned char *header = bytes;
   if (count == frame_header_size) pending->commits = header[4] || header[5] || header[6] || header[7];
   int ends_transaction = count == page_size && pending->commits;
@@ -154,9 +152,8 @@ static int cut_log(sqlite3_file *file, sqlite3_int64 size) {
 
 static int close_log(sqlite3_file *file) {
   // The rest belongs to an incomplete transaction.
-  sqlite3_free(pending_of(file)->bytes);
-  pending_of(file)->bytes = NULL;
-  pending_of(file)->count = 0;
+  sqlite3_free(own(file)->pending.bytes);
+  own(file)->pending = (struct pending){0};
   return base_log_methods->xClose(file);
 }
 
@@ -183,7 +180,7 @@ static void watch_log(sqlite3_file *file) {
     log_methods.xClose = close_log;
   }
   if (file->pMethods == base_log_methods) {
-    pending_of(file)->end = -1;
+    own(file)->pending.end = -1;
     file->pMethods = &log_methods;
   }
   pthread_mutex_unlock(&log_mutex);
@@ -357,6 +354,7 @@ static int full_path(sqlite3_vfs *vfs, const char *name, int capacity, char *ful
   return SQLITE_OK;
 }
 
+// SQLite looks for symbols only in what was loaded, and unloads nothing else.
 static void *load_nothing(sqlite3_vfs *vfs, const char *name) {
   (void)vfs, (void)name;
   return NULL;
@@ -367,13 +365,6 @@ static void explain_nothing(sqlite3_vfs *vfs, int capacity, char *message) {
   if (capacity > 0) message[0] = 0;
 }
 
-static void (*find_nothing(sqlite3_vfs *vfs, void *library, const char *symbol))(void) {
-  (void)vfs, (void)library, (void)symbol;
-  return NULL;
-}
-
-static void unload_nothing(sqlite3_vfs *vfs, void *library) { (void)vfs, (void)library; }
-
 static sqlite3_vfs guarding_vfs;
 
 int guarding_vfs_descriptor(sqlite3_file *file) { return own(file)->descriptor; }
@@ -381,8 +372,7 @@ int guarding_vfs_descriptor(sqlite3_file *file) { return own(file)->descriptor; 
 int guarding_vfs_register(void) {
   // Looked up by name, because a program that uses the library may have registered another default.
   sqlite3_vfs *unix_vfs = sqlite3_vfs_find("unix");
-  if (!unix_vfs) return SQLITE_ERROR;
-  if (unix_vfs->iVersion < 3) return SQLITE_ERROR;
+  if (!unix_vfs || unix_vfs->iVersion < 3) return SQLITE_ERROR;
   int code = unix_vfs->xSetSystemCall(unix_vfs, "open", (sqlite3_syscall_ptr)open_at_once);
   if (code == SQLITE_OK) code = unix_vfs->xSetSystemCall(unix_vfs, "ftruncate", (sqlite3_syscall_ptr)cut_or_clear);
   if (code != SQLITE_OK) return code;
@@ -399,7 +389,7 @@ int guarding_vfs_register(void) {
   guarding_vfs.xFullPathname = full_path;
   guarding_vfs.xDlOpen = load_nothing;
   guarding_vfs.xDlError = explain_nothing;
-  guarding_vfs.xDlSym = find_nothing;
-  guarding_vfs.xDlClose = unload_nothing;
+  guarding_vfs.xDlSym = NULL;
+  guarding_vfs.xDlClose = NULL;
   return sqlite3_vfs_register(&guarding_vfs, 0);
 }

@@ -2,7 +2,6 @@
 #pragma once
 #include <sqlite3.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /// Chooses settings of SQLite for the whole process, before its first use, that suit a process which runs one command.
 void csqlite_serve_one_command(void);
