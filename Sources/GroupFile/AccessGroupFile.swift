@@ -177,20 +177,9 @@ package final class AccessGroupFile: Sendable {
       try view.state.confirmRoster(session.connection)
       try view.state.requireWriter()
       try view.state.requirePermitted(epoch: view.state.manifest.epoch + 1)
-      try prepare(session, after: view.state)
+      try session.prepare(after: view.state)
       return WriteTransaction(session, view)
     }
-  }
-
-  /// Has the session's changes published if `state`, or the state that is to follow it, is.
-  ///
-  /// - Throws: `unordered(.notHere)` if nothing here can publish them.
-  func prepare(
-    _ session: WriteSession, after state: VerifiedState, publishing isWanted: Bool = false
-  ) throws(VaultError) {
-    guard state.isPublished || isWanted else { return }
-    guard let publisher = publisher() else { throw .unordered(.notHere) }
-    session.publish(through: publisher)
   }
 
   /// - Parameter isAlone: as for `WriteSession.init`.

@@ -121,20 +121,16 @@ internal import Ground
   /// Whether the pool may lend it again: open, in this process, in no transaction, and in step with other writers.
   var isReusable: Bool { !handle.isForked && !handle.isClosed && !isInTransaction && handle.use == .shared }
 
-  /// Makes the connection ready for one more use. The caller has found the same file at the path.
+  /// Makes a reader ready for one more use, if the caller has found the same file at the path, or for a scan of whole
+  /// tables, in which each page is read once.
   ///
   /// - Throws: `storage`.
-  func prepareReuse() throws(VaultError) {
+  func prepareReuse(asScan isScan: Bool = false) throws(VaultError) {
     guard !isReused, access == .reading else { return }
-    isReused = true
-    // A reused reader profits from cached pages, so it may keep 8 MiB of them. A writer keeps more.
-    try Statement(handle, "PRAGMA cache_size=-8192").run()
-  }
-
-  /// Prepares a scan of whole tables, in which each page is read once: memory that is used again at once costs less.
-  func prepareScan() throws(VaultError) {
-    guard !isReused, access == .reading else { return }
-    try Statement(handle, "PRAGMA cache_size=-256").run()
+    isReused = !isScan
+    // A reused reader profits from cached pages, so it may keep 8 MiB of them. A writer keeps more. In a scan, memory
+    // that is used again at once costs less.
+    try Statement(handle, isScan ? "PRAGMA cache_size=-256" : "PRAGMA cache_size=-8192").run()
   }
 
   /// Identifies the log and the index where SQLite finds them.
@@ -248,18 +244,9 @@ internal import Ground
     if !awaitsSnapshot { for kept in statements { kept.statement.reset() } }
     awaitsSnapshot = false
   }
-}
 
-/// The SQLite library of this build.
-package enum ContainerLibrary {
-  package static var version: String { unsafe String(cString: sqlite3_libversion()) }
+  // MARK: The file on the disk
 
-  /// Sets SQLite up for a process that runs one command, before its first use: it keeps no statistics, which would take
-  /// a lock at each allocation, and takes memory for each page by itself instead of for twenty at once.
-  package static func serveOneCommand() { csqlite_serve_one_command() }
-}
-
-extension Connection {
   /// Whether another file than the open one is at the path, or another log or index in the folder that was opened.
   ///
   /// Data written to a file that was moved away, or to a deleted log, would be lost.
@@ -346,4 +333,13 @@ extension Connection {
 
   /// The number of commits after which a connection is expected to last.
   static let manyCommits = 8
+}
+
+/// The SQLite library of this build.
+package enum ContainerLibrary {
+  package static var version: String { unsafe String(cString: sqlite3_libversion()) }
+
+  /// Sets SQLite up for a process that runs one command, before its first use: it keeps no statistics, which would take
+  /// a lock at each allocation, and takes memory for each page by itself instead of for twenty at once.
+  package static func serveOneCommand() { csqlite_serve_one_command() }
 }

@@ -5,7 +5,7 @@ internal import Ground
 /// The last results of checking a connection's file. Each transaction checks again, in full if tables have changed.
 struct SnapshotCheck {
   /// The unsigned version in the file's `user_version`.
-  private(set) var version = FormatVersion(userVersion: 0)
+  private(set) var version = FormatVersion(read: 0, write: 0)
   private var schemaVersion: Int64?
   private var dataVersion: UInt32?
   /// The state found in the current version of the file, which need not be read again; forgotten when the file changes.
@@ -35,7 +35,8 @@ struct SnapshotCheck {
     index = before.flatMap { $0 == connection.indexHeader ? $0 : nil }
     if dataVersion == self.dataVersion && schemaVersion == self.schemaVersion { return }
     found = nil
-    let version = FormatVersion(userVersion: UInt32(truncatingIfNeeded: try connection.value("PRAGMA user_version")))
+    let stated = try connection.value("PRAGMA user_version")
+    let version = FormatVersion(read: .init(truncatingIfNeeded: stated >> 16), write: .init(truncatingIfNeeded: stated))
     let isSameFormat = schemaVersion == self.schemaVersion && version == self.version
     self.version = version
     if !isSameFormat { try checkConstants(connection) }
@@ -47,8 +48,7 @@ struct SnapshotCheck {
   ///
   /// SQLite decides by the same comparison whether its cached pages are still valid.
   func isCurrent(for connection: Connection) -> Bool {
-    guard found != nil, let index else { return false }
-    return index == connection.indexHeader
+    found != nil && index != nil && index == connection.indexHeader
   }
 
   // The header of the main file was checked, but the log may hold a newer first page.
@@ -171,12 +171,6 @@ extension Connection {
 
   /// How long SQLite waits for another process, in milliseconds.
   static let wait: Int32 = 10_000
-}
-
-extension FormatVersion {
-  init(userVersion: UInt32) {
-    self.init(read: UInt16(truncatingIfNeeded: userVersion >> 16), write: UInt16(truncatingIfNeeded: userVersion))
-  }
 }
 
 /// The checks of the first 100 bytes of a group's file (https://www.sqlite.org/fileformat.html, section 1.3).

@@ -213,7 +213,7 @@ extension AccessGroupFile {
   ) throws(VaultError) -> AcceptedState {
     try requireWitness()
     try view.state.confirmRoster(session.connection)
-    try prepare(session, after: view.state)
+    try session.prepare(after: view.state)
     let change = RosterChange().taking(offered, owner)
     let writing = RosterWriting(view: view, context: context, authority: owner.authority)
     var left = LeftBehind()
@@ -234,7 +234,7 @@ extension AccessGroupFile {
       versionRowCount: state.manifest.versionRowCount, time: now(), above: epoch)
     try state.requirePermitted(epoch: manifest.epoch)
     try requireWitness()
-    try prepare(session, after: state)
+    try session.prepare(after: state)
     let signed = try session.sign(manifest, after: state, by: context.seed)
     try session.publish(signed, after: state)
     try session.commit()

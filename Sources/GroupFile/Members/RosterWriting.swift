@@ -65,7 +65,7 @@ extension AccessGroupFile {
     try view.state.confirmRoster(session.connection, mending: true)
     if isAlone { try view.state.roster.flags.version.check(.writing) }
     guard change.isStillWanted() else { throw .contradiction(.superseded) }
-    try prepare(session, after: view.state, publishing: change.publishes == true)
+    try session.prepare(after: view.state, publishing: change.publishes == true)
     let writing = RosterWriting(view: view, context: context, authority: authority)
     var left = LeftBehind()
     guard let state = try writing.write(change, at: now(), to: places, for: session, &left, progress) else {

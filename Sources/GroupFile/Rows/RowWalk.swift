@@ -13,7 +13,7 @@ package final class RowWalk {
 
   package init(_ transaction: Snapshot) throws(VaultError) {
     self.transaction = transaction
-    try transaction.connection.prepareScan()
+    try transaction.connection.prepareReuse(asScan: true)
     rows = try transaction.connection.currentRows()
     tree = TreeWalk(transaction, from: transaction.state.manifest.root)
   }

@@ -33,8 +33,14 @@ final class WriteSession {
 
   deinit { end() }
 
-  /// From now on, what the session changes goes to `publisher` first.
-  func publish(through publisher: any CommitPublishing) { publishing = (publisher, GroupCommit.Draft()) }
+  /// Has the session's changes published if `state`, or the state that is to follow it, is.
+  ///
+  /// - Throws: `unordered(.notHere)` if nothing here can publish them.
+  func prepare(after state: VerifiedState, publishing isWanted: Bool = false) throws(VaultError) {
+    guard state.isPublished || isWanted else { return }
+    guard let publisher = file.publisher() else { throw .unordered(.notHere) }
+    publishing = (publisher, GroupCommit.Draft())
+  }
 
   func note(_ row: Row, _ blob: [UInt8]?) throws(VaultError) { try publishing?.draft.add(row, blob) }
 
