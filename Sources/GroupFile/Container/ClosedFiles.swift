@@ -106,7 +106,8 @@ extension AccessGroupFile {
       drop()
       return result
     } catch {
-      if copy.isInPlace {
+      // Whether the copies are in the place of the group's files.
+      if let found = try? ContainerPlace.identity(of: folder), found == copy.identity {
         if let modes { unsafe chmod(kept, modes.open) }
         try? copy.draft.putBack(kept, movingTo: places.draft + ".copy")
       } else {
@@ -209,8 +210,7 @@ private struct Proof {
 private struct FolderCopy: ~Copyable {
   let draft: GroupDraft
   let lock: WriterLock
-  private let identity: FileIdentity?
-  private let target: String
+  let identity: FileIdentity?
 
   /// - Parameter isLocking: whether SQLite's lock of a reader is held meanwhile, so that an honest writer moves no pages from
   ///   the log to the file. The index of others, which they could cut short, is not used for that.
@@ -237,12 +237,6 @@ private struct FolderCopy: ~Copyable {
     }
     let identity = try ContainerPlace.identity(of: folder)
     lock = try WriterLock(at: place)
-    (self.draft, self.identity, self.target) = (draft, identity, target)
-  }
-
-  /// Whether the copies are in the place of the group's files.
-  var isInPlace: Bool {
-    let found = try? ContainerPlace.identity(of: target)
-    return found != nil && found == identity
+    (self.draft, self.identity) = (draft, identity)
   }
 }
