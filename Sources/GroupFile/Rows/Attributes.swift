@@ -271,15 +271,13 @@ package struct FieldReader {
   mutating func nextRange() throws(ByteReader.Failure) -> (tag: UInt8, field: Range<Int>)? {
     guard offset < end else { return nil }
     let tag = bytes[offset]
-    guard tag > last else { throw ByteReader.Failure() }
-    guard offset + 1 < end else { throw ByteReader.Failure() }
+    guard tag > last, offset + 1 < end else { throw ByteReader.Failure() }
     last = tag
     var count = Int(bytes[offset + 1])
     var start = offset + 2
     if count == FieldWriter.longMark {
       guard end - start >= 4 else { throw ByteReader.Failure() }
-      count = 0
-      for index in start..<start + 4 { count = count << 8 | Int(bytes[index]) }
+      count = Int(bytes.word(at: start))
       guard count >= FieldWriter.longMark, count <= limit else { throw ByteReader.Failure() }
       start += 4
     }

@@ -27,9 +27,7 @@ extension Connection {
     defer { statement.reset() }
     var marks: Set<UInt64> = []
     while try statement.step() {
-      if let nonce = unsafe Nonce(try statement.blob(0, count: Nonce.byteCount...Nonce.byteCount)) {
-        marks.insert(nonce.mark)
-      }
+      marks.insert(unsafe Nonce(try statement.blob(0, count: Nonce.byteCount))!.mark)
     }
     return marks
   }

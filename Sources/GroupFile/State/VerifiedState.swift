@@ -292,10 +292,7 @@ struct StateHeader: Equatable {
   var deviceKeyID: [UInt8]
 
   init(of roster: Roster) {
-    groupID = roster.groupID
-    generation = roster.generation
-    flags = roster.flags
-    deviceKeyID = roster.deviceKeyID
+    (groupID, generation, flags, deviceKeyID) = (roster.groupID, roster.generation, roster.flags, roster.deviceKeyID)
   }
 
   init(parsing bytes: [UInt8]) throws(VaultError) {

@@ -13,10 +13,7 @@ package final class Snapshot: ItemReading {
 
   /// - Parameter witnessed: the reading that `state` was compared with.
   init(_ connection: Connection, _ state: VerifiedState, _ cache: ProvedCache, witnessed: WitnessReading) {
-    self.connection = connection
-    self.state = state
-    self.cache = cache
-    self.witnessed = witnessed
+    (self.connection, self.state, self.cache, self.witnessed) = (connection, state, cache, witnessed)
     // No honest scan needs more steps; in a hostile file, a tree that repeats its pages would never end.
     let rows = state.manifest.itemCount + state.manifest.versionRowCount
     connection.bound(steps: Int(clamping: 1_000_000 + 64 * min(rows, 1 << 40)))

@@ -36,8 +36,7 @@ package final class WriteTransaction: ItemReading {
     time = session.file.now()
     epoch = manifest.epoch + 1
     editor = TreeEditor(root: manifest.root)
-    itemCount = manifest.itemCount
-    versionRowCount = manifest.versionRowCount
+    (itemCount, versionRowCount) = (manifest.itemCount, manifest.versionRowCount)
   }
 
   /// Makes the changes that follow for a request.
