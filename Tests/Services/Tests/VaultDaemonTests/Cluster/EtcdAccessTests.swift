@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import VaultFoundation
 
-@testable import Sealing
+@testable import Ground
 @testable import Vault
 @testable import VaultDaemon
 
