@@ -101,7 +101,7 @@ package struct Folder: ~Copyable {
   /// The names in the folder, sorted; at most `limit` of them.
   ///
   /// - Parameter hidden: whether names that begin with a dot are included.
-  package func names(limit: Int = 10_000, hidden: Bool = false) throws(FileFault) -> [String] {
+  package func names(limit: Int = .max, hidden: Bool = false) throws(FileFault) -> [String] {
     var names: [String] = []
     try unsafe visit { (_, name) in
       if hidden || !name.hasPrefix(".") { names.append(name) }

@@ -194,7 +194,9 @@ package struct ChangeTime: Equatable, Sendable {
   package var age: Int {
     var now = timespec()
     unsafe clock_gettime(CLOCK_REALTIME_COARSE, &now)
-    return (now.tv_sec - seconds) * 1_000_000_000 + now.tv_nsec - nanoseconds
+    // A file system may say any time, and more nanoseconds than a century's are more than a number holds.
+    let passed = max(-1 << 32, min(1 << 32, now.tv_sec &- seconds))
+    return passed * 1_000_000_000 + now.tv_nsec &- nanoseconds
   }
 }
 

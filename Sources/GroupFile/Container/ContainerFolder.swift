@@ -123,7 +123,7 @@ extension AccessGroupFile {
   ///
   /// - Parameter age: how long ago at least, in nanoseconds: by default longer than a command takes.
   package func interruption(of name: String, olderThan age: Int = ContainerShape.longestInterruption) -> [Notice] {
-    guard let status = try? ContainerPlace.status(folder), ChangeTime(status).age >= age,
+    guard let status = try? ContainerPlace.status(resolvedPlace().folder), ChangeTime(status).age >= age,
       case .interrupted(let group)? = try? ContainerShape(folder: status), group.isOurs
     else { return [] }
     return [.groupInterrupted(group: name, unixGroup: group.number)]

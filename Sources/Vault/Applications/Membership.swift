@@ -51,6 +51,7 @@ extension SecretStore {
     let isDone = isOpen && confirm == nil && member?.issue == known.issue && member?.rights == rights
     if isDone, !change.isStillWanted() { throw .contradiction(.superseded) }
     let state = if isDone, let now { now } else { try self.change(name, change, accepting: confirm) }
+    note { (registry) throws(VaultError) in try registry.recordReturn(of: application, known.issue, to: group) }
     let wasRemoved = state.roster.removed.contains { $0.application == application && $0.issue == known.issue }
     return Admission(
       group: group, rights: rights, itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount,
@@ -102,6 +103,10 @@ extension SecretStore {
     try self.change(try self.group(group).name, change, accepting: asking, progress)
     // The application may never have been a member in an older state that was accepted.
     guard wasMember.withLock({ $0 }) || isTaken.withLock({ $0 }) else { throw .notFound(.member) }
+    note { (registry) throws(VaultError) in
+      guard let issue = try registry.application(application)?.issue else { return }
+      try registry.recordRemoval(of: application, through: issue, from: group)
+    }
     record(.revoke, group: group, subject: application)
   }
 
@@ -163,12 +168,17 @@ extension SecretStore {
       let state = try self.change(name, change, accepting: acceptance, progress)
       switch acceptance?.registration {
       case .missing, .removed:
-        do throws(VaultError) { try registry().recordPresence(of: name, state.manifest.groupID) } catch {
-          notices.post(.groupLeftOut(group: AccessGroup.Name.registry.description, reason: error.message))
-        }
+        note { (registry) throws(VaultError) in try registry.recordPresence(of: name, state.manifest.groupID) }
       default: break
       }
       return state
+    }
+  }
+
+  /// Writes something into the registry that no change of members must fail for.
+  private func note(_ body: (Registry) throws(VaultError) -> Void) {
+    do throws(VaultError) { try body(registry()) } catch {
+      notices.post(.groupLeftOut(group: AccessGroup.Name.registry.description, reason: error.message))
     }
   }
 

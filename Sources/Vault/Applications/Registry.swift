@@ -5,7 +5,8 @@ internal import Sealing
 /// is the owner.
 ///
 /// It distinguishes a group that never existed from one whose file was deleted, and keeps the issue numbers of
-/// applications. Items: `group/NAME`, `app/ID` and `issues/unnamed`.
+/// applications, and who was removed from a group. Items: `group/NAME`, `app/ID`, `removed/GROUP/ID` and
+/// `issues/unnamed`.
 struct Registry {
   let group: AccessGroup
 
@@ -27,6 +28,7 @@ struct Registry {
 
   private static let prefix = "group/"
   private static let applicationPrefix = "app/"
+  private static let removedPrefix = "removed/"
   private static let unnamedIssuesName = "issues/unnamed"
 
   /// All groups that were ever registered, by name.
@@ -136,10 +138,57 @@ extension Registry {
 
   /// The highest issue that an application which the registry does not name may have had: 0, unless the registry was made
   /// anew, or came back with a backup.
-  func unnamedIssues() throws(VaultError) -> UInt32 {
-    guard let bytes = try entry(Registry.unnamedIssuesName) else { return 0 }
-    guard bytes.count == 4 else { throw Registry.damaged }
-    return bytes.word(at: 0)
+  func unnamedIssues() throws(VaultError) -> UInt32 { try issue(Registry.unnamedIssuesName) ?? 0 }
+
+  private func issue(_ name: String) throws(VaultError) -> UInt32? {
+    try entry(name).map { (bytes) throws(VaultError) in
+      guard bytes.count == 4 else { throw Registry.damaged }
+      return bytes.word(at: 0)
+    }
+  }
+
+  private static func serialized(_ issue: UInt32) -> [UInt8] {
+    var writer = ByteWriter()
+    writer.write(issue)
+    return writer.bytes
+  }
+
+  /// Who may be a member, as far as the registry knows.
+  struct Admissions {
+    let applications: [String: Application]
+    /// The highest issue that was removed from a group and not let in again, by `GROUP/ID`.
+    fileprivate let removed: [String: UInt32]
+
+    /// Whether the member was removed from the group by name, whatever its application is otherwise.
+    func removed(_ member: Member, from group: String) -> Bool {
+      removed["\(group)/\(member.application)"].map { member.issue <= $0 } ?? false
+    }
+
+    /// Whether the member's credential is the newest of its application, is not revoked, and was not removed from the
+    /// group.
+    func include(_ member: Member, in group: String) -> Bool {
+      guard member.kind == .application else { return true }
+      guard let known = applications[member.application] else { return false }
+      return known.issue == member.issue && known.standing != .revoked && !removed(member, from: group)
+    }
+  }
+
+  func admissions() throws(VaultError) -> Admissions {
+    let removed = try entries(Registry.removedPrefix) { (name) throws(VaultError) in
+      (name, try issue(Registry.removedPrefix + name))
+    }
+    return Admissions(applications: try applications(), removed: removed)
+  }
+
+  /// Records that the issues of an application up to `issue` were removed from a group, and later ones were not.
+  func recordRemoval(of id: String, through issue: UInt32, from group: String) throws(VaultError) {
+    try self.group.set("\(Registry.removedPrefix)\(group)/\(id)", to: Registry.serialized(issue))
+  }
+
+  /// Records that `issue` of an application was let into a group again, if it was removed before.
+  func recordReturn(of id: String, _ issue: UInt32, to group: String) throws(VaultError) {
+    guard let removed = try self.issue("\(Registry.removedPrefix)\(group)/\(id)"), removed >= issue else { return }
+    try recordRemoval(of: id, through: issue - 1, from: group)
   }
 
   /// Raises the highest issue of every application, and notes that applications which the registry does not name may
@@ -171,9 +220,7 @@ extension Registry {
         try edit.set(application.serialized(), at: Registry.applicationPrefix + id)
       }
       unnamed = max(seconds, try Applications.issue(Applications.lead, above: unnamed))
-      var writer = ByteWriter()
-      writer.write(unnamed)
-      try edit.set(writer.bytes, at: Registry.unnamedIssuesName)
+      try edit.set(Registry.serialized(unnamed), at: Registry.unnamedIssuesName)
       return unnamed
     }
   }

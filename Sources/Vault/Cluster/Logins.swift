@@ -15,7 +15,9 @@ extension SecretStore {
     return try ownersItems(prefix: prefix) { (item, value) throws(VaultError) in
       try unsafe value.withUnsafeBytes { (bytes) throws(VaultError) in
         let end = unsafe bytes.firstIndex(of: 0x0A) ?? bytes.count
-        guard end < bytes.count, let user = String(validating: unsafe Array(bytes[..<end]), as: UTF8.self) else {
+        guard end < bytes.count, let user = String(validating: unsafe Array(bytes[..<end]), as: UTF8.self),
+          ServiceBinding.isText(user, 256)
+        else {
           throw .damagedServiceRow("a login does not follow the format")
         }
         let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[(end + 1)...])

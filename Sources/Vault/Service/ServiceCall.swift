@@ -151,7 +151,11 @@ extension ServiceCall {
     return fields.bytes
   }
 
+  /// Above twice what an item may have, so that one call can replace them all.
+  private static let attributeLimit = 256
+
   private func encodedAttributes() throws(VaultError) -> [UInt8] {
+    guard details.attributes.count <= ServiceCall.attributeLimit else { throw .overLimit("64 attributes") }
     var writer = ByteWriter()
     for (key, value) in details.attributes {
       let bytes = [key, value ?? ""].map { Array($0.utf8) }
@@ -200,7 +204,7 @@ extension ServiceCall {
       let key = try FieldReader.text(reader.readCounted16()[...])
       let isSet = try reader.read(UInt8.self) == 1
       let value = try FieldReader.text(reader.readCounted16()[...])
-      guard attributes.updateValue(isSet ? value : nil, forKey: key) == nil, attributes.count <= 256 else {
+      guard attributes.updateValue(isSet ? value : nil, forKey: key) == nil, attributes.count <= attributeLimit else {
         throw ByteReader.Failure()
       }
     }

@@ -186,11 +186,11 @@ extension SecretStore {
       case let entry?: .present(entry.groupID)
       case nil: .missing
       }
-    let applications = try registry.applications()
+    let admissions = try registry.admissions()
     let known = try self.applications.knownIssues()
     let removed = try replacedRoster(of: name)
     return OwnersAcceptance(authority: identity, registration) { member in
-      !member.isCurrent(in: applications) || member.issue < known[member.application]?.issue ?? 0
+      !admissions.include(member, in: name.description) || member.issue < known[member.application]?.issue ?? 0
         || removed?.hasRemoved(member) == true
     }
   }
@@ -205,15 +205,15 @@ extension SecretStore {
 
   /// The members that do not come back with the backup of a group, as far as the registry or, without it, the rosters
   /// know of their replacement or revocation.
-  func leftOutOfRestoration() throws(VaultError) -> @Sendable (Member) -> Bool {
+  func leftOutOfRestoration() throws(VaultError) -> @Sendable (Member, AccessGroup.Name) -> Bool {
     // Verifying the groups would note their present states as seen, and the restored ones would be refused as older.
     let known = try issuesFound()
-    var applications: [String: Application]?
-    do throws(VaultError) { applications = try registry().applications() } catch {
+    var admissions: Registry.Admissions?
+    do throws(VaultError) { admissions = try registry().admissions() } catch {
       guard error.meansLostRegistry else { throw error }
     }
-    return { [applications] member in
-      member.issue < known[member.application] ?? 0 || applications.map { !member.isCurrent(in: $0) } ?? false
+    return { [admissions] member, group in
+      member.issue < known[member.application] ?? 0 || admissions?.include(member, in: group.description) == false
     }
   }
 
@@ -265,15 +265,6 @@ extension Registry {
     if known?.groupID == id, known?.presence == .present { return }
     let created = known?.created ?? SystemClock.milliseconds()
     try record(Entry(groupID: id, presence: .present, created: created), of: name)
-  }
-}
-
-extension Member {
-  /// Whether the member's credential is the newest of its application, and is not revoked.
-  fileprivate func isCurrent(in applications: [String: Application]) -> Bool {
-    guard kind == .application else { return true }
-    guard let known = applications[application] else { return false }
-    return known.issue == issue && known.standing != .revoked
   }
 }
 

@@ -98,11 +98,11 @@ extension SecretStore {
     guard case .success = own.result else { return [own] }
     let problems = try atOdds(registry) { (entries) throws(VaultError) in
       var problems = vanished(of: entries).filter { !found.contains($0.name) }
-      let applications = try registry.applications()
+      let admissions = try registry.admissions()
       for name in found {
         if let problem = contradiction(name, entries[try AccessGroup.Name(name)]) { problems.append((name, problem)) }
         guard let roster = try? group(name).file.beginReading().view.state.roster else { continue }
-        problems += unwantedMembers(of: roster, applications).map { (name, $0) }
+        problems += unwantedMembers(of: roster, admissions).map { (name, $0) }
       }
       return problems
     }
@@ -154,15 +154,15 @@ extension SecretStore {
     return entry?.presence == .present ? vanished(name) : nil
   }
 
-  /// An error for each member of a group whose credential was replaced or revoked according to the registry, or is not
-  /// named there.
+  /// An error for each member of a group whose credential was replaced or revoked according to the registry, or who was
+  /// removed from the group, or is not named there.
   ///
-  /// - Parameter applications: those of the registry; `nil` if it cannot be read.
-  func unwantedMembers(of roster: Roster, _ applications: [String: Application]?) -> [VaultError] {
-    guard let applications else { return [] }
+  /// - Parameter admissions: those of the registry; `nil` if it cannot be read.
+  func unwantedMembers(of roster: Roster, _ admissions: Registry.Admissions?) -> [VaultError] {
+    guard let admissions else { return [] }
     return roster.members.compactMap { member in
       guard member.kind == .application else { return nil }
-      var known = applications[member.application]
+      var known = admissions.applications[member.application]
       if member.issue > known?.issue ?? 0 {
         // It may have been issued since, and then the registry has known it for longer than any group.
         do { known = try registry().application(member.application) } catch { return nil }
@@ -170,10 +170,11 @@ extension SecretStore {
       guard let known, member.issue <= known.issue else {
         return .unlistedMember(group: roster.groupName, application: member.application, issue: member.issue)
       }
-      guard known.standing == .revoked || member.issue < known.issue else { return nil }
+      let isRemoved = admissions.removed(member, from: roster.groupName)
+      guard isRemoved || known.standing == .revoked || member.issue < known.issue else { return nil }
       return .formerMember(
         group: roster.groupName, application: member.application, issue: member.issue,
-        isBeingReplaced: known.standing == .interrupted)
+        isBeingReplaced: known.standing == .interrupted && !isRemoved)
     }
   }
 

@@ -106,7 +106,7 @@ struct SalvagedRows {
     for record in index.rows where record.token != last {
       last = record.token
       while position < kept.count, kept[position] < record.token { position += 1 }
-      if position < kept.count, kept[position] == record.token || dropped.contains(record.token) { continue }
+      if dropped.contains(record.token) || position < kept.count && kept[position] == record.token { continue }
       for candidate in index.versions(of: record.token).reversed() {
         guard let row = index.row(candidate), row.state == .present, let attributes = try? view.attributes(of: row)
         else { continue }

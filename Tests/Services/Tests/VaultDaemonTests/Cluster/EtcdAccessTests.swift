@@ -3,6 +3,7 @@ import Testing
 import VaultFoundation
 
 @testable import Ground
+@testable import Sealing
 @testable import Vault
 @testable import VaultDaemon
 
