@@ -70,6 +70,16 @@ import Testing
     #expect(try open().names(limit: 1).count == 1)
   }
 
+  /// File systems in images and those of user programs may say any time.
+  @Test(arguments: [Int.min, -1, 0, 15_032_385_535, Int.max])
+  func `the age of a file has no time that ends the process`(seconds: Int) {
+    for nanoseconds in [0, 999_999_999, Int.max, Int.min] {
+      var status = stat()
+      status.st_ctim = timespec(tv_sec: seconds, tv_nsec: nanoseconds)
+      if nanoseconds == 0 { #expect(ChangeTime(status).isSettled == (seconds <= 0)) } else { _ = ChangeTime(status).age }
+    }
+  }
+
   @Test func `a name exists even if it is a dangling link`() throws {
     temporary.makeLink("link", to: "/no/where")
     #expect(try open().contains("link"))

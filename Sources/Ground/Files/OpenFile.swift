@@ -195,7 +195,7 @@ package struct ChangeTime: Equatable, Sendable {
     var now = timespec()
     unsafe clock_gettime(CLOCK_REALTIME_COARSE, &now)
     // A file system may say any time, and more nanoseconds than a century's are more than a number holds.
-    let passed = max(-1 << 32, min(1 << 32, now.tv_sec &- seconds))
+    let passed = max(-1 << 32, min(1 << 32, now.tv_sec - max(-1 << 40, min(1 << 40, seconds))))
     return passed * 1_000_000_000 + now.tv_nsec &- nanoseconds
   }
 }

@@ -77,6 +77,15 @@ import Testing
     }
   }
 
+  @Test(arguments: ["", String(repeating: "u", count: 257), String(repeating: "u", count: 65_536)])
+  func `a stored login whose user etcd cannot have is refused`(user: String) throws {
+    _ = try issue("web", own: true, .read)
+    try fixture.owner().group(AccessGroup.Name.service.description).set("login/office/web", to: user + "\npassword")
+    let error = VaultError.damaged(
+      group: AccessGroup.Name.service.description, level: .row, detail: "a login does not follow the format")
+    #expect(throws: error) { try plan() }
+  }
+
   @Test func `only the bytes of a plan are read as a plan`() throws {
     _ = try issue("writer", own: true, .write)
     let (plan, _) = try plan()

@@ -24,6 +24,14 @@ struct ServiceMessageTests {
     #expect(try ServiceCall(decoding: call.encoded()) == call)
   }
 
+  @Test func `a call with more attributes than an item can have is refused before it is sent`() throws {
+    var call = ServiceCall(.set, "shop", "a")
+    call.details = Details(attributes: Dictionary(uniqueKeysWithValues: (0..<256).map { ("k\($0)", "v") }))
+    #expect(try ServiceCall(decoding: call.encoded()) == call)
+    call.details.attributes["more"] = "v"
+    #expect(throws: VaultError.overLimit("64 attributes")) { try call.encoded() }
+  }
+
   @Test func `a changed or shortened call is refused or read as another call, without a crash`() throws {
     var generator = SystemRandomNumberGenerator()
     for call in Self.calls {

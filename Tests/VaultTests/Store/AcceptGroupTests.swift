@@ -177,7 +177,11 @@ struct AcceptGroupTests {
     }
   }
 
-  @Test func `a restored group that is accepted does not let in whoever was removed from it since the backup`() throws {
+  /// The registry's note and the replaced files both show who was removed.
+  @Test(arguments: [true, false])
+  func `a restored group that is accepted does not let in whoever was removed from it since the backup`(
+    isNoted: Bool
+  ) throws {
     let store = try StoreFixture()
     try store.open().createGroup("team").set("a", to: "old")
     let thief = try store.issue("thief", grants: [.init(.read, in: "team")])
@@ -189,6 +193,11 @@ struct AcceptGroupTests {
     // The second restoration keeps what the first one has put there.
     try store.open().restoreBackup(from: store.folder + "/first", groups: ["team"], replacing: true)
     try store.open().restoreBackup(from: store.folder + "/backup", groups: ["team"], replacing: true)
+    if isNoted {
+      try FileManager.default.removeItem(atPath: store.location.home + "/set-aside")
+    } else {
+      try store.open().registry().group.destroy("removed/team/thief")
+    }
     var left: [Item.Writer] = []
     try store.open().acceptGroup("team") { state in
       left = state.left.map(\.who)
@@ -200,6 +209,47 @@ struct AcceptGroupTests {
     // Whoever is let in again is not left out of a later acceptance.
     try store.open().grant(.read, in: "team", to: "thief")
     #expect(try thief.value("a", in: "team") == "new")
+    try expectVerified(store)
+    try store.open().restoreBackup(from: store.folder + "/backup", groups: ["team"], replacing: true)
+    try store.open().acceptGroup("team")
+    #expect(try thief.value("a", in: "team") == "older")
+  }
+
+  @Test func `a copy that was put back by hand does not let a removed member in, even where nobody saw the group`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "old")
+    let thief = try store.issue("thief", grants: [.init(.read, in: "team")])
+    let team = folder("team", in: store)
+    try FileManager.default.copyItem(atPath: team, toPath: store.path("old"))
+    try store.open().revoke("thief", from: "team")
+    try FileManager.default.removeItem(atPath: team)
+    try FileManager.default.copyItem(atPath: store.path("old"), toPath: team)
+    try forgetWitnesses(store)
+    let former = VaultError.formerMember(group: "team", application: "thief", issue: 1, isBeingReplaced: false)
+    #expect(try store.open().verify().contains { if case .failure(former) = $0.result { true } else { false } })
+    #expect(try store.open().status().groups.first { $0.name == "team" }?.problem == former)
+    try store.open().revoke("thief", from: "team")
+    #expect(throws: VaultError.denied(.notAMember)) { try thief.value("a", in: "team") }
+    try expectVerified(store)
+  }
+
+  @Test func `a copy that was put back by hand and is accepted leaves out whoever was removed`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "old")
+    let thief = try store.issue("thief", grants: [.init(.read, in: "team")])
+    let team = folder("team", in: store)
+    try FileManager.default.copyItem(atPath: team, toPath: store.path("old"))
+    try store.open().revoke("thief", from: "team")
+    try FileManager.default.removeItem(atPath: team)
+    try FileManager.default.copyItem(atPath: store.path("old"), toPath: team)
+    var left: [Item.Writer] = []
+    try store.open().acceptGroup("team") { state in
+      left = state.left.map(\.who)
+      return true
+    }
+    #expect(left == [.application("thief", issue: 1)])
+    #expect(throws: VaultError.denied(.notAMember)) { try thief.value("a", in: "team") }
+    try expectVerified(store)
   }
 
   @Test func `what another machine has written counts as seen once it is replaced by a restoration`() throws {

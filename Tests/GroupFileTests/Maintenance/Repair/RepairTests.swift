@@ -16,6 +16,26 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: fixture.aside))
   }
 
+  @Test func `an item that is dropped is not listed as one that could not be proved`() throws {
+    for dropped in 0..<4 {
+      let group = try GroupFixture()
+      let names = (0..<4).map { "item \($0)" }
+      try group.set(Dictionary(uniqueKeysWithValues: names.map { ($0, "value") }))
+      let keys = try group.open().beginReading().state.keys
+      // In the order of their tokens, of which one is above all others.
+      let tokens = names.map(keys.token).sorted()
+      let places = DraftPlaces(draft: group.folder + ".draft", kept: group.folder + ".kept")
+      defer {
+        group.removeDrafts()
+        try? FileManager.default.removeItem(atPath: places.kept)
+      }
+      let changed = try group.open().changeRoster(
+        RosterChange(rotates: true, drops: [tokens[dropped]]), salvagingAt: places, by: group.authority())
+      #expect(changed.left.unsigned == 0 && changed.left.unproved.isEmpty)
+      #expect(try group.open().beginReading().state.manifest.itemCount == 3)
+    }
+  }
+
   @Test func `a file with a page of zeros keeps everything that lies on other pages`() throws {
     let fixture = try RepairFixture()
     defer { fixture.end() }
