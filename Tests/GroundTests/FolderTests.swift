@@ -76,7 +76,11 @@ import Testing
     for nanoseconds in [0, 999_999_999, Int.max, Int.min] {
       var status = stat()
       status.st_ctim = timespec(tv_sec: seconds, tv_nsec: nanoseconds)
-      if nanoseconds == 0 { #expect(ChangeTime(status).isSettled == (seconds <= 0)) } else { _ = ChangeTime(status).age }
+      if nanoseconds == 0 {
+        #expect(ChangeTime(status).isSettled == (seconds <= 0))
+      } else {
+        _ = ChangeTime(status).age
+      }
     }
   }
 

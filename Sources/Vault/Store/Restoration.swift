@@ -55,7 +55,7 @@ struct Restoration {
   /// - Throws: an error that the other groups of the backup would meet too, such as a full disk.
   init(
     of name: AccessGroup.Name, in store: SecretStore, from backup: String, _ replacing: Bool,
-    _ drafts: borrowing DraftFolder, leaving leaves: @escaping @Sendable (Member) -> Bool,
+    _ drafts: borrowing DraftFolder, leaving leaves: @escaping @Sendable (Member, AccessGroup.Name) -> Bool,
     _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) {
     self.name = name
@@ -79,7 +79,7 @@ struct Restoration {
       }
       prepared = try Restoration.prepare(
         source, GroupDraft(in: drafts.path(of: name), for: file.folder), file, replaced, store.witness(name).read(),
-        owner, leaving: leaves, progress)
+        owner, leaving: { leaves($0, name) }, progress)
     } catch {
       if case .storage(let failure) = error, failure != .inputOutput, failure != .replaced {
         throw error.named(name.description)

@@ -44,7 +44,7 @@ extension SecretStore {
     var steps: [Restoration] = []
     let leaves = try leftOutOfRestoration()
     for name in names {
-      let step = try Restoration(of: name, in: self, from: path, replacing, drafts, leaving: { leaves($0, name) }) {
+      let step = try Restoration(of: name, in: self, from: path, replacing, drafts, leaving: leaves) {
         progress(name.description, $0)
       }
       steps.append(step)

@@ -215,7 +215,8 @@ struct AcceptGroupTests {
     #expect(try thief.value("a", in: "team") == "older")
   }
 
-  @Test func `a copy that was put back by hand does not let a removed member in, even where nobody saw the group`() throws {
+  @Test
+  func `a copy that was put back by hand does not let a removed member in, even where nobody saw the group`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("team").set("a", to: "old")
     let thief = try store.issue("thief", grants: [.init(.read, in: "team")])

@@ -31,7 +31,8 @@ struct GrantRights: Command {
   func run(in session: Session) throws {
     let rights = try RightsArgument.parse(rights)
     let store = try session.openStore(key)
-    let admission = try store.grant(rights, in: group, to: app, accepting: accept ? { session.takes($0, letting: app) } : nil)
+    let accepting = { session.takes($0, letting: app) }
+    let admission = try store.grant(rights, in: group, to: app, accepting: accept ? accepting : nil)
     session.say(admission.sentence(app))
     session.warnOfUnserved(app, in: store)
   }
