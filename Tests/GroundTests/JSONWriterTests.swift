@@ -12,6 +12,11 @@ import Testing
       unsafe bytes += text
       guard bytes.count <= limit else { throw Full() }
     }
+
+    mutating func write(_ byte: UInt8) throws(Full) {
+      bytes.append(byte)
+      guard bytes.count <= limit else { throw Full() }
+    }
   }
 
   private func text(

@@ -3,11 +3,14 @@ package protocol JSONSink {
   associatedtype Failure: Error
 
   mutating func write(_ bytes: UnsafeRawBufferPointer) throws(Failure)
+
+  /// Writes one byte, as most of JSON's punctuation is written.
+  mutating func write(_ byte: UInt8) throws(Failure)
 }
 
 /// Writes JSON (RFC 8259) piece by piece into a sink, without white space, and with keys in the given order.
 ///
-/// Its functions can be inlined, so that each use is specialized for its sink.
+/// The compiler does not specialize functions that throw a generic error, so each write is a call through the protocol.
 package struct JSONWriter<Sink: JSONSink> {
   package var sink: Sink
   /// Whether each element of the outermost container begins a line, unless it has a key of ours, and the text ends with
@@ -173,9 +176,7 @@ package struct JSONWriter<Sink: JSONSink> {
   }
 
   @inlinable
-  package mutating func write(_ byte: UInt8) throws(Sink.Failure) {
-    try unsafe withUnsafeBytes(of: byte) { (bytes) throws(Sink.Failure) in try unsafe sink.write(bytes) }
-  }
+  package mutating func write(_ byte: UInt8) throws(Sink.Failure) { try sink.write(byte) }
 
   /// Writes text between values, as it is.
   @inlinable

@@ -11,6 +11,11 @@ struct LimitedText: JSONSink {
     unsafe bytes.append(contentsOf: text)
     try limit.check(bytes.count)
   }
+
+  mutating func write(_ byte: UInt8) throws(ArchiveError) {
+    bytes.append(byte)
+    try limit.check(bytes.count)
+  }
 }
 
 typealias JSONWriter = Ground.JSONWriter<LimitedText>

@@ -23,9 +23,6 @@ struct CheckedArchive {
       throw Failure(error)
     }
     bytes = try WipedBytes(capacity: read.count)
-    unsafe bytes.appendBytes { free in
-      unsafe free.copyBytes(from: read)
-      return read.count
-    }
+    unsafe read.withUnsafeBytes { unsafe bytes.append($0) }
   }
 }

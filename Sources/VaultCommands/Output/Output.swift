@@ -22,16 +22,14 @@ final class Output {
 
   /// - Throws: `Failure.readerGone` if the pipe's reader has closed it; `storage` if the bytes cannot be written.
   func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-    var rest = unsafe bytes[...]
-    while unsafe !rest.isEmpty {
-      if buffer.count == buffer.capacity { try flush() }
-      let taken = unsafe rest.prefix(buffer.capacity - buffer.count)
-      unsafe buffer.appendBytes { free in
-        unsafe free.copyBytes(from: taken)
-        return unsafe taken.count
-      }
-      unsafe rest = rest.dropFirst(taken.count)
+    var rest = unsafe bytes
+    while rest.count > buffer.capacity - buffer.count {
+      let count = buffer.capacity - buffer.count
+      unsafe buffer.append(UnsafeRawBufferPointer(rebasing: rest[..<count]))
+      try flush()
+      unsafe rest = UnsafeRawBufferPointer(rebasing: rest[count...])
     }
+    unsafe buffer.append(rest)
   }
 
   func write(_ byte: UInt8) throws(Failure) {
@@ -123,10 +121,7 @@ struct Style: Equatable {
   /// A copy with room for `spare` bytes more.
   convenience init(copying bytes: UnsafeRawBufferPointer, spare: Int = 0) throws(Failure) {
     try self.init(capacity: bytes.count + spare)
-    unsafe appendBytes { free in
-      unsafe free.copyBytes(from: bytes)
-      return bytes.count
-    }
+    unsafe append(bytes)
   }
 
   deinit {
@@ -147,6 +142,12 @@ struct Style: Equatable {
     precondition(count < capacity)
     unsafe pages[count] = byte
     count += 1
+  }
+
+  func append(_ bytes: UnsafeRawBufferPointer) {
+    precondition(bytes.count <= capacity - count)
+    unsafe UnsafeMutableRawBufferPointer(rebasing: pages[count...]).copyMemory(from: bytes)
+    count += bytes.count
   }
 
   /// Removes and wipes everything from `newCount` on.

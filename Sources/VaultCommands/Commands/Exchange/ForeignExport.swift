@@ -54,10 +54,7 @@ struct ForeignExport {
       guard line.count <= lines.capacity - lines.count else {
         throw Failure(.overLimit, "the values take more than \(ExchangeProgram.limit >> 20) MiB")
       }
-      unsafe lines.appendBytes { free in
-        unsafe line.withUnsafeBytes { unsafe free.copyBytes(from: $0) }
-        return line.count
-      }
+      unsafe line.withUnsafeBytes { unsafe lines.append($0) }
     }
     let input = try unsafe lines.withUnsafeBytes { (bytes) throws(Failure) in try unsafe MemoryFile.sealed(bytes) }
     lseek(input, 0, SEEK_SET)
