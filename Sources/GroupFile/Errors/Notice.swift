@@ -23,6 +23,10 @@ public enum Notice: Sendable, Hashable {
   case groupRemade(group: String, keptAside: String)
   /// Files of a group that an earlier command, or this one, has replaced may have a state that the group lacks.
   case filesLeft(group: String, path: String)
+  /// The owner's registry could not record who was removed from the group, so an older copy of it may let them in again.
+  case removalUnrecorded(group: String, reason: String)
+  /// A change of a group's members has put out an application that had been removed before: the group was an older copy.
+  case memberPutOut(group: String, application: String)
   /// The owner's act is done, but could not be added to the record of decisions.
   case unrecorded(reason: String)
   /// The place of the key file could not be remembered, so it must be named each time.
@@ -61,6 +65,10 @@ extension Notice {
       "the file of '\(group)' was damaged or kept locked, and was replaced; the old one is in \(Printable.name(keptAside))"
     case .filesLeft(let group, let path):
       "replaced files of '\(group)' may be newer than the group; compare them, then remove them: \(Printable.name(path))"
+    case .removalUnrecorded(let group, let reason):
+      "the store's list does not say who was removed from '\(group)', so repeat the command: \(reason)"
+    case .memberPutOut(let group, let application):
+      "'\(group)' was an older copy with '\(application)', which had been removed and is out again"
     case .unrecorded(let reason):
       "this is done, but is not in the record of decisions: \(reason)"
     case .keyFileForgotten(let reason):

@@ -87,8 +87,14 @@ extension AccessGroupFile {
       guard try ContainerPlace.status(folder)?.isFolder == true, !exists(in: folder) else { return false }
       let log = try ContainerPlace.status(ContainerPlace(folder: folder).logPath)
       if !movesLog, let log, log.byteCount > 0 { return false }
-      let names = try onDisk(Folder(folder, FileTrust(owners: [geteuid(), 0], forbiddenMode: 0)).names(hidden: true))
-      return names.allSatisfy(ContainerPlace.isOwnName)
+      // Others may have put any number of names there.
+      var areOurs = true
+      try unsafe onDisk(
+        Folder(folder, FileTrust(owners: [geteuid(), 0], forbiddenMode: 0)).visit { (_, name) in
+          areOurs = ContainerPlace.isOwnName(name)
+          return areOurs
+        })
+      return areOurs
     }
     if try isLeftover() { try removeFolder(folder, to: path, while: isLeftover) }
   }

@@ -36,6 +36,8 @@ package struct RosterChange: Sendable {
   package var isStillWanted: @Sendable () -> Bool = { true }
   /// Whether an application is removed.
   package var revokes: @Sendable (Member) -> Bool
+  /// Whether an application had been removed before, and came back with an older state: it does not get another issue.
+  package var staysOut: @Sendable (Member) -> Bool = { _ in false }
   /// Whether the group gets a new key; it always does if a member is removed.
   package var rotates: Bool
   /// Whether a log orders the group's states from now on; `nil` leaves that as it is. A group that is to be published
@@ -76,8 +78,12 @@ struct RosterPlan {
   init(_ change: RosterChange, on roster: Roster, _ authority: any RosterAuthority) throws(VaultError) {
     var change = change
     if let reissue = change.reissue {
-      change.grants += roster.members.filter { $0.application == reissue.application && $0.issue != reissue.issue }
-        .map { RosterChange.Grant(application: $0.application, issue: reissue.issue, rights: $0.rights) }
+      let reissued = roster.members.filter {
+        $0.application == reissue.application && $0.issue != reissue.issue && !change.staysOut($0)
+      }
+      change.grants += reissued.map {
+        RosterChange.Grant(application: $0.application, issue: reissue.issue, rights: $0.rights)
+      }
     }
     let issues = roster.issues
     for grant in change.grants {
@@ -87,7 +93,7 @@ struct RosterPlan {
     var staying: [Member] = []
     for member in roster.members {
       let isReplaced = change.grants.contains { $0.application == member.application && $0.issue != member.issue }
-      if member.kind == .application, isReplaced || change.revokes(member) {
+      if member.kind == .application, isReplaced || change.revokes(member) || change.staysOut(member) {
         leaving.append(member)
       } else {
         staying.append(member)

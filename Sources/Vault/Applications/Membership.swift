@@ -48,10 +48,12 @@ extension SecretStore {
     let member = now?.roster.members.first { $0.application == application }
     // A change would use the index of a group that others may write.
     let isOpen = try self.group(group).file.isWritableByOthers
-    let isDone = isOpen && confirm == nil && member?.issue == known.issue && member?.rights == rights
+    let isReturning =
+      try member.map { (member) throws(VaultError) in try registry.hasRemoved(member, from: group) } == true
+    let isDone =
+      isOpen && confirm == nil && member?.issue == known.issue && member?.rights == rights && !isReturning
     if isDone, !change.isStillWanted() { throw .contradiction(.superseded) }
     let state = if isDone, let now { now } else { try self.change(name, change, accepting: confirm) }
-    note { (registry) throws(VaultError) in try registry.recordReturn(of: application, known.issue, to: group) }
     let wasRemoved = state.roster.removed.contains { $0.application == application && $0.issue == known.issue }
     return Admission(
       group: group, rights: rights, itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount,
@@ -82,8 +84,8 @@ extension SecretStore {
     // Before waiting for the lock, and before making a new file if somebody keeps it.
     if confirm == nil, let known = try? self.group(group).info().members {
       guard known.contains(where: { $0.application == application }) else {
-        // Removes what a killed process has left, as any change does.
-        _ = try draftFolder()
+        // Finishes what a killed process has left, as any change does.
+        try replacing(self.group(group).name) { (_) throws(VaultError) in noteRemovals(from: try self.group(group)) }
         throw .notFound(.member)
       }
     }
@@ -103,10 +105,6 @@ extension SecretStore {
     try self.change(try self.group(group).name, change, accepting: asking, progress)
     // The application may never have been a member in an older state that was accepted.
     guard wasMember.withLock({ $0 }) || isTaken.withLock({ $0 }) else { throw .notFound(.member) }
-    note { (registry) throws(VaultError) in
-      guard let issue = try registry.application(application)?.issue else { return }
-      try registry.recordRemoval(of: application, through: issue, from: group)
-    }
     record(.revoke, group: group, subject: application)
   }
 
@@ -165,30 +163,54 @@ extension SecretStore {
       let acceptance = try confirm.map { (confirm) throws(VaultError) in
         try ownersAcceptance(of: name, asking: confirm)
       }
-      let state = try self.change(name, change, accepting: acceptance, progress)
+      let (state, putOut) = try self.change(name, change, accepting: acceptance, progress)
+      for application in putOut where acceptance == nil {
+        notices.post(.memberPutOut(group: name.description, application: application))
+      }
       switch acceptance?.registration {
       case .missing, .removed:
-        note { (registry) throws(VaultError) in try registry.recordPresence(of: name, state.manifest.groupID) }
+        do throws(VaultError) { try registry().recordPresence(of: name, state.manifest.groupID) } catch {
+          notices.post(.groupLeftOut(group: AccessGroup.Name.registry.description, reason: error.message))
+        }
       default: break
       }
       return state
     }
   }
 
-  /// Writes something into the registry that no change of members must fail for.
-  private func note(_ body: (Registry) throws(VaultError) -> Void) {
-    do throws(VaultError) { try body(registry()) } catch {
-      notices.post(.groupLeftOut(group: AccessGroup.Name.registry.description, reason: error.message))
+  /// Records who was removed from a group, while nobody else changes its members.
+  private func noteRemovals(from group: AccessGroup) {
+    guard group.name != .registry, let roster = try? group.verifiedState().roster else { return }
+    do throws(VaultError) { try registry().recordRemovals(by: roster) } catch {
+      // A lost registry is made anew of what the rosters say.
+      guard !error.meansLostRegistry else { return }
+      notices.post(.removalUnrecorded(group: group.name.description, reason: error.message))
     }
   }
 
+  /// - Returns: also the applications that had been removed before, and came back with an older copy.
   private func change(
     _ name: AccessGroup.Name, _ change: RosterChange, accepting acceptance: OwnersAcceptance?,
     _ progress: (MaintenanceProgress) -> Void
-  ) throws(VaultError) -> VerifiedState {
+  ) throws(VaultError) -> (state: VerifiedState, putOut: Set<String>) {
     let identity = try owner()
-    let file = try group(name).file
-    return try replacing(name) { (drafts) throws(VaultError) in
+    let group = group(name)
+    let file = try group.file
+    var change = change
+    let granted = change.grants.map(\.application)
+    let (revokes, wasRemoved) = (change.revokes, try removed(from: name, readingFiles: acceptance != nil))
+    let putOut = Locked<Set<String>>([])
+    change.staysOut = { member in
+      guard !granted.contains(member.application), !revokes(member), wasRemoved(member) else { return false }
+      putOut.withLock { _ = $0.insert(member.application) }
+      return true
+    }
+    let state = try replacing(name) { [change] (drafts) throws(VaultError) in
+      // Before the change, so that no member seems to be removed, and once more after it, whatever became of it.
+      for grant in change.grants {
+        try registry().recordReturn(of: grant.application, grant.issue, to: name.description)
+      }
+      defer { noteRemovals(from: group) }
       let obstacle: VaultError
       do throws(VaultError) {
         let changed = try file.changeRoster(
@@ -209,6 +231,7 @@ extension SecretStore {
         throw !obstacle.isRepairable && error.status == obstacle.status ? obstacle.named(name.description) : error
       }
     }
+    return (state, putOut.withLock { $0 })
   }
 
   /// Makes `change` in a new file with what the last signed state of the old one proves.

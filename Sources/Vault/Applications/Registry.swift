@@ -7,7 +7,7 @@ internal import Sealing
 /// It distinguishes a group that never existed from one whose file was deleted, and keeps the issue numbers of
 /// applications, and who was removed from a group. Items: `group/NAME`, `app/ID`, `removed/GROUP/ID` and
 /// `issues/unnamed`.
-struct Registry {
+struct Registry: Sendable {
   let group: AccessGroup
 
   /// The owner's record of one group.
@@ -153,42 +153,24 @@ extension Registry {
     return writer.bytes
   }
 
-  /// Who may be a member, as far as the registry knows.
-  struct Admissions {
-    let applications: [String: Application]
-    /// The highest issue that was removed from a group and not let in again, by `GROUP/ID`.
-    fileprivate let removed: [String: UInt32]
+  /// Whether the member was removed from the group and not let in again.
+  func hasRemoved(_ member: Member, from group: String) throws(VaultError) -> Bool {
+    guard member.kind == .application else { return false }
+    return try member.issue <= issue("\(Registry.removedPrefix)\(group)/\(member.application)") ?? 0
+  }
 
-    /// Whether the member was removed from the group by name, whatever its application is otherwise.
-    func removed(_ member: Member, from group: String) -> Bool {
-      removed["\(group)/\(member.application)"].map { member.issue <= $0 } ?? false
-    }
-
-    /// Whether the member's credential is the newest of its application, is not revoked, and was not removed from the
-    /// group.
-    func include(_ member: Member, in group: String) -> Bool {
-      guard member.kind == .application else { return true }
-      guard let known = applications[member.application] else { return false }
-      return known.issue == member.issue && known.standing != .revoked && !removed(member, from: group)
+  /// Records who was removed from a group, according to a roster of it.
+  func recordRemovals(by roster: Roster) throws(VaultError) {
+    for (id, issue) in roster.issues where !roster.members.contains(where: { $0.application == id }) {
+      let name = "\(Registry.removedPrefix)\(roster.groupName)/\(id)"
+      if try self.issue(name) ?? 0 < issue { try group.set(name, to: Registry.serialized(issue)) }
     }
   }
 
-  func admissions() throws(VaultError) -> Admissions {
-    let removed = try entries(Registry.removedPrefix) { (name) throws(VaultError) in
-      (name, try issue(Registry.removedPrefix + name))
-    }
-    return Admissions(applications: try applications(), removed: removed)
-  }
-
-  /// Records that the issues of an application up to `issue` were removed from a group, and later ones were not.
-  func recordRemoval(of id: String, through issue: UInt32, from group: String) throws(VaultError) {
-    try self.group.set("\(Registry.removedPrefix)\(group)/\(id)", to: Registry.serialized(issue))
-  }
-
-  /// Records that `issue` of an application was let into a group again, if it was removed before.
+  /// Records that an application is let into a group again with `issue`, if that was removed.
   func recordReturn(of id: String, _ issue: UInt32, to group: String) throws(VaultError) {
-    guard let removed = try self.issue("\(Registry.removedPrefix)\(group)/\(id)"), removed >= issue else { return }
-    try recordRemoval(of: id, through: issue - 1, from: group)
+    let name = "\(Registry.removedPrefix)\(group)/\(id)"
+    if try self.issue(name) ?? 0 >= issue { try self.group.set(name, to: Registry.serialized(issue - 1)) }
   }
 
   /// Raises the highest issue of every application, and notes that applications which the registry does not name may
@@ -198,16 +180,19 @@ extension Registry {
   /// number like this one, so the number rises with time: by one each second, faster than anybody replaces credentials.
   ///
   /// - Parameters:
-  ///   - found: the highest issue of each application that groups name. All numbers are at least 1,024 above what is known.
+  ///   - rosters: those of the groups. All numbers are at least 1,024 above what they name, and who was removed from a group
+  ///     is recorded, too.
   ///   - isRevoked: whether the groups show that a credential which the registry calls issued was revoked.
   /// - Returns: the highest issue of unnamed applications.
   @discardableResult
   func raiseIssues(
-    above found: [String: UInt32], revoking isRevoked: (Application) -> Bool = { _ in false }
+    above rosters: [(name: AccessGroup.Name, roster: Roster)],
+    revoking isRevoked: (Application) -> Bool = { _ in false }
   ) throws(VaultError) -> UInt32 {
     let year2020: UInt64 = 1_577_836_800
     let seconds = UInt32(clamping: max(SystemClock.milliseconds() / 1_000, year2020) - year2020)
-    let ids = try applications().keys
+    let (ids, found) = (try applications().keys, SecretStore.issues(in: rosters))
+    for (_, roster) in rosters { try recordRemovals(by: roster) }
     let highest = max(try unnamedIssues(), found.values.max() ?? 0)
     return try group.writing { (edit) throws(VaultError) in
       var unnamed = highest

@@ -25,8 +25,11 @@ struct DraftFolder: ~Copyable {
     while true {
       do throws(FileFault) { return try DraftFolder(home, moved) } catch {
         // Another process may remove the empty parent folder at the same moment.
-        guard error == .missing || error == .busy else { throw VaultError(error, at: .store) }
+        guard error == .missing || error == .busy, FileIdentity(home) != nil else {
+          throw VaultError(error, at: .store)
+        }
         guard !deadline.hasPassed else { throw .busy(group: nil) }
+        usleep(1_000)
       }
     }
   }
@@ -51,12 +54,14 @@ struct DraftFolder: ~Copyable {
     }
     // Until it is locked, another process would take the new folder for that of a killed one.
     try parent.lock(waiting: 10_000)
-    DraftFolder.clear(parent)
     let name = DraftFolder.prefix + String(UInt64.random(in: .min ... .max), radix: 16)
     guard unsafe mkdirat(parent.file.descriptor, name, 0o700) == 0 else { throw FileFault(errno: errno) }
     let folder = try parent.folder(name, .secret())
     try folder.lock(waiting: 0)
+    DraftFolder.takeLeft(parent, into: folder)
     parent.unlock()
+    // What was left may be large, and others need not wait until it is removed.
+    for name in (try? folder.names(hidden: true)) ?? [] { DraftFolder.remove(name, in: folder) }
     self.home = home
     self.name = name
     self.parent = parent
@@ -71,7 +76,8 @@ struct DraftFolder: ~Copyable {
     unsafe rmdir("\(home)/\(DraftFolder.parentName)")
   }
 
-  private static func clear(_ parent: borrowing Folder) {
+  /// Moves the folders that killed processes left into that of this one, and removes their lock files.
+  private static func takeLeft(_ parent: borrowing Folder, into own: borrowing Folder) {
     for name in (try? parent.names(hidden: true)) ?? [] {
       if name.hasPrefix(lockPrefix), let lock = try? parent.lockFile(name, waiting: 0) {
         if parent.holds(lock, name) { try? parent.remove(name) }
@@ -80,7 +86,7 @@ struct DraftFolder: ~Copyable {
       guard name.hasPrefix(prefix), let old = try? parent.folder(name, .secret()),
         (try? old.file.lock(waiting: 0)) != nil
       else { continue }
-      remove(name, in: parent)
+      unsafe renameat(parent.file.descriptor, name, own.file.descriptor, name)
     }
   }
 

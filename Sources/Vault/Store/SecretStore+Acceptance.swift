@@ -104,7 +104,10 @@ extension SecretStore {
     switch accepted {
     case .declined: break
     case _ where name == .registry: try raiseIssues(isNew: accepted != .nothingToAccept)
-    case .accepted: try registry().recordPresence(of: name, group(name).verifiedState().manifest.groupID)
+    case .accepted:
+      let (roster, registry) = (try group(name).verifiedState().roster, try registry())
+      try registry.recordPresence(of: name, roster.groupID)
+      try registry.recordRemovals(by: roster)
     case .removal: try noteRemoval(of: name)
     default: break
     }
@@ -164,7 +167,10 @@ extension SecretStore {
       guard error.meansLostRegistry else { throw error }
       notices.post(.groupLeftOut(group: AccessGroup.Name.registry.description, reason: error.message))
       let known = try issuesFound()
-      acceptance = OwnersAcceptance(authority: try owner(), .unknown) { $0.issue < known[$0.application] ?? 0 }
+      let wasRemoved = try removed(from: name, readingFiles: true)
+      acceptance = OwnersAcceptance(authority: try owner(), .unknown) { member in
+        member.issue < known[member.application] ?? 0 || wasRemoved(member)
+      }
     }
     let leaves = acceptance.revokes
     var answers: [Digest: Bool] = [:]
@@ -186,12 +192,23 @@ extension SecretStore {
       case let entry?: .present(entry.groupID)
       case nil: .missing
       }
-    let admissions = try registry.admissions()
+    let applications = try registry.applications()
     let known = try self.applications.knownIssues()
-    let removed = try replacedRoster(of: name)
+    let wasRemoved = try removed(from: name, readingFiles: true)
     return OwnersAcceptance(authority: identity, registration) { member in
-      !admissions.include(member, in: name.description) || member.issue < known[member.application]?.issue ?? 0
-        || removed?.hasRemoved(member) == true
+      !member.isCurrent(in: applications) || member.issue < known[member.application]?.issue ?? 0 || wasRemoved(member)
+    }
+  }
+
+  /// Whether a member of the group was removed from it before and not let in again, according to the registry.
+  ///
+  /// - Parameter readsFiles: whether files that a restoration has replaced may say so, too.
+  func removed(
+    from name: AccessGroup.Name, readingFiles readsFiles: Bool
+  ) throws(VaultError) -> @Sendable (Member) -> Bool {
+    let (registry, replaced) = (try registry(), readsFiles ? try replacedRoster(of: name) : nil)
+    return { member in
+      (try? registry.hasRemoved(member, from: name.description)) == true || replaced?.hasRemoved(member) == true
     }
   }
 
@@ -208,12 +225,14 @@ extension SecretStore {
   func leftOutOfRestoration() throws(VaultError) -> @Sendable (Member, AccessGroup.Name) -> Bool {
     // Verifying the groups would note their present states as seen, and the restored ones would be refused as older.
     let known = try issuesFound()
-    var admissions: Registry.Admissions?
-    do throws(VaultError) { admissions = try registry().admissions() } catch {
+    let registry = try registry()
+    var applications: [String: Application]?
+    do throws(VaultError) { applications = try registry.applications() } catch {
       guard error.meansLostRegistry else { throw error }
     }
-    return { [admissions] member, group in
-      member.issue < known[member.application] ?? 0 || admissions?.include(member, in: group.description) == false
+    return { [applications] member, group in
+      member.issue < known[member.application] ?? 0 || applications.map { !member.isCurrent(in: $0) } ?? false
+        || (try? registry.hasRemoved(member, from: group.description)) == true
     }
   }
 
@@ -265,6 +284,15 @@ extension Registry {
     if known?.groupID == id, known?.presence == .present { return }
     let created = known?.created ?? SystemClock.milliseconds()
     try record(Entry(groupID: id, presence: .present, created: created), of: name)
+  }
+}
+
+extension Member {
+  /// Whether the member's credential is the newest of its application, and is not revoked.
+  fileprivate func isCurrent(in applications: [String: Application]) -> Bool {
+    guard kind == .application else { return true }
+    guard let known = applications[application] else { return false }
+    return known.issue == issue && known.standing != .revoked
   }
 }
 

@@ -28,7 +28,7 @@ extension SecretStore {
         let rosters = try rostersFound { notices.post(.groupLeftOut(group: $0, reason: $1.message)) }
         let entries = groupEntries(of: rosters)
         for (group, entry) in entries { try registry.record(entry, of: group) }
-        let unnamed = try registry.raiseIssues(above: SecretStore.issues(in: rosters))
+        let unnamed = try registry.raiseIssues(above: rosters)
         let applications = try applicationEntries(of: rosters, above: unnamed)
         for application in applications { try registry.record(application, since: nil) }
         let state = try drafted.provedState().state
@@ -54,7 +54,7 @@ extension SecretStore {
     let registry = try registry()
     if !isNew { guard try registry.awaitsRaise() else { return } }
     let rosters = try rostersFound()
-    try registry.raiseIssues(above: SecretStore.issues(in: rosters)) { known in
+    try registry.raiseIssues(above: rosters) { known in
       guard known.standing == .issued, let own = rosters.first(where: { $0.name.description == known.id })?.roster
       else {
         return false

@@ -99,7 +99,7 @@ extension SecretStore {
       try registry.record(known, as: .absent, of: name)
       missing.append(name.description)
     }
-    try registry.raiseIssues(above: issuesFound())
+    try registry.raiseIssues(above: rostersFound())
     try steps[index].proveAgain()
     return missing.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }

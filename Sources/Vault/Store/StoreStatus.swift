@@ -59,8 +59,8 @@ extension SecretStore {
   /// The status of the open store; each group's state is verified. An application sees the groups that it is a member
   /// of, or was when its credential was written.
   public func status() throws(VaultError) -> StoreStatus {
-    let admissions = access.isOwners && !access.lacksIdentity ? try? registry().admissions() : nil
-    var groups = try expectedGroupNames().compactMap { groupStatus($0, admissions) }
+    let applications = registeredApplications
+    var groups = try expectedGroupNames().compactMap { groupStatus($0, applications) }
     groups += vanishedGroups().map { GroupStatus(name: $0.name, problem: $0.problem) }
     groups.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
     return StoreStatus(
@@ -74,7 +74,7 @@ extension SecretStore {
   package var lastBackup: Timestamp? { location.lastBackup(of: access.ownerKey) }
 
   /// - Returns: `nil` for a group that does not concern this application, or was removed meanwhile.
-  private func groupStatus(_ name: String, _ admissions: Registry.Admissions?) -> GroupStatus? {
+  private func groupStatus(_ name: String, _ applications: [String: Application]?) -> GroupStatus? {
     do throws(VaultError) {
       return try settled(name) { () throws(VaultError) in
         let view = try inGroup(name, group(name).file.beginReadingAlone())
@@ -82,7 +82,7 @@ extension SecretStore {
         let (manifest, doubt) = (view.state.manifest, view.notices.lazy.compactMap(\.witnessError).first?.named(name))
         return GroupStatus(
           name: name, isVerified: doubt == nil, epoch: manifest.epoch, generation: manifest.generation,
-          itemCount: manifest.itemCount, problem: doubt ?? unwantedMembers(of: view.state.roster, admissions).first)
+          itemCount: manifest.itemCount, problem: doubt ?? unwantedMembers(of: view.state.roster, applications).first)
       }
     } catch {
       if isOthersBusiness(name, error) { return nil }

@@ -40,13 +40,17 @@ extension SecretStore {
   public func verify(
     groups names: [String] = [], progress: (String, UInt64) -> Void = { _, _ in }
   ) throws(VaultError) -> [GroupVerification] {
-    guard names.isEmpty else {
-      return try names.map { (name) throws(VaultError) in
-        let gone = GroupVerification(name: name, result: .failure(.notFound(.group)))
-        return verify(try group(name), progress) ?? gone
-      }
-    }
     var results: [GroupVerification] = []
+    guard names.isEmpty else {
+      let applications = registeredApplications
+      for name in names {
+        let gone = GroupVerification(name: name, result: .failure(.notFound(.group)))
+        results.append(verify(try group(name), progress) ?? gone)
+        guard let roster = try? group(name).file.beginReading().view.state.roster else { continue }
+        results += unwantedMembers(of: roster, applications).map { .init(name: name, result: .failure($0)) }
+      }
+      return results
+    }
     for name in try expectedGroupNames() {
       guard let verification = verify(try group(name), progress) else { continue }
       if case .failure(let error) = verification.result, isOthersBusiness(name, error) { continue }
@@ -98,11 +102,11 @@ extension SecretStore {
     guard case .success = own.result else { return [own] }
     let problems = try atOdds(registry) { (entries) throws(VaultError) in
       var problems = vanished(of: entries).filter { !found.contains($0.name) }
-      let admissions = try registry.admissions()
+      let applications = try registry.applications()
       for name in found {
         if let problem = contradiction(name, entries[try AccessGroup.Name(name)]) { problems.append((name, problem)) }
         guard let roster = try? group(name).file.beginReading().view.state.roster else { continue }
-        problems += unwantedMembers(of: roster, admissions).map { (name, $0) }
+        problems += unwantedMembers(of: roster, applications).map { (name, $0) }
       }
       return problems
     }
@@ -157,25 +161,31 @@ extension SecretStore {
   /// An error for each member of a group whose credential was replaced or revoked according to the registry, or who was
   /// removed from the group, or is not named there.
   ///
-  /// - Parameter admissions: those of the registry; `nil` if it cannot be read.
-  func unwantedMembers(of roster: Roster, _ admissions: Registry.Admissions?) -> [VaultError] {
-    guard let admissions else { return [] }
+  /// - Parameter applications: those of the registry; `nil` if it cannot be read.
+  func unwantedMembers(of roster: Roster, _ applications: [String: Application]?) -> [VaultError] {
+    guard let applications, let registry = try? registry() else { return [] }
     return roster.members.compactMap { member in
       guard member.kind == .application else { return nil }
-      var known = admissions.applications[member.application]
+      var known = applications[member.application]
       if member.issue > known?.issue ?? 0 {
         // It may have been issued since, and then the registry has known it for longer than any group.
-        do { known = try registry().application(member.application) } catch { return nil }
+        do { known = try registry.application(member.application) } catch { return nil }
       }
       guard let known, member.issue <= known.issue else {
         return .unlistedMember(group: roster.groupName, application: member.application, issue: member.issue)
       }
-      let isRemoved = admissions.removed(member, from: roster.groupName)
+      // Who is let in again is recorded before it becomes a member.
+      let isRemoved = (try? registry.hasRemoved(member, from: roster.groupName)) == true
       guard isRemoved || known.standing == .revoked || member.issue < known.issue else { return nil }
       return .formerMember(
         group: roster.groupName, application: member.application, issue: member.issue,
         isBeingReplaced: known.standing == .interrupted && !isRemoved)
     }
+  }
+
+  /// The applications of the owner's registry; `nil` for anyone who cannot open it.
+  var registeredApplications: [String: Application]? {
+    access.isOwners && !access.lacksIdentity ? try? registry().applications() : nil
   }
 
   private func contradiction(_ name: String, _ entry: Registry.Entry?) -> VaultError? {

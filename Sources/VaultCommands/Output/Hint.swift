@@ -100,7 +100,7 @@ extension VaultError {
     case .formerMember(_, let application, _, true):
       "unless the command still runs, finish it: vault app issue \(application) --output FILE --replace"
     case .formerMember(let group, let application, _, false):
-      "put it out: vault revoke \(group) \(application)"
+      "put it out: vault revoke \(group) \(application); or, if it may stay: vault grant \(group) \(application) --rights read"
     case .unlistedMember(_, Applications.service, _):
       "put it out: vault service revoke; or give it a new credential: vault service enroll --output FILE --replace"
     case .unlistedMember(_, let application, _):

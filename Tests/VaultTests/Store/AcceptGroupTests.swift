@@ -1,5 +1,6 @@
 import Foundation
 import Sealing
+import TestSupport
 import Testing
 
 @testable import GroupFile
@@ -215,34 +216,27 @@ struct AcceptGroupTests {
     #expect(try thief.value("a", in: "team") == "older")
   }
 
-  @Test
-  func `a copy that was put back by hand does not let a removed member in, even where nobody saw the group`() throws {
+  /// A store whose group `team` is an older copy from before `thief` was removed.
+  private func olderCopy() throws -> (store: StoreFixture, thief: SecretStore) {
     let store = try StoreFixture()
     try store.open().createGroup("team").set("a", to: "old")
-    let thief = try store.issue("thief", grants: [.init(.read, in: "team")])
-    let team = folder("team", in: store)
-    try FileManager.default.copyItem(atPath: team, toPath: store.path("old"))
+    let thief = try store.issue("thief", grants: [.init(.write, in: "team")])
+    try store.issue("api", grants: [.init(.read, in: "team")])
+    try FileManager.default.copyItem(atPath: folder("team", in: store), toPath: store.path("old"))
     try store.open().revoke("thief", from: "team")
-    try FileManager.default.removeItem(atPath: team)
-    try FileManager.default.copyItem(atPath: store.path("old"), toPath: team)
-    try forgetWitnesses(store)
-    let former = VaultError.formerMember(group: "team", application: "thief", issue: 1, isBeingReplaced: false)
-    #expect(try store.open().verify().contains { if case .failure(former) = $0.result { true } else { false } })
-    #expect(try store.open().status().groups.first { $0.name == "team" }?.problem == former)
-    try store.open().revoke("thief", from: "team")
-    #expect(throws: VaultError.denied(.notAMember)) { try thief.value("a", in: "team") }
-    try expectVerified(store)
+    try putBack(store)
+    return (store, thief)
   }
 
+  private func putBack(_ store: StoreFixture) throws {
+    try FileManager.default.removeItem(atPath: folder("team", in: store))
+    try FileManager.default.copyItem(atPath: store.path("old"), toPath: folder("team", in: store))
+  }
+
+  private let former = VaultError.formerMember(group: "team", application: "thief", issue: 1, isBeingReplaced: false)
+
   @Test func `a copy that was put back by hand and is accepted leaves out whoever was removed`() throws {
-    let store = try StoreFixture()
-    try store.open().createGroup("team").set("a", to: "old")
-    let thief = try store.issue("thief", grants: [.init(.read, in: "team")])
-    let team = folder("team", in: store)
-    try FileManager.default.copyItem(atPath: team, toPath: store.path("old"))
-    try store.open().revoke("thief", from: "team")
-    try FileManager.default.removeItem(atPath: team)
-    try FileManager.default.copyItem(atPath: store.path("old"), toPath: team)
+    let (store, thief) = try olderCopy()
     var left: [Item.Writer] = []
     try store.open().acceptGroup("team") { state in
       left = state.left.map(\.who)
@@ -253,22 +247,82 @@ struct AcceptGroupTests {
     try expectVerified(store)
   }
 
-  @Test func `what another machine has written counts as seen once it is replaced by a restoration`() throws {
+  @Test
+  func `a copy that was put back by hand does not let a removed member in, even where nobody saw the group`() throws {
+    let (store, thief) = try olderCopy()
+    try forgetWitnesses(store)
+    for groups in [[], ["team"]] {
+      let found = try store.open().verify(groups: groups)
+      #expect(found.contains { if case .failure(former) = $0.result { true } else { false } })
+    }
+    #expect(try store.open().status().groups.first { $0.name == "team" }?.problem == former)
+    let open = try store.open()
+    try open.rotateGroup("team")
+    #expect(open.takeNotices().contains(.memberPutOut(group: "team", application: "thief")))
+    #expect(throws: VaultError.denied(.notAMember)) { try thief.value("a", in: "team") }
+    #expect(try store.open().group("team").members.map(\.application).sorted() == ["", "api"])
+    try expectVerified(store)
+  }
+
+  @Test(arguments: [true, false])
+  func `a new credential does not bring an application back into a group that it was removed from`(
+    isSeen: Bool
+  ) throws {
+    let (store, _) = try olderCopy()
+    if !isSeen { try forgetWitnesses(store) }
+    let file = store.folder + "/new"
+    _ = try store.open().applications.issue("thief", to: file, .replacing, accepting: isSeen ? { _ in true } : nil)
+    #expect(try store.open().group("team").members.map(\.application).sorted() == ["", "api"])
+    let thief = try SecretStore.open(at: store.location, credential: file)
+    #expect(throws: VaultError.denied(.notAMember)) { try thief.value("a", in: "team") }
+    try expectVerified(store)
+  }
+
+  private enum Loss: CaseIterable { case note, registry, older }
+
+  @Test(arguments: Loss.allCases)
+  private func `a note that was lost is written again`(_ loss: Loss) throws {
     let store = try StoreFixture()
     try store.open().createGroup("team").set("a", to: "old")
-    let thief = try store.issue("thief", grants: [.init(.read, in: "team")])
-    try store.open().backUp(to: store.folder + "/backup")
-    let (state, other) = (store.folder + "/state", store.folder + "/other")
-    try FileManager.default.copyItem(atPath: state, toPath: other)
+    let thief = try store.issue("thief", grants: [.init(.write, in: "team")])
+    let registry = folder(AccessGroup.Name.registry.description, in: store)
+    try FileManager.default.copyItem(atPath: folder("team", in: store), toPath: store.path("old"))
+    try FileManager.default.copyItem(atPath: registry, toPath: store.path("older registry"))
     try store.open().revoke("thief", from: "team")
-    // This machine has not looked at the group since.
-    try FileManager.default.removeItem(atPath: state)
-    try FileManager.default.moveItem(atPath: other, toPath: state)
-    try store.open().restoreBackup(from: store.folder + "/backup", groups: ["team"], replacing: true)
-    #expect(throws: VaultError.self) { try store.value("a", in: "team") }
+    switch loss {
+    case .note:
+      // As if the process had been killed before it wrote the note.
+      try store.open().registry().group.destroy("removed/team/thief")
+      #expect(throws: VaultError.notFound(.member)) { try store.open().revoke("thief", from: "team") }
+    case .registry, .older:
+      try FileManager.default.removeItem(atPath: registry)
+      if loss == .older { try FileManager.default.copyItem(atPath: store.path("older registry"), toPath: registry) }
+      try store.open().acceptGroup(AccessGroup.Name.registry.description)
+    }
+    try putBack(store)
     try store.open().acceptGroup("team")
     #expect(throws: VaultError.denied(.notAMember)) { try thief.value("a", in: "team") }
-    #expect(try store.value("a", in: "team") == "old")
+  }
+
+  @Test func `a grant and a revocation at once leave a note that agrees with the roster`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team")
+    try store.issue("thief", grants: [.init(.write, in: "team")])
+    let member = try #require(try store.open().group("team").members.first { $0.application == "thief" })
+    for _ in 0..<10 {
+      let errors = onThreads(2) { thread in
+        let open = try store.open()
+        if thread == 0 {
+          try open.grant(.write, in: "team", to: "thief")
+        } else {
+          try open.revoke("thief", from: "team")
+        }
+      }
+      #expect(errors.allSatisfy { $0 as? VaultError == .notFound(.member) })
+      let open = try store.open()
+      let isMember = try open.group("team").members.contains { $0.application == "thief" }
+      #expect(try open.registry().hasRemoved(member, from: "team") != isMember)
+    }
   }
 
   @Test func `an older state is described before it is signed, and stays refused if the owner declines`() throws {
