@@ -55,7 +55,8 @@ struct Restoration {
   /// - Throws: an error that the other groups of the backup would meet too, such as a full disk.
   init(
     of name: AccessGroup.Name, in store: SecretStore, from backup: String, _ replacing: Bool,
-    _ drafts: borrowing DraftFolder, leaving leaves: @escaping @Sendable (Member, AccessGroup.Name) -> Bool,
+    _ keepsOwn: Bool, _ drafts: borrowing DraftFolder,
+    leaving leaves: @escaping @Sendable (Member, AccessGroup.Name) -> Bool,
     _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) {
     self.name = name
@@ -71,7 +72,7 @@ struct Restoration {
       outcome = .unchanged
       if replaced.isThere {
         if live?.isOrFollows(source.state) == true { return }
-        if name == .registry, live != nil {
+        if keepsOwn, live != nil {
           outcome = .kept
           return
         }

@@ -29,7 +29,12 @@ extension SecretStore {
   func expectedGroupNames() throws(VaultError) -> [String] {
     let names = try groupNames()
     guard case .application(let credential) = access else { return names }
-    return Set(names).union(credential.floors.map(\.group)).sorted()
+    // Where an application joined, its groups that are not published never were.
+    let isJoined = (try? location.joinedApplications().contains(credential.application)) == true
+    let expected = credential.floors.map(\.group).filter { group in
+      (try? AccessGroup.Name(group)).map { !isJoined || witness($0).read() != .absent } ?? true
+    }
+    return Set(names).union(expected).sorted()
   }
 
   /// The groups that a change of all groups must visit: the existing ones and those that the registry knows, sorted.

@@ -22,7 +22,8 @@ extension SecretStore {
   /// - Parameters:
   ///   - path: the backup's folder; it is only read.
   ///   - names: the groups to restore; empty means all.
-  ///   - replacing: whether existing groups in another state are replaced.
+  ///   - replacing: whether existing groups in another state are replaced. The registry never is, and the record of
+  ///     decisions only if it is named, unless they do not verify.
   ///   - progress: called now and then with a group's name.
   /// - Throws: ``VaultError/notFound(_:)`` for a named group that is not in the backup; ``VaultError/denied(_:)`` for
   ///   anyone but the owner, ``VaultError/contradiction(_:)`` for another owner's backup,
@@ -44,7 +45,8 @@ extension SecretStore {
     var steps: [Restoration] = []
     let leaves = try leftOutOfRestoration()
     for name in names {
-      let step = try Restoration(of: name, in: self, from: path, replacing, drafts, leaving: leaves) {
+      let keepsOwn = name == .registry || isWhole && name == .audit
+      let step = try Restoration(of: name, in: self, from: path, replacing, keepsOwn, drafts, leaving: leaves) {
         progress(name.description, $0)
       }
       steps.append(step)

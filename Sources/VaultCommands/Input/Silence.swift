@@ -19,6 +19,7 @@ struct Silence: ~Copyable {
   private let terminal: Int32
   private let reading: Reading
   private let signals: Int32
+  private let turn: Int32
   private var before = termios()
   private var maskBefore = sigset_t()
 
@@ -36,6 +37,8 @@ struct Silence: ~Copyable {
     for signal in Self.watched { unsafe sigaddset(&mask, signal) }
     if case .screen = reading { unsafe sigaddset(&mask, SIGWINCH) }
     signals = unsafe csystem_signal_descriptor(&mask)
+    // First of all: the settings to restore are those that no other program has changed.
+    turn = Silence.waitForTurn(on: terminal)
     guard signals >= 0, unsafe tcgetattr(terminal, &before) == 0 else {
       throw Failure(.unexpected, "the terminal cannot be used: \(SystemReason.text(errno))")
     }
@@ -43,7 +46,23 @@ struct Silence: ~Copyable {
     begin()
   }
 
-  deinit { close(signals) }
+  deinit {
+    close(signals)
+    close(turn)
+  }
+
+  /// Waits until no other `vault` asks on the same terminal, as both commands of a pipe may do at once.
+  ///
+  /// - Returns: the descriptor that others wait for until it is closed; -1 for a terminal that cannot be locked.
+  private static func waitForTurn(on terminal: Int32) -> Int32 {
+    // The device behind /dev/tty, which is one file for all terminals: ioctl_tty(2), TIOCGDEV.
+    var device: UInt32 = 0
+    guard unsafe ioctl(terminal, 0x8004_5432, &device) == 0, device >> 8 & 0xFFF == 136 else { return -1 }
+    let number = device & 0xFF | device >> 12 & 0xFFF00
+    let turn = unsafe open("/dev/pts/\(number)", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+    while turn >= 0, flock(turn, LOCK_EX) != 0, errno == EINTR {}
+    return turn
+  }
 
   /// Waits until a line, or a key, can be read.
   ///
@@ -90,6 +109,7 @@ struct Silence: ~Copyable {
     restore()
     var mask = maskBefore
     unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
+    _ = flock(turn, LOCK_UN)
   }
 
   private func begin() {

@@ -100,7 +100,7 @@ extension VaultError {
     case .formerMember(_, let application, _, true):
       "unless the command still runs, finish it: vault app issue \(application) --output FILE --replace"
     case .formerMember(let group, let application, _, false):
-      "put it out: vault revoke \(group) \(application); or, if it may stay: vault grant \(group) \(application) --rights read"
+      "put it out: vault revoke \(group) \(application)"
     case .unlistedMember(_, Applications.service, _):
       "put it out: vault service revoke; or give it a new credential: vault service enroll --output FILE --replace"
     case .unlistedMember(_, let application, _):
@@ -122,7 +122,8 @@ extension VaultError {
     case .conflict: "read the item again, then decide"
     case .tooManyStates:
       "the owner gives the group a new key: vault group rotate \(circumstances.group ?? "GROUP")"
-    case .otherState: "to put the backup in its place: --replace; the current files are kept aside"
+    case .otherState(let group):
+      "to put the backup's in its place, and keep the current files aside: vault restore-backup \(circumstances.backup) \(group) --replace"
     case .noStore(""): "name its place: VAULT_HOME"
     case .noStore: "make one: vault init; or name its place: VAULT_HOME"
     case .storage(.unconfirmed): "see whether it was made: vault history NAME\(option)"

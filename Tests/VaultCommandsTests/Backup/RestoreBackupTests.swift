@@ -94,11 +94,25 @@ import Testing
     #expect(!store.folder.exists("new"))
   }
 
+  @Test func `a restoration of everything does not put back the record of decisions`() throws {
+    #expect(store.run("audit", "begin").status == 0)
+    let backup = store.folder.file("with record")
+    #expect(store.run("backup", backup).status == 0)
+    #expect(store.run("group", "create", "later").status == 0)
+    store.run("set", "a", input: "newer")
+    let replaced = store.run("restore-backup", backup, "--replace", "--json")
+    #expect(replaced.status == 0, "\(replaced.errors)")
+    #expect(try results(replaced)["vault.audit"] == "kept" && results(replaced)["default"] == "restored")
+    #expect(store.run("audit").output.contains("later"))
+    let named = store.run("restore-backup", backup, "vault.audit", "--replace", "--json")
+    #expect(try results(named) == ["vault.audit": "restored"])
+  }
+
   @Test func `a newer state is replaced only on request, and its files are kept`() throws {
     store.run("set", "a", input: "newer")
     let refused = store.run("restore-backup", backup)
     #expect(refused.status == 22)
-    #expect(refused.errors.contains("vault: hint: to put the backup in its place: --replace; "))
+    #expect(refused.errors.contains("keep the current files aside: vault restore-backup \(backup) default --replace\n"))
     #expect(store.run("get", "a").output == "newer")
     let replaced = store.run("restore-backup", backup, "--replace", "--json")
     #expect(replaced.status == 0)

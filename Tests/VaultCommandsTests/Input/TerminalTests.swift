@@ -1,4 +1,5 @@
 import Glibc
+import Ground
 import TestSupport
 import Testing
 import Vault
@@ -19,6 +20,27 @@ import Vault
     #expect(typist.sawSilence)
     #expect(pty.showsWhatIsTyped)
     #expect(pty.shown() == "passphrase: \r\n")
+  }
+
+  @Test func `two programs on one terminal ask one after the other, and the echo is back afterwards`() throws {
+    let pty = PseudoTerminal()
+    let typed = Locked<[String]>([])
+    let screens = Locked<[String]>([])
+    let errors = onThreads(3) { thread in
+      if thread == 2 {
+        for answer in ["first", "second"] {
+          _ = pty.waitUntilShown("passphrase: ")
+          screens.withLock { $0.append(pty.shown()) }
+          pty.type(answer + "\n")
+        }
+      } else {
+        let answer = text(try #require(Terminal(path: pty.path)).ask("passphrase: "))
+        typed.withLock { $0.append(answer) }
+      }
+    }
+    #expect(errors.isEmpty && typed.withLock { $0 } == ["first", "second"])
+    #expect(screens.withLock { $0 } == ["passphrase: ", "\r\npassphrase: "])
+    #expect(pty.showsWhatIsTyped && !pty.shown().contains("second"))
   }
 
   @Test func `a new passphrase is asked for again if its entries differ`() throws {

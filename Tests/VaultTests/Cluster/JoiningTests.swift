@@ -40,6 +40,22 @@ import Testing
     #expect(try place.joinedApplications() == [web])
   }
 
+  @Test func `a group that is not published is not missed where its application joined`() throws {
+    let credential = try issue(as: "1")
+    try place.join(credential)
+    let joined = try SecretStore.open(at: place, credential: owner.folder + "/1")
+    #expect(try joined.status().groups.isEmpty && joined.verify().isEmpty)
+    // What was there once is missed.
+    try FileManager.default.copyItem(
+      atPath: owner.location.home + "/groups/\(web)", toPath: place.home + "/groups/\(web)")
+    #expect(try joined.verify().map(\.name) == [web])
+    try FileManager.default.removeItem(atPath: place.home + "/groups/\(web)")
+    let again = try SecretStore.open(at: place, credential: owner.folder + "/1")
+    guard case .rolledBack(web, _, _, .vanished)? = try again.status().groups.first?.problem else {
+      throw VaultError.notFound(.group)
+    }
+  }
+
   @Test func `a credential names its groups, with the states that the owner knew`() throws {
     let credential = try issue(as: "1")
     #expect(credential.application == web && credential.issue == 1 && credential.groups == [web])
