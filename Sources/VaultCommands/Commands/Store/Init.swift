@@ -70,7 +70,11 @@ struct Init: Command {
     }
     session.endProgress()
     try restoration.table.write(to: session.output, style: session.outputStyle)
-    session.say("the store is back at \(store.location.home); what opened the backup opens it, too")
+    session.say(
+      """
+      the store is back at \(store.location.home); what opened the backup opens it, and nothing else that opened the \
+      old store does
+      """)
     for notice in store.takeNotices() { session.warn(notice.message) }
     try restoration.finish(store, in: session)
   }
