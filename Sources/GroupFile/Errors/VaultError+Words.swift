@@ -123,6 +123,7 @@ extension VaultError: CustomStringConvertible {
     case .otherType(let found, let expected):
       "the item holds a value of type '\(Printable.name(found))', not '\(Printable.name(expected))'"
     case .archive(let error): error.message
+    case .unordered("", let disorder): "the group is published, and \(disorder.words)"
     case .unordered(let group, let disorder): "'\(group)' is published, and \(disorder.words)"
     case .service(_, let text), .unexpected(let text): text
     }

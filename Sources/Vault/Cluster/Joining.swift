@@ -1,3 +1,4 @@
+internal import Glibc
 public import GroupFile
 internal import Sealing
 
@@ -49,6 +50,9 @@ extension StoreLocation {
       return names.filter { (try? Applications.name($0)) != nil }
     } catch {
       if error == .missing { return [] }
+      // Who may only pass through the store's folder sees at least that there is no such folder.
+      let isAbsent = FileIdentity("\(home)/\(IdentityFolder.joinedName)") == nil && errno == ENOENT
+      if error == .denied, isAbsent { return [] }
       throw VaultError(error, at: .credential)
     }
   }

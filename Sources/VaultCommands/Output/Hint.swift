@@ -107,6 +107,8 @@ extension VaultError {
       "put it out: vault app uninstall \(application) --revoke; or give it a new credential: vault app issue \(application) --output FILE --replace"
     case .unordered(_, .notHere):
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
+    case .unordered(_, .tooOld):
+      "to see what its remote permits: vault remote list --json (maxAge); without --max-age, or with --heartbeat: vault remote add NAME --replace"
     case .unordered(_, .outcomeUnknown):
       "look whether it was made before you do it again: vault sync, then vault history NAME or vault group show GROUP"
     case .busy:
