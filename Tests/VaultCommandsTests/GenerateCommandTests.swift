@@ -23,6 +23,31 @@ import Testing
     #expect(store.run("get", "a").status == 10)
   }
 
+  @Test(arguments: ["numeric", "abc", "alphabet", "HEX"])
+  func `letters that name no alphabet are refused`(name: String) {
+    let refused = store.run("generate", "a", "--alphabet", name)
+    #expect(refused.status == 64 && refused.errors.contains("there is no alphabet of this name"))
+    #expect(
+      refused.errors.contains("hexadecimal, hex, lower, upper, base64") && refused.errors.contains("chars:LETTERS"))
+    store.run("set", "b", input: "value")
+    #expect(store.run("rotate-value", "b", "--alphabet", name, "--", "/bin/true").status == 64)
+    #expect(store.run("get", "b").output == "value")
+    #expect(store.run("get", "a").status == 10)
+  }
+
+  @Test func `an alphabet is named or given by its characters`() {
+    for (set, pattern) in [
+      ("hex", /[0-9a-f]+/), ("lower", /[a-z]+/), ("upper", /[A-Z]+/), ("alnum", /[A-Za-z0-9]+/),
+      ("base64", /[A-Za-z0-9+\/]+/), ("chars:xyz", /[xyz]+/), ("chars:hex", /[hex]+/), ("xy", /[xy]+/),
+      ("xyz1", /[xyz1]+/), ("x-yz", /[-xyz]+/),
+    ] {
+      let drawn = store.run("generate", "a", "--show", "--length", "200", "--alphabet", set).output
+      #expect(drawn.count == 200 && drawn.wholeMatch(of: pattern) != nil, "\(set)")
+    }
+    #expect(Set(store.run("generate", "a", "--show", "--length", "500", "--alphabet", "hex").output).count == 16)
+    #expect(store.run("generate", "a", "--alphabet", "chars:aab").status == 64)
+  }
+
   @Test func `a changed passphrase opens the store`() throws {
     let changed = store.run("passphrase", "change", "--new-passphrase-fd", descriptor("a new one\n"))
     #expect(changed.status == 0)

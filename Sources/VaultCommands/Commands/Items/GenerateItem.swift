@@ -7,7 +7,8 @@ struct GenerateItem: Command {
     usage:
       "vault generate NAME[#FIELD] [-g GROUP] [--length N] [--alphabet SET] [--expires WHEN] [--replace-fields] [--show]",
     more: """
-      SET is one of safe (A-Z a-z 0-9 - _), alphanumeric, printable, digits, hexadecimal, or the characters themselves.
+      SET is one of \(RandomText.names), or the characters themselves, as in chars:abc or without chars: if \
+      they are not only letters. safe is A-Z a-z 0-9 - _, alnum is alphanumeric, and hex is hexadecimal.
       32 characters of safe hold 192 bits. An existing item gets a new version. NAME#FIELD is one field of a login \
       or another JSON value, as in set; the other fields stay.
       """,
@@ -66,19 +67,36 @@ struct RandomText {
     length = try arguments.number("--length", value: "n", "The number of characters, 1 to 65,536.", else: 32)
     alphabet = arguments.option(
       "--alphabet", value: "set", "The characters to choose from\(command.map { ", as in \($0)" } ?? "").",
-      else: "safe", completes: .words(["safe", "alphanumeric", "printable", "digits", "hexadecimal"]))
+      else: "safe", completes: .words(Self.known.map(\.name)))
   }
 
-  func secret() throws(VaultError) -> Secret {
-    let alphabet: Alphabet =
-      switch self.alphabet {
-      case "safe": .safe
-      case "alphanumeric": .alphanumeric
-      case "printable": .printable
-      case "digits": .digits
-      case "hexadecimal": .hexadecimal
-      default: try Alphabet(self.alphabet)
-      }
-    return try Secret.random(length: length, of: alphabet)
+  /// - Throws: a `Failure` for letters that are probably the name of a set we do not have, which would make a weak secret.
+  func secret() throws -> Secret { try Secret.random(length: length, of: chosen()) }
+
+  private func chosen() throws -> Alphabet {
+    if let known = Self.known.first(where: { $0.name == alphabet }) { return try known.alphabet() }
+    let prefix = "chars:"
+    if alphabet.hasPrefix(prefix) { return try Alphabet(String(alphabet.dropFirst(prefix.count))) }
+    guard alphabet.utf8.count < 3 || !alphabet.utf8.allSatisfy(Self.isLetter) else {
+      throw Failure(
+        .usage, "there is no alphabet of this name",
+        hint: "use \(Self.names); to draw from these letters only: --alphabet \(prefix)LETTERS")
+    }
+    return try Alphabet(alphabet)
   }
+
+  private static func isLetter(_ byte: UInt8) -> Bool {
+    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+  }
+
+  static var names: String { known.map(\.name).joined(separator: ", ") }
+
+  private static let known: [(name: String, alphabet: @Sendable () throws -> Alphabet)] = [
+    ("safe", { .safe }), ("alphanumeric", { .alphanumeric }), ("alnum", { .alphanumeric }),
+    ("printable", { .printable }), ("digits", { .digits }), ("hexadecimal", { .hexadecimal }),
+    ("hex", { .hexadecimal }),
+    ("lower", { try Alphabet("abcdefghijklmnopqrstuvwxyz") }),
+    ("upper", { try Alphabet("ABCDEFGHIJKLMNOPQRSTUVWXYZ") }),
+    ("base64", { try Alphabet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/") }),
+  ]
 }
