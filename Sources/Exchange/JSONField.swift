@@ -55,22 +55,40 @@ public enum JSONField {
     return json
   }
 
+  /// The names of the object's members in their order, each once; none if `text` is not an object.
+  public static func names(in text: [UInt8]) -> [String] {
+    var names: [String] = []
+    var known: Set<String> = []
+    _ = visit(text) { name, _ in
+      let name = String(decoding: name, as: UTF8.self)
+      if known.insert(name).inserted { names.append(name) }
+    }
+    return names
+  }
+
   private static func member(_ key: String, of text: [UInt8]) -> ArraySlice<UInt8>? {
-    var scanner = JSONScanner(text)
-    guard scanner.take(UInt8(ascii: "{")) else { return nil }
     var found: ArraySlice<UInt8>?
+    let isWhole = visit(text) { name, value in
+      if name == Array(key.utf8) { found = text[value] }
+    }
+    return isWhole ? found : nil
+  }
+
+  /// - Returns: whether `text` is an object.
+  private static func visit(_ text: [UInt8], _ body: ([UInt8], Range<Int>) -> Void) -> Bool {
+    var scanner = JSONScanner(text)
+    guard scanner.take(UInt8(ascii: "{")) else { return false }
     do throws(JSONFault) {
       while scanner.peek() == UInt8(ascii: "\"") {
         let name = try scanner.string().text
-        guard scanner.take(UInt8(ascii: ":")) else { return nil }
-        let value = try scanner.skipValue()
-        if name == Array(key.utf8) { found = text[value] }
+        guard scanner.take(UInt8(ascii: ":")) else { return false }
+        body(name, try scanner.skipValue())
         guard scanner.take(UInt8(ascii: ",")) else { break }
       }
     } catch {
-      return nil
+      return false
     }
-    return found
+    return true
   }
 
   /// The bytes that a quoted string represents. An escaped lone surrogate becomes U+FFFD.

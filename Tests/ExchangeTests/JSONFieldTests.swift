@@ -21,6 +21,11 @@ import Testing
     #expect(value("a\"b", #"{"a\"b":"x"}"#) == "x")
   }
 
+  @Test func `the names of members keep their order, each once`() {
+    #expect(JSONField.names(in: Array(#" {"b":{"c":1},"\u0061":[2],"b":"x"} "#.utf8)) == ["b", "a"])
+    for text in ["[]", "\"a\"", "{}", "1"] { #expect(JSONField.names(in: Array(text.utf8)).isEmpty) }
+  }
+
   @Test(arguments: [
     (#"{"a":1}"#, #"{"a":"x"}"#), (#" { "a" : {"b":[2]} , "c":3 } "#, #" { "a" : "x" , "c":3 } "#),
     (#"{"a":1,"a":2}"#, #"{"a":1,"a":"x"}"#), ("{}", #"{"a":"x"}"#), (#"{"b":"}"}"#, #"{"b":"}","a":"x"}"#),

@@ -52,6 +52,21 @@ import Testing
     #expect(screen.hasPrefix("before\nended=0\n"))
   }
 
+  @Test(.needsClients) func `all fields of an item are revealed, those of a login first`() {
+    store.run("set", "web/GitHub#pin", input: "4711")
+    store.run("set", "web/GitHub#url", input: "https://github.com")
+    store.run("set", "db/password", "--type", "json", "--replace-fields", input: #"{"host":"h","port":{"tcp":5432}}"#)
+    begin()
+    defer { end() }
+    press("git", "Enter", "r")
+    #expect(shows("pin: 4711"))
+    #expect(screen.contains("password: hunter2\nurl: https://github.com\ntotp: JBSWY3DPEHPK3PXP\npin: 4711\n"))
+    press("Escape")
+    #expect(shows("type to narrow"))
+    press("C-u", "db", "Enter", "r")
+    #expect(shows("host: h\nport: {\"tcp\":5432}\n"))
+  }
+
   @Test(.needsClients, arguments: ["TERM", "HUP", "INT"])
   func `the screen is restored after a signal`(signal: String) {
     begin()

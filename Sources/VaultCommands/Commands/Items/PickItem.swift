@@ -11,7 +11,7 @@ struct PickItem: Command {
     more: """
       Type to narrow: each word must occur in the name, label, attributes or group, in upper or lower case. Up and Down select, \
       Enter opens, Escape goes back. Then c copies the value, or the password of a login, as get --clip does; u copies the \
-      user name; r shows the value, and hides it again; o shows the one-time code with its seconds. No value is opened \
+      user name; r shows the value with all its fields, and hides it again; o shows the one-time code with its seconds. No value is opened \
       before one of these is pressed. All groups that can be opened are searched.
       """,
     example: """
@@ -127,13 +127,16 @@ struct PickItem: Command {
     return "\(what): \(told)"
   }
 
-  /// The value for people: a login by its fields.
+  /// The value for people: JSON by its fields, first those of a login.
   private static func text(of found: Found) throws -> String {
     let opened = try found.group.open(found.item.name.description)
     let value = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
-    if opened.item.kind == .json, JSONField.string(of: "password", in: value) != nil {
-      return ["username", "password", "url", "totp", "notes"].compactMap { name in
-        JSONField.value(of: name, in: value).map { "\(name): " + String(decoding: $0, as: UTF8.self) }
+    let names = opened.item.kind == .json ? JSONField.names(in: value) : []
+    if !names.isEmpty {
+      let first = ["username", "password", "url", "totp", "notes"]
+      return (first.filter(names.contains) + names.filter { !first.contains($0) }).map { name in
+        let text = JSONField.value(of: name, in: value) ?? []
+        return "\(UTF8Text.onOneLine(name)): " + String(decoding: text, as: UTF8.self)
       }.joined(separator: "\n")
     }
     guard let text = String(validating: value, as: UTF8.self) else {
