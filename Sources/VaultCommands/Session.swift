@@ -14,6 +14,8 @@ final class Session {
   private var showsProgress = false
   /// The group that the command opened last, in which it looked for a name.
   var openedGroup: AccessGroup?
+  /// The name of the group that the command wanted last, even if it did not open.
+  private var soughtGroup: String?
   /// What the hint of an error can name.
   var circumstances = Circumstances()
   /// The prompt that the open store may still need.
@@ -102,6 +104,7 @@ final class Session {
     dropTypedRest()
     // The library can throw only its own errors. An error at the terminal is the one to report.
     let error = question?.failure ?? near(error)
+    if case VaultError.denied = error { circumstances.closedUnixGroup = closedUnixGroup }
     let report = ErrorReport(error, in: circumstances)
     if let failure = error as? Failure, failure.isSilent { return report.status }
     // Data written before the error is still wanted output. A failing pipe must not hide the error.
@@ -159,9 +162,26 @@ extension Session {
   func openGroup(_ name: String?, _ key: KeySource) throws -> AccessGroup {
     let store = try openStore(key)
     circumstances.group = name
-    let group = try store.group(name ?? variable("VAULT_GROUP") ?? store.defaultGroupName)
+    let group = try self.group(name, of: store)
     openedGroup = group
     return group
+  }
+
+  /// - Parameter name: as for `openGroup`.
+  func group(_ name: String?, of store: SecretStore) throws(VaultError) -> AccessGroup {
+    let name = name ?? variable("VAULT_GROUP") ?? store.defaultGroupName
+    soughtGroup = name
+    return try store.group(name)
+  }
+
+  /// The Unix group that the last requested group is shared with, if this user is not in it.
+  var closedUnixGroup: String? {
+    guard let soughtGroup, let home = try? StoreLocation(environment: environment).home else { return nil }
+    let folder = "\(home)/groups/\(soughtGroup)"
+    var status = stat()
+    guard unsafe stat(folder, &status) == 0, status.st_mode & 0o2050 == 0o2050, unsafe access(folder, X_OK) != 0
+    else { return nil }
+    return (try? UnixGroup(String(status.st_gid)))?.name
   }
 
   /// The status of the store, found without a prompt.
@@ -201,7 +221,7 @@ extension Session {
     return ["VAULT_CREDENTIAL", "VAULT_KEY_FILE", "VAULT_SOCKET"].contains { variable($0) != nil }
   }
 
-  private func owns(_ path: String) -> Bool {
+  func owns(_ path: String) -> Bool {
     var status = stat()
     return unsafe stat(path, &status) == 0 && status.st_uid == geteuid()
   }
@@ -314,21 +334,4 @@ extension Session {
     guard let time else { return "" }
     return output.isTerminal ? time.localText : time.shortText
   }
-}
-
-/// What a hint can name: where the failed command worked, as whom, and how.
-struct Circumstances {
-  /// The group that the command named; nil for the one that is used if none is named.
-  var group: String?
-  /// The path of the store's folder.
-  var store = "STORE"
-  /// The path of the backup that the command reads or makes.
-  var backup = "DIR"
-  /// Whether an application opened the store, and not its owner.
-  var isApplication = false
-  /// Whether the command makes several changes one by one, so that those before a failure stay.
-  var makesSteps = false
-
-  /// The option that names the group, with a space before it; empty without one.
-  var option: String { group.map { " -g \($0)" } ?? "" }
 }

@@ -1,6 +1,25 @@
 internal import KeyedArchives
 internal import Vault
 
+/// What a hint can name: where the failed command worked, as whom, and how.
+struct Circumstances {
+  /// The group that the command named; nil for the one that is used if none is named.
+  var group: String?
+  /// The path of the store's folder.
+  var store = "STORE"
+  /// The path of the backup that the command reads or makes.
+  var backup = "DIR"
+  /// Whether an application opened the store, and not its owner.
+  var isApplication = false
+  /// The Unix group whose users may open the group's files, if this user is not in it.
+  var closedUnixGroup: String?
+  /// Whether the command makes several changes one by one, so that those before a failure stay.
+  var makesSteps = false
+
+  /// The option that names the group, with a space before it; empty without one.
+  var option: String { group.map { " -g \($0)" } ?? "" }
+}
+
 extension VaultError {
   /// What to do about it.
   var hint: String? { hint(in: Circumstances()) }
@@ -48,6 +67,9 @@ extension VaultError {
     case .denied(.file(_, .openToOthers)): "if it is yours: chmod go= on it; to see its path: vault paths"
     case .denied(.file(_, .foreignOwner)):
       "use the account that owns the store; if that is yours, take it back: chown -R USER \(circumstances.store)"
+    case .denied(.permissions) where circumstances.closedUnixGroup != nil,
+      .denied(.file) where circumstances.closedUnixGroup != nil:
+      "the group is shared with the Unix group \(circumstances.closedUnixGroup ?? "G"); let this user join it: usermod -aG \(circumstances.closedUnixGroup ?? "G") USER; or, for a service, in its unit: SupplementaryGroups=\(circumstances.closedUnixGroup ?? "G")"
     case .denied(.permissions), .denied(.file):
       "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G (without --read-only, if it is to be written)"
     case .denied(.openToOthers):

@@ -478,4 +478,26 @@ import Testing
 
         """, "\(result.errors)")
   }
+
+  @Test func `a user outside the Unix group that a group is shared with is told to join it`() {
+    let result = users.shell(
+      """
+      getent group 34567 >/dev/null && exit 1
+      GROUPS_OF_USER=99
+      for command in 'get a -g team' 'list -g team' 'group show team' 'run --set X=vault://team/a -- true'; do
+        as 12345 "$vault" $command 2>&1 | grep hint
+      done
+      GROUPS_OF_USER=34567
+      as 12345 "$vault" group list 2>&1; as 12345 "$vault" get a -g other 2>&1 | grep hint
+      """)
+    let join =
+      "vault: hint: the group is shared with the Unix group 34567; let this user join it: usermod -aG 34567 USER; or, for a service, in its unit: SupplementaryGroups=34567\n"
+    #expect(
+      result.output == String(repeating: join, count: 4) + """
+        vault: error: the system's permissions do not allow it: listing the groups in '\(users.store.folder.path)/store/groups', which only its owner may do
+        vault: hint: only the store's owner can list all groups; to see those that a credential opens: vault status
+        vault: hint: use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G (without --read-only, if it is to be written)
+
+        """, "\(result.errors)")
+  }
 }

@@ -67,7 +67,7 @@ struct ListGroups: Command {
   }
 
   func run(in session: Session) throws {
-    let names = try StoreLocation(environment: session.environment).groupNames()
+    let names = try names(in: session)
     if json {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in
@@ -83,6 +83,16 @@ struct ListGroups: Command {
       // In a pipe there are only names, for scripts.
       let purpose = session.output.isTerminal ? purpose(of: name) : nil
       try session.output.write(name + (purpose.map { " (the store's own: \($0))" } ?? "") + "\n")
+    }
+  }
+
+  private func names(in session: Session) throws -> [String] {
+    let location = try StoreLocation(environment: session.environment)
+    do throws(VaultError) { return try location.groupNames() } catch {
+      guard case .denied = error, !session.owns(location.home) else { throw error }
+      throw Failure(
+        .denied, error.message,
+        hint: "only the store's owner can list all groups; to see those that a credential opens: vault status")
     }
   }
 
@@ -110,7 +120,7 @@ struct ShowGroup: Command {
 
   func run(in session: Session) throws {
     let store = try session.openStore(key)
-    let info = try store.group(name).info()
+    let info = try session.group(name, of: store).info()
     let log = info.isPublished ? Result { () throws(VaultError) in try store.logEpoch(of: name) } : nil
     if json {
       var json = JSONWriter(session.output)

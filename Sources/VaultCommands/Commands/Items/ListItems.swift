@@ -189,7 +189,7 @@ struct ListRequest: Equatable {
     var sections: [Section] = []
     var problem: (any Error)?
     for name in names {
-      let group = try store.group(name)
+      let group = try session.group(name, of: store)
       switch look(in: group, query, order, session) {
       case .success(let (section, strange)):
         sections.append(section)

@@ -85,7 +85,7 @@ struct InjectTemplate: Command {
       switch part {
       case .text(let bytes): return bytes
       case .reference(let reference, let line):
-        let value = try References.naming("\(source), line \(line)") { try references.value(of: reference) }
+        let value = try references.naming("\(source), line \(line)") { try references.value(of: reference) }
         return unsafe value.withUnsafeBytes { unsafe Array($0) }
       }
     }

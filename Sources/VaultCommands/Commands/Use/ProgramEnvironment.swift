@@ -114,7 +114,7 @@ struct ProgramEnvironment {
   mutating func add(_ project: ProjectFile) throws {
     let place = "'\(ProjectFile.name)'"
     if let selection = project.selection {
-      try References.naming(place) { try add(selection, hint: "list the variables with 'only' in the file") }
+      try references.naming(place) { try add(selection, hint: "list the variables with 'only' in the file") }
     }
     for (variable, reference, line) in project.assignments {
       try set(Array(variable.utf8), resolved(reference, in: "\(place), line \(line)"), variable)
@@ -141,7 +141,7 @@ struct ProgramEnvironment {
     for assignment in assignments {
       let (host, reference, place) = try ProgramEnvironment.parse(assignment, of: "--netrc")
       guard reference.field == nil else { throw Failure(.usage, "\(place): the reference names a field, not a login") }
-      let login = try References.naming(place) { try references.login(reference) }
+      let login = try references.naming(place) { try references.login(reference) }
       guard let username = login.username, let password = login.secrets.password else {
         throw Failure(.usage, "\(place): the item is not JSON with the fields username and password")
       }
@@ -189,7 +189,7 @@ struct ProgramEnvironment {
   }
 
   private mutating func resolved(_ reference: Reference, in place: String) throws -> [UInt8] {
-    let value = bytes(of: try References.naming(place) { try references.value(of: reference) })
+    let value = bytes(of: try references.naming(place) { try references.value(of: reference) })
     secrets.append((value, place))
     return value
   }

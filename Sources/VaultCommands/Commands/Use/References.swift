@@ -47,13 +47,21 @@ final class References {
     let store = try self.store ?? session.openStore(key)
     self.store = store
     session.circumstances.group = name
-    return try store.group(name ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName)
+    return try session.group(name, of: store)
   }
 
   /// Runs `body`, which reads a reference, and adds the reference's place to an error: `--set: no such item`.
-  static func naming<Result: ~Copyable>(_ place: String, _ body: () throws -> Result) throws -> Result {
+  func naming<Result: ~Copyable>(_ place: String, _ body: () throws -> Result) throws -> Result {
+    try Self.naming(place, in: session, body)
+  }
+
+  static func naming<Result: ~Copyable>(
+    _ place: String, in session: Session? = nil, _ body: () throws -> Result
+  ) throws -> Result {
     do { return try body() } catch let error as VaultError {
-      throw Failure(error.exitStatus, "\(place): \(error.message)", hint: error.hint(in: Circumstances(group: "GROUP")))
+      var circumstances = Circumstances(group: "GROUP")
+      circumstances.closedUnixGroup = session?.closedUnixGroup
+      throw Failure(error.exitStatus, "\(place): \(error.message)", hint: error.hint(in: circumstances))
     } catch let error as Failure {
       throw Failure(error.status, "\(place): \(error.message)", hint: error.hint)
     }
