@@ -79,6 +79,17 @@ import Testing
     #expect(run("backup", store.folder.file("second")).status == 0)
   }
 
+  @Test func `without a store, restoring a backup names the command that makes the store from it`() {
+    let backup = store.folder.file("backup")
+    let restored = run("restore-backup", backup)
+    #expect(restored.status == 21)
+    #expect(
+      restored.errors.hasSuffix(
+        "hint: make the store from the backup: vault init --recover \(backup); or name the store's place: VAULT_HOME\n")
+    )
+    #expect(run("list").errors.contains("make one: vault init;"))
+  }
+
   @Test func `a recovery asks for the code and a new passphrase`() {
     let terminal = PseudoTerminal()
     terminal.type(code.lowercased().replacing("-", with: " "))
@@ -153,7 +164,14 @@ import Testing
     let identity = store.folder.read("new/store/identity/identity")
     let again = recover()
     #expect(again.status == 22)
-    #expect(again.errors == "vault: error: a store exists already\n")
+    #expect(
+      again.errors == """
+        vault: error: a store exists already
+        vault: hint: it was not touched; to bring its groups back: vault restore-backup \(store.folder.file("backup")); to make the store elsewhere: VAULT_HOME
+
+        """)
+    let plain = run("init", "--key-file", store.folder.file("other-key"))
+    #expect(plain.status == 22 && plain.errors.hasSuffix("hint: it was not touched; to make another one: VAULT_HOME\n"))
     #expect(store.folder.read("new/store/identity/identity") == identity)
     #expect(run("group", "list").output == "default\n")
     #expect(!store.folder.exists("new-key"))
@@ -182,7 +200,12 @@ import Testing
     #expect(run("slot", "add", "recovery", "--key-file", store.folder.file("new-key")).status == 18)
     let other = run("init", "--key-file", store.folder.file("new-key"))
     #expect(other.status == 22)
-    #expect(other.errors == "vault: error: a store whose recovery was begun exists already\n")
+    #expect(
+      other.errors == """
+        vault: error: a store whose recovery was begun exists already
+        vault: hint: finish the recovery: vault init --recover DIR
+
+        """)
     let finished = recover(key: "newer-key")
     #expect(finished.status == 0, "\(finished.errors)")
     expectEverything()

@@ -13,6 +13,8 @@ struct Circumstances {
   var isApplication = false
   /// The Unix group whose users may open the group's files, if this user is not in it.
   var closedUnixGroup: String?
+  /// Whether the command takes its groups from a backup.
+  var isRestoring = false
   /// Whether the command makes several changes one by one, so that those before a failure stay.
   var makesSteps = false
 
@@ -41,6 +43,10 @@ extension VaultError {
     case .notFound(.slot): "list the slots: vault slot list"
     case .exists(.group):
       "list the groups: vault group list; if it is not there, its folder holds other files; to see where: vault paths"
+    case .exists(.store) where circumstances.isRestoring:
+      "it was not touched; to bring its groups back: vault restore-backup \(circumstances.backup); to make the store elsewhere: VAULT_HOME"
+    case .exists(.store), .exists(.storeAtPlace): "it was not touched; to make another one: VAULT_HOME"
+    case .exists(.storeInRecovery): "finish the recovery: vault init --recover \(circumstances.backup)"
     case .exists(.remote): "to change its address or its login: --replace"
     case .exists(.applicationID):
       "write its credential again: vault app issue APP --output FILE --again; or, if it was stolen: --replace"
@@ -149,6 +155,8 @@ extension VaultError {
     case .otherState(let group):
       "to put the backup's in its place, and keep the current files aside: vault restore-backup \(circumstances.backup) \(group) --replace"
     case .noStore(""): "name its place: VAULT_HOME"
+    case .noStore where circumstances.isRestoring:
+      "make the store from the backup: vault init --recover \(circumstances.backup); or name the store's place: VAULT_HOME"
     case .noStore: "make one: vault init; or name its place: VAULT_HOME"
     case .storage(.unconfirmed): "see whether it was made: vault history NAME\(option)"
     case .storage(.stateFolder):

@@ -32,8 +32,9 @@ struct RestoreBackup: Command {
   }
 
   func run(in session: Session) throws {
-    let store = try session.openStore(key)
     session.circumstances.backup = UTF8Text.onOneLine(folder)
+    session.circumstances.isRestoring = true
+    let store = try session.openStore(key)
     session.circumstances.makesSteps = true
     let restoration: StoreRestoration
     do {

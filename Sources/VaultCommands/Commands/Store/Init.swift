@@ -62,6 +62,7 @@ struct Init: Command {
     // Check this before any prompt.
     let named = try new.named() ?? session.variable("VAULT_KEY_FILE").map(KeySource.Named.keyFile)
     session.circumstances.backup = UTF8Text.onOneLine(backup)
+    session.circumstances.isRestoring = true
     let opened = try BackupKey(named, key.recoveryDescriptor, backup, session).open {
       try slot(new, in: session)
     }
