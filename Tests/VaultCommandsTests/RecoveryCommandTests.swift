@@ -90,6 +90,24 @@ import Testing
     #expect(run("list").errors.contains("make one: vault init;"))
   }
 
+  @Test func `a group that is damaged in the backup is repaired in the recovered store`() throws {
+    for number in 1...40 { store.run("set", "item \(number)", "-g", "team.shared", input: "value") }
+    let backup = store.folder.file("damaged")
+    #expect(store.run("backup", backup).status == 0)
+    let page = #"dd if=/dev/urandom of="$folder/damaged/groups/team.shared/group.vault" bs=4096 count=1 seek=5"#
+    #expect(store.shell(page + " conv=notrunc 2>&1").status == 0)
+    let recovered = recover(from: "damaged")
+    #expect(recovered.status == 13)
+    let commands = try #require(recovered.errors.split(separator: "keep what is proved of this one: ").last)
+    #expect(commands.hasPrefix("cp -a \(backup)/groups/team.shared "), "\(recovered.errors)")
+    let repaired = store.shell(
+      #"export VAULT_HOME="$folder/new/store" VAULT_STATE="$folder/new/state" VAULT_KEY_FILE="$folder/new-key""#
+        + "\nvault() { \"$vault\" \"$@\"; }\n" + commands)
+    #expect(repaired.status == 0, "\(repaired.errors)")
+    #expect(run("get", "b", "-g", "team.shared").output == "value of b")
+    #expect(run("verify").status == 0)
+  }
+
   @Test func `a recovery asks for the code and a new passphrase`() {
     let terminal = PseudoTerminal()
     terminal.type(code.lowercased().replacing("-", with: " "))

@@ -74,7 +74,9 @@ extension StoreRestoration {
         session.warn("\(error.message); it stays closed until you run: vault group accept \(group.name)")
       }
     }
-    for case .failed(let error) in groups.map(\.outcome) { throw error }
+    for group in groups {
+      if case .failed(let error) = group.outcome { throw group.withHint(error, store, in: session) }
+    }
     guard !missing.isEmpty else { return }
     throw Failure(
       .notFound, "neither in the backup nor in the store: \(missing.joined(separator: ", "))",
@@ -102,6 +104,21 @@ extension StoreRestoration {
 }
 
 extension StoreRestoration.Group {
+  /// A damaged group that the store does not have can be repaired only after its files have been copied there.
+  fileprivate func withHint(_ error: VaultError, _ store: SecretStore, in session: Session) -> any Error {
+    guard case .damaged = error, let names = try? store.location.groupNames(), !names.contains(name) else {
+      return error
+    }
+    let files = "\(session.circumstances.backup)/groups/\(name)"
+    var failure = Failure(
+      error.exitStatus, error.message,
+      hint:
+        "another backup may have it undamaged: vault restore-backup DIR \(name); or keep what is proved of this one: cp -a \(files) \(UTF8Text.onOneLine(store.location.home))/groups/ && vault repair \(name)"
+    )
+    failure.level = error.level
+    return failure
+  }
+
   fileprivate func add(to table: inout Table) {
     switch outcome {
     case .restored(let group):
