@@ -3,15 +3,17 @@ internal import Vault
 
 /// Finds which of our words was mistyped, so that a hint can name it instead of repeating what was typed.
 enum Closeness {
-  /// - Returns: the nearest of `words`, if at most two of its letters differ and not all of them.
+  /// - Returns: the nearest of `words`, if at most two letters differ, one for a word of three letters, and at least two
+  ///   letters are the same.
   static func nearest(to typed: String, among words: [String]) -> String? {
     // A long text cannot be one of our words, and comparing it would take long.
     guard typed.utf8.count <= 32 else { return nil }
     if let known = elsewhere[typed], words.contains(known) { return known }
     if let beginning = words.first(where: { typed.utf8.count > 2 && $0.hasPrefix(typed) }) { return beginning }
     let nearest = words.map { ($0, distance(Array(typed.utf8), Array($0.utf8))) }.min { $0.1 < $1.1 }
-    guard let (word, distance) = nearest, distance <= 2, distance < word.utf8.count else { return nil }
-    return word
+    guard let (word, distance) = nearest else { return nil }
+    let shorter = min(word.utf8.count, typed.utf8.count)
+    return distance <= (shorter > 3 ? 2 : 1) && distance < shorter - 1 ? word : nil
   }
 
   /// Like ``nearest(to:among:)`` for names of items, but ignores case.
@@ -53,8 +55,14 @@ extension Session {
   func near(_ error: any Error) -> any Error {
     guard case VaultError.notFound(.item) = error, let group = openedGroup else { return error }
     let message = "no such item in '\(group.name)'"
+    let restores = line.command.path == "vault restore"
+    if restores, line.operands.contains(where: { (try? group.history($0))?.isEmpty == false }) {
+      return Failure(
+        .notFound, "the item's values were destroyed, so nothing can come back",
+        hint: "a backup that was made before may have them")
+    }
     let hint =
-      line.command.path == "vault restore"
+      restores
       ? "list what can come back: vault list --removed\(circumstances.option)"
       : VaultError.notFound(.item).hint(in: circumstances)
     // In a large group the search would take too long to be useful.
@@ -62,7 +70,7 @@ extension Session {
       return Failure(.notFound, message, hint: hint)
     }
     let names = items.map(\.name.description)
-    let typed = line.rest.filter { !$0.hasPrefix("-") && !names.contains($0) }
+    let typed = line.operands.filter { !names.contains($0) }
     guard let meant = typed.lazy.compactMap({ Closeness.nearestName(to: $0, among: names) }).first else {
       return Failure(.notFound, message, hint: hint)
     }

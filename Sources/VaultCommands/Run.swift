@@ -57,6 +57,22 @@ struct TypedLine {
   /// The words after the command.
   var rest: ArraySlice<String> { arguments.dropFirst(leadingCount + (asksForHelp ? 1 : 0) + command.wordCount) }
 
+  /// The words after the command without its options and their values.
+  var operands: [String] {
+    let parameters = command.type?.parameters ?? []
+    var operands: [String] = []
+    var isValue = false
+    for word in rest.prefix(while: { $0 != "--" }) {
+      if Arguments.isOption(word) {
+        isValue = parameters.contains { $0.value != nil && $0.names.contains(word) }
+      } else {
+        if !isValue { operands.append(word) }
+        isValue = false
+      }
+    }
+    return operands + rest.drop { $0 != "--" }.dropFirst()
+  }
+
   /// The words for the command, including options before it that open the store.
   var words: [String] { leadingCount == 0 ? Array(rest) : Array(arguments.prefix(leadingCount) + rest) }
 

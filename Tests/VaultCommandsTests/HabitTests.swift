@@ -151,6 +151,34 @@ import Testing
       result.errors == "vault: error: no such item in 'default'\nvault: hint: did you mean '\(meant)'?\n")
   }
 
+  @Test(arguments: ["lab", "gin", "hexpw", "exx", "user"])
+  func `a short name is suggested only if nearly all of it is the same`(typed: String) {
+    for name in ["gen", "exp"] { store.run("set", name, "-g", "team", input: "x") }
+    let result = store.run("get", typed, "-g", "team")
+    let meant = ["gin": "gen", "exx": "exp"][typed]
+    #expect(
+      result.errors.hasSuffix(
+        meant.map { "hint: did you mean '\($0)'?\n" }
+          ?? "hint: list the items: vault list -g team; what was removed comes back with: vault restore NAME -g team\n"),
+      "\(result.errors)")
+    #expect(store.run("get", "unlike", "-g", "team", "--output", "gexn").errors.contains("hint: list the items"))
+  }
+
+  @Test func `a destroyed item is named as such and not sent back to the list of removed ones`() {
+    store.run("remove", "db/user", "--destroy", "--yes")
+    let restored = store.run("restore", "db/user")
+    #expect(restored.status == 10)
+    #expect(
+      restored.errors == """
+        vault: error: the item's values were destroyed, so nothing can come back
+        vault: hint: a backup that was made before may have them
+
+        """)
+    #expect(store.run("restore", "db/nothing").errors.contains("vault list --removed"))
+    store.run("remove", "db/password")
+    #expect(store.run("restore", "db/password").status == 0)
+  }
+
   @Test func `a name that resembles no other is not repeated, and none is suggested`() {
     let result = store.run("get", "s3cret-value")
     #expect(result.status == 10 && !result.errors.contains("s3cret"))
