@@ -312,6 +312,16 @@ extension Session {
     return try terminal.ask(prompt).secret()
   }
 
+  /// Asks for the password of an etcd user.
+  ///
+  /// - Parameter option: the option that can be given instead.
+  func askPassword(of user: String, or option: String) throws -> Secret {
+    guard Terminal(path: streams.terminal) != nil else {
+      throw Failure(.locked, "there is no terminal to ask for the password", hint: "without a terminal: \(option)")
+    }
+    return try askSecret("password of the etcd user \(UTF8Text.onOneLine(user)): ", else: "the terminal is gone")
+  }
+
   /// A path for people, with `~` for the home folder.
   func shown(_ path: String) -> String { Session.shown(path, home: variable("HOME")) }
 

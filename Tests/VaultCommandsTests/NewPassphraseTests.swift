@@ -3,6 +3,33 @@ import Testing
 @testable import VaultCommands
 
 @Suite struct NewPassphraseTests {
+  @Test func `without a terminal each command names the options that work without one`() throws {
+    let store = try TestStore()
+    func hint(_ arguments: String...) -> String? {
+      let result = Transcript(arguments, environment: store.environment)
+      #expect(result.status == 11, "\(arguments): \(result.errors)")
+      return result.errors.split(separator: "\n").last.map(String.init)
+    }
+    let new = "vault: hint: without a terminal: --new-passphrase-fd N"
+    #expect(hint("passphrase", "change") == new)
+    #expect(hint("slot", "add", "passphrase") == new)
+    #expect(hint("app", "issue", "api", "--output", store.folder.file("api"), "--passphrase") == new)
+    #expect(
+      hint("remote", "add", "office", "etcds://n.example:2379", "--user", "web")
+        == "vault: hint: without a terminal: --password-fd N")
+    #expect(hint("remote", "provision", "office") == "vault: hint: without a terminal: --root-password-fd N")
+    #expect(store.run("backup", store.folder.file("backup")).status == 0)
+    let descriptor = String(Pipe.holding(Array("a new one\n".utf8)))
+    #expect(store.run("passphrase", "change", "--new-passphrase-fd", descriptor).status == 0)
+    #expect(store.run("slot", "remove", "1", "--yes").status == 0)
+    let opens = "vault: hint: name what opens it: --passphrase-fd N, --key-file FILE or --recovery-fd N"
+    #expect(hint("unlock") == opens)
+    #expect(hint("list")?.hasSuffix("or unlock it for a time: vault unlock") == true)
+    store.environment["VAULT_HOME"] = store.folder.file("new")
+    #expect(hint("init") == "vault: hint: without a terminal: --key-file FILE or --passphrase-fd N")
+    #expect(hint("init", "--recover", store.folder.file("backup")) == opens)
+  }
+
   private func isCommon(_ text: String) -> Bool {
     unsafe Array(text.utf8).withUnsafeBytes { unsafe CommonPassphrase.isOne($0) }
   }

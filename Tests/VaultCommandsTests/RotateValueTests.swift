@@ -48,6 +48,15 @@ import Testing
     #expect(store.run("rotate-value", "db/password", "--discard").status == 10)
   }
 
+  @Test func `without an interrupted rotation there is nothing to finish or to discard`() {
+    for option in ["--finish", "--discard"] {
+      let run = store.run("rotate-value", "db/password", option)
+      #expect(run.status == 10)
+      #expect(run.errors.hasPrefix("vault: error: no new value is waiting: "), "\(run.errors)")
+      #expect(store.run("rotate-value", "db/pasword", option).errors.contains("did you mean 'db/password'?"))
+    }
+  }
+
   @Test func `a program that cannot be started leaves nothing behind`() {
     for (program, status) in [("./no-such-program", Int32(127)), ("/etc/passwd", 126)] {
       #expect(store.run("rotate-value", "db/password", "--", program).status == status)

@@ -17,12 +17,15 @@ enum NewPassphrase {
 
   /// Asks for it twice, and asks for confirmation if it is one of the most common.
   ///
-  /// - Parameter thing: the thing that the passphrase opens; nil for the store.
-  static func ask(in session: Session, of thing: String? = nil, isMeant: Bool) throws -> Secret {
+  /// - Parameters:
+  ///   - thing: the thing that the passphrase opens; nil for the store.
+  ///   - options: what can be given instead.
+  static func ask(
+    in session: Session, of thing: String? = nil, isMeant: Bool, or options: String = "--new-passphrase-fd N"
+  ) throws -> Secret {
     guard let terminal = Terminal(path: session.streams.terminal) else {
       throw Failure(
-        .locked, "there is no terminal to ask for a passphrase",
-        hint: "name a key file or a descriptor; see \(session.line.command.path) --help")
+        .locked, "there is no terminal to ask for a passphrase", hint: "without a terminal: \(options)")
     }
     let store = (try? StoreLocation(environment: session.environment)).map { session.shown($0.home) } ?? "the store"
     defer { session.hasTypedRest = terminal.hasRest }

@@ -15,6 +15,8 @@ struct Circumstances {
   var closedUnixGroup: String?
   /// Whether the command takes its groups from a backup.
   var isRestoring = false
+  /// Whether the store must be opened for its owner, or is to be unlocked, so that `vault unlock` is no way.
+  var needsKey = false
   /// Whether the command makes several changes one by one, so that those before a failure stay.
   var makesSteps = false
 
@@ -60,6 +62,8 @@ extension VaultError {
     case .locked(.keyFile(.missing)):
       "check --key-file, VAULT_KEY_FILE and the path in: vault paths; if it is lost, a recovery code makes another: vault slot add key-file --new-key-file FILE --recovery-fd 0"
     case .locked(.keyFileInsideStore): "put it elsewhere, apart from the store"
+    case .locked where circumstances.needsKey:
+      "name what opens it: --passphrase-fd N, --key-file FILE or --recovery-fd N"
     case .locked:
       "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
     case .ownerNeeded: "name what opens the store: --passphrase-fd, --key-file or --recovery-fd"

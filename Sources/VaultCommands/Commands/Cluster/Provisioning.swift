@@ -67,9 +67,7 @@ struct ProvisionRemote: Command {
     if let passwordDescriptor {
       return try KeySource.firstLine(of: passwordDescriptor, namedBy: "--root-password-fd").secret()
     }
-    return try session.askSecret(
-      "password of the etcd user \(UTF8Text.onOneLine(user)): ",
-      else: "there is no terminal to ask for the password; name a descriptor: --root-password-fd")
+    return try session.askPassword(of: user, or: "--root-password-fd N")
   }
 }
 

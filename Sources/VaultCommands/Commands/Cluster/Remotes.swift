@@ -87,9 +87,7 @@ struct AddRemote: Command {
     if let passwordDescriptor {
       return try KeySource.firstLine(of: passwordDescriptor, namedBy: "--password-fd").secret()
     }
-    return try session.askSecret(
-      "password of the etcd user \(UTF8Text.onOneLine(user)): ",
-      else: "there is no terminal to ask for the password; name a descriptor: --password-fd")
+    return try session.askPassword(of: user, or: "--password-fd N")
   }
 
   private static func text(of path: String, _ option: String) throws -> String {

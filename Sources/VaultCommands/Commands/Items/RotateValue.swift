@@ -117,9 +117,15 @@ struct RotateValue: Command {
 
   /// The item with the value of an interrupted rotation.
   ///
-  /// - Throws: `conflict` if the item with that name is something else, or belongs to another field.
+  /// - Throws: `conflict` if the item with that name is something else, or belongs to another field; `notFound`.
   private func staged(of place: ItemPlace, in group: AccessGroup) throws -> Item {
-    let item = try group.item(place.staged)
+    let item: Item
+    do { item = try group.item(place.staged) } catch VaultError.notFound(.item) {
+      _ = try group.item(place.name)
+      throw Failure(
+        .notFound, "no new value is waiting: no rotation of this value was interrupted",
+        hint: "to see its versions: vault history NAME")
+    }
     let shown = UTF8Text.onOneLine(place.staged)
     guard let target = item.attributes[Self.target] else {
       throw Failure(

@@ -63,6 +63,7 @@ struct Init: Command {
     let named = try new.named() ?? session.variable("VAULT_KEY_FILE").map(KeySource.Named.keyFile)
     session.circumstances.backup = UTF8Text.onOneLine(backup)
     session.circumstances.isRestoring = true
+    session.circumstances.needsKey = true
     let opened = try BackupKey(named, key.recoveryDescriptor, backup, session).open {
       try slot(new, in: session)
     }
@@ -89,7 +90,10 @@ struct Init: Command {
           descriptor: descriptor, isMeant: takesCommon, KeySource.passphrase(descriptor:)))
     case .recoveryCode?: throw Failure.usage("a new store has no recovery code yet")
     case .credential?, .credentialBytes?: throw Failure.usage("an application cannot make a store")
-    case nil: return .passphrase(try NewPassphrase.ask(in: session, isMeant: takesCommon))
+    case nil:
+      return .passphrase(
+        try NewPassphrase.ask(
+          in: session, isMeant: takesCommon, or: "--key-file FILE or --passphrase-fd N"))
     }
   }
 }

@@ -33,10 +33,21 @@ struct AddSSHKey: Command {
     let added = try unsafe bytes.withUnsafeBytes { bytes in
       var copy = unsafe Array(bytes)
       defer { unsafe explicit_bzero(&copy, copy.count) }
+      guard !Self.isPublic(copy) else {
+        throw Failure(.usage, "this is the public key", hint: "add the private one, usually the file without .pub")
+      }
       return try SSHKey(parsing: copy)
     }
     try place.store(added, name, in: group)
     try session.output.write("\(added.publicText) \(name)\n")
+  }
+
+  /// Whether it is a line as in `authorized_keys`, or a public key in the form of RFC 4716 or PEM.
+  private static func isPublic(_ file: [UInt8]) -> Bool {
+    [
+      "ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-", "---- BEGIN SSH2 PUBLIC KEY", "-----BEGIN PUBLIC KEY",
+      "-----BEGIN RSA PUBLIC KEY",
+    ].contains { file.starts(with: $0.utf8) }
   }
 
   private func contents() throws(Failure) -> WipedBytes {

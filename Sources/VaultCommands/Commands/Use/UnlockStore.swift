@@ -28,6 +28,7 @@ struct UnlockStore: Command {
     guard let milliseconds = TimeLength.milliseconds(length) else {
       throw Failure.usage("--for needs a length of time: 90s, 15m, 8h, 7d")
     }
+    session.circumstances.needsKey = true
     let end = try session.unlock(key, for: .milliseconds(milliseconds))
     session.say("unlocked for \(length), until \(end.localText)")
   }
