@@ -62,5 +62,8 @@ import Testing
     let paths = store.run("paths").output
     #expect(paths.contains("store\t\(store.folder.file("store"))\t700\tyes\t\n"))
     #expect(paths.contains("key file\t\(store.keyFile)\t600\tapart\t\n"))
+    let json = store.run("paths", "--json").output
+    #expect(json.contains(#""path":"\#(store.keyFile)","mode":"600","backup":false,"inBackup":"apart""#), "\(json)")
+    #expect(json.contains(#""backup":true,"inBackup":"yes""#) && json.contains(#""backup":false,"inBackup":"no""#))
   }
 }

@@ -101,7 +101,8 @@ import Vault
     #expect(store.run("group", "create", "team").status == 14)
     let verify = store.run("verify", "--json")
     #expect(verify.status == 14)
-    #expect(verify.output.contains("{\"group\":\"team\",\"verified\":false,\"problem\":{\"status\":14,"))
+    #expect(
+      verify.output.contains("{\"group\":\"team\",\"name\":\"team\",\"verified\":false,\"problem\":{\"status\":14,"))
     #expect(try readJSON(verify.errors)["status"] as? Int == 14)
     store.run("set", "a", input: "x")
     let lists = [["list", "--all"], ["search", "a"], ["expiring"]]

@@ -31,6 +31,15 @@ import Testing
     #expect(names == ["group.vault"])
   }
 
+  @Test func `a group in JSON has its name under the same key as in group list`() throws {
+    let verified = store.run("verify", "--json").output
+    #expect(verified.contains(#"{"group":"team","name":"team","verified":true"#), "\(verified)")
+    let copied = store.run("backup", backup, "--json").output
+    #expect(copied.contains(#"{"group":"team","name":"team","result":"copied""#), "\(copied)")
+    let restored = store.run("restore-backup", backup, "--json").output
+    #expect(restored.contains(#"{"group":"team","name":"team","result":"unchanged"}"#), "\(restored)")
+  }
+
   @Test func `a backup opens as a store in which everything verifies`() {
     store.run("backup", backup)
     store.environment["VAULT_HOME"] = backup

@@ -92,6 +92,7 @@ extension StoreBackup.Group {
   fileprivate func write(to json: inout JSONWriter) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.string("group", name)
+      try json.string("name", name)
       switch outcome {
       case .copied(let items, let versions, let epoch):
         try json.string("result", "copied")

@@ -97,7 +97,12 @@ extension StoreRestoration {
         for group in groups { try group.write(to: &json) }
       }
       try json.array("missing") { (json) throws(Failure) in
-        for name in missing { try json.object { (json) throws(Failure) in try json.string("group", name) } }
+        for name in missing {
+          try json.object { (json) throws(Failure) in
+            try json.string("group", name)
+            try json.string("name", name)
+          }
+        }
       }
     }
   }
@@ -134,6 +139,7 @@ extension StoreRestoration.Group {
   fileprivate func write(to json: inout JSONWriter) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.string("group", name)
+      try json.string("name", name)
       switch outcome {
       case .restored(let group):
         try json.string("result", "restored")

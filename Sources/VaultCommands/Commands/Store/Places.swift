@@ -43,6 +43,7 @@ extension StoreLocation.Place {
       try json.string("path", path)
       try json.string("mode", mode)
       try json.flag("backup", isBackedUp)
+      try json.string("inBackup", backup)
       try unixGroup.write(to: &json)
     }
   }

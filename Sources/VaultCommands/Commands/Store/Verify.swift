@@ -68,6 +68,7 @@ extension GroupVerification {
   fileprivate func write(to json: inout JSONWriter) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.string("group", name)
+      try json.string("name", name)
       switch result {
       case .success(let counts):
         try json.flag("verified", true)
