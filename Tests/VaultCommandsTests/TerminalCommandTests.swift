@@ -78,6 +78,51 @@ import Vault
     #expect(terminal.shown().contains("NAME  LABEL  VERSION  CHANGED "))
   }
 
+  /// The lines of a command on a terminal of this width, without their colours.
+  private func lines(_ arguments: [String], columns: UInt16) -> [String] {
+    let terminal = PseudoTerminal(columns: columns)
+    store.environment["NO_COLOR"] = "1"
+    #expect(store.run(arguments, on: terminal).status == 0)
+    return terminal.shown().split(separator: "\r\n").map(String.init)
+  }
+
+  @Test func `the header of a list names the time zone, and on a narrow terminal no time is cut`() {
+    store.run("group", "create", "team.for.everybody")
+    let name = "servers/production/database"
+    store.run(
+      "set", name, "-g", "team.for.everybody", "--label", "A rather long label", "--expires", "2099-01-01", input: "x")
+    let wide = lines(["list", "-g", "team.for.everybody"], columns: 120)
+    #expect(wide[0].contains(/[ ]{2}CHANGED \([A-Z+-][^ ]*\) +EXPIRES \([A-Z+-][^ ]*\)$/), "\(wide)")
+    #expect(wide[1].contains(/[ ]{2}\d\d\d\d-\d\d-\d\d \d\d:\d\d +2\d\d\d-\d\d-\d\d \d\d:\d\d$/), "\(wide)")
+    for columns in [80, 60, 50] as [UInt16] {
+      for command in [["list", "-g", "team.for.everybody"], ["list", "--all"]] {
+        let shown = lines(command, columns: columns)
+        #expect(shown.count == 2 && shown.allSatisfy { $0.count <= columns }, "\(shown)")
+        #expect(!shown[1].contains(/\d-[^ ]*…|:\d?…/), "\(shown)")
+        #expect(command[1] != "--all" || shown[1].hasPrefix("team.for.everybody  "), "\(shown)")
+      }
+    }
+    #expect(lines(["list", "-g", "team.for.everybody"], columns: 80)[1].contains(/\d\d\d\d-\d\d-\d\d \d\d:\d\d/))
+  }
+
+  @Test func `paths shows on a narrow terminal what each path is, its backup and all of the path`() {
+    for columns in [80, 50] as [UInt16] {
+      let shown = lines(["paths"], columns: columns)
+      #expect(shown[0].hasPrefix("WHAT        BACKUP  PATH"), "\(shown)")
+      #expect(shown.contains { $0.hasPrefix("store       yes     ~/store") }, "\(shown)")
+      #expect(shown.contains { $0.hasPrefix("key file    apart   ~/key") }, "\(shown)")
+      #expect(!shown.contains { $0.contains("…") }, "\(shown)")
+    }
+  }
+
+  @Test(arguments: [["verify"], ["backup", "copy"]])
+  func `a table of groups fits a narrow terminal, with the groups' whole names`(command: [String]) {
+    let named = command.map { $0 == "copy" ? store.folder.file("copy") : $0 }
+    let shown = lines(named, columns: 50)
+    #expect(shown.allSatisfy { $0.count <= 50 } && shown.contains { $0.hasPrefix("vault.owner  ") }, "\(shown)")
+    #expect(!shown.contains { $0.contains("…") }, "\(shown)")
+  }
+
   @Test(arguments: [["info", "a"], ["history", "a"], ["status"], ["group", "show", "default"]])
   func `times are in the machine's time zone on a terminal and in UTC elsewhere`(command: [String]) {
     store.run("set", "a", input: "x")

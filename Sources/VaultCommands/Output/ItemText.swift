@@ -77,15 +77,23 @@ extension Timestamp {
   func appendShortText(to line: inout [UInt8]) { UTCDate.appendShortText(Int64(milliseconds), to: &line) }
   /// The time in the machine's time zone, with its name: `2026-11-22 10:05 CET`.
   var localText: String {
-    guard var seconds = time_t(exactly: milliseconds / 1_000) else { return shortText }
+    let (time, zone) = local
+    return zone.isEmpty ? time : "\(time) \(zone)"
+  }
+
+  /// The time in the machine's time zone, and the name of the zone at that time.
+  var local: (time: String, zone: String) {
+    guard var seconds = time_t(exactly: milliseconds / 1_000) else { return (shortText, "UTC") }
     var parts = unsafe tm()
     tzset()
-    guard unsafe localtime_r(&seconds, &parts) != nil, let zone = unsafe parts.tm_zone else { return shortText }
+    guard unsafe localtime_r(&seconds, &parts) != nil, let zone = unsafe parts.tm_zone else {
+      return (shortText, "UTC")
+    }
     let (year, month, day) = unsafe (parts.tm_year + 1_900, parts.tm_mon + 1, parts.tm_mday)
     let (hour, minute) = unsafe (parts.tm_hour, parts.tm_min)
     func digits(_ number: Int32) -> String { number < 10 ? "0\(number)" : String(number) }
     let date = "\(year)-\(digits(month))-\(digits(day))"
-    return "\(date) \(digits(hour)):\(digits(minute)) \(unsafe String(cString: zone))"
+    return ("\(date) \(digits(hour)):\(digits(minute))", unsafe String(cString: zone))
   }
 
   /// With milliseconds, if there are any.

@@ -1,5 +1,23 @@
 import Glibc
 internal import Ground
+internal import Vault
+
+/// A column of times in the machine's time zone, which only the header names.
+struct TimeColumn {
+  private let title: String
+  /// The zone's names at these times: two where the clocks change.
+  private var zones: [String] = []
+
+  init(_ title: String) { self.title = title }
+
+  var header: String { zones.isEmpty ? title : "\(title) (\(zones.joined(separator: "/")))" }
+
+  mutating func cell(_ time: Timestamp?) -> String {
+    guard let (text, zone) = time?.local else { return "" }
+    if !zones.contains(zone) { zones.append(zone) }
+    return text
+  }
+}
 
 /// Rows of text. On a terminal they are aligned columns under a header, shortened to its width. Elsewhere each row is a
 /// line of complete cells separated by tabs, without a header, for `cut` and `awk`.
@@ -9,12 +27,18 @@ struct Table {
 
   /// The column that is shortened last.
   private let kept: Int?
+  /// The columns that are never shortened, but may go.
+  private let whole: [Int]
+  /// The columns that are always complete, even if the terminal has to wrap the line.
+  private let fixed: [Int]
 
   init(_ header: String...) { self.init(columns: header, keeping: "") }
 
-  init(columns header: [String], keeping kept: String) {
+  init(columns header: [String], keeping kept: String, whole: [String] = [], fixed: [String] = []) {
     self.header = header
     self.kept = header.firstIndex(of: kept)
+    self.whole = whole.compactMap(header.firstIndex)
+    self.fixed = fixed.compactMap(header.firstIndex)
   }
 
   mutating func add(_ cells: String...) { add(cells) }
@@ -61,7 +85,8 @@ struct Table {
   }
 
   /// The width that each column needs. While a line is too wide for the terminal, first a column without any text goes, then
-  /// the widest one is made narrower, then the last one goes; `kept` is shortened last.
+  /// the widest one is made narrower, then the last one goes; `kept` is shortened last. Columns that are `whole` or `fixed`
+  /// are not made narrower, and those that are `fixed` do not go.
   func columnWidths(terminalWidth: Int) -> [Int] {
     var widths = header.indices.map { column in
       rows.reduce(DisplayWidth.of(header[column])) { max($0, DisplayWidth.of($1[column])) }
@@ -72,17 +97,23 @@ struct Table {
       widths[column] = 0
     }
     while isTooWide() {
-      let others = widths.indices.filter { $0 != kept && widths[$0] > least }
+      let others = widths.indices.filter {
+        $0 != kept && widths[$0] > least && !whole.contains($0) && !fixed.contains($0)
+      }
       if let widest = others.max(by: { widths[$0] < widths[$1] }) {
         widths[widest] -= 1
-      } else if let kept, let last = widths.indices.last(where: { $0 != kept && widths[$0] > 0 }) {
+      } else if let last = widths.indices.last(where: { mayGo($0) && widths[$0] > 0 }) {
         widths[last] = 0
       } else {
-        guard widths[kept ?? 0] > least else { break }
-        widths[kept ?? 0] -= 1
+        guard let kept, widths[kept] > least else { break }
+        widths[kept] -= 1
       }
     }
     return widths
+  }
+
+  private func mayGo(_ column: Int) -> Bool {
+    (kept != nil || !fixed.isEmpty) && column != kept && !fixed.contains(column)
   }
 
   /// The number of columns of a terminal.

@@ -37,7 +37,8 @@ struct BackupStore: Command {
       var json = JSONWriter(session.output)
       try backup.write(to: &json)
     } else {
-      var table = Table("GROUP", "RESULT", "ITEMS", "VERSIONS", "EPOCH")
+      var table = Table(
+        columns: ["GROUP", "RESULT", "ITEMS", "VERSIONS", "EPOCH"], keeping: "RESULT", fixed: ["GROUP"])
       for group in backup.groups { group.add(to: &table) }
       try table.write(to: session.output, style: session.outputStyle)
     }

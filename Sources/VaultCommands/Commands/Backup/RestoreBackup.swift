@@ -85,7 +85,8 @@ extension StoreRestoration {
   }
 
   var table: Table {
-    var table = Table("GROUP", "RESULT", "ITEMS", "EPOCH", "MEMBERS", "KEPT ASIDE")
+    var table = Table(
+      columns: ["GROUP", "RESULT", "ITEMS", "EPOCH", "MEMBERS", "KEPT ASIDE"], keeping: "RESULT", fixed: ["GROUP"])
     for group in groups { group.add(to: &table) }
     for name in missing { table.add(name, "not in the backup", "", "", "", "") }
     return table

@@ -138,10 +138,14 @@ struct ShowExposure: Command {
         for value in exposed { try value.write(to: &json) }
       }
     }
-    var table = Table(columns: ["GROUP", "NAME", "VERSION", "CHANGED", "READ BY"], keeping: "NAME")
-    for value in exposed {
+    var changed = TimeColumn("CHANGED")
+    let times = exposed.map { session.output.isTerminal ? changed.cell($0.changed) : $0.changed.shortText }
+    var table = Table(
+      columns: ["GROUP", "NAME", "VERSION", changed.header, "READ BY"], keeping: "NAME", whole: [changed.header],
+      fixed: ["GROUP"])
+    for (value, time) in zip(exposed, times) {
       table.add(
-        value.group, value.item.description, String(value.version), session.shown(value.changed),
+        value.group, value.item.description, String(value.version), time,
         value.readers.map(\.text).joined(separator: ", "))
     }
     try table.write(to: session.output, style: session.outputStyle)

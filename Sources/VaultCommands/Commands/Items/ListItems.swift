@@ -319,15 +319,17 @@ struct ListRequest: Equatable {
         try unsafe bytes.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe session.output.write(bytes) }
       }
     }
-    let columns = ["NAME", "LABEL", "VERSION", removed ? "REMOVED" : "CHANGED", "EXPIRES"]
-    var table = Table(columns: all ? ["GROUP"] + columns : columns, keeping: "NAME")
+    var (rows, changed, expires) = ([[String]](), TimeColumn(removed ? "REMOVED" : "CHANGED"), TimeColumn("EXPIRES"))
     try take { (group, item) throws(Failure) in
-      let cells = [
-        item.name.description, item.label ?? "", String(item.version), session.shown(item.changed),
-        session.shown(item.expires),
-      ]
-      table.add(all ? [group.name.description] + cells : cells)
+      let times = [changed.cell(item.changed), expires.cell(item.expires)]
+      let cells = [item.name.description, item.label ?? "", String(item.version)] + times
+      rows.append(all ? [group.name.description] + cells : cells)
     }
+    let times = [changed.header, expires.header]
+    var table = Table(
+      columns: (all ? ["GROUP"] : []) + ["NAME", "LABEL", "VERSION"] + times, keeping: "NAME", whole: times,
+      fixed: ["GROUP"])
+    for row in rows { table.add(row) }
     try table.write(to: session.output, style: session.outputStyle)
   }
 

@@ -25,9 +25,14 @@ struct Paths: Command {
         for place in places { try place.write(to: &json) }
       }
     }
-    var table = Table(columns: ["WHAT", "PATH", "MODE", "BACKUP", "UNIX GROUP"], keeping: "PATH")
+    // On a terminal, the path may take the rest of a narrow line and more.
+    let columns = ["WHAT", "PATH", "MODE", "BACKUP", "UNIX GROUP"]
+    let order = session.output.isTerminal ? [0, 3, 1, 2, 4] : [0, 1, 2, 3, 4]
+    var table = Table(columns: order.map { columns[$0] }, keeping: "", fixed: ["WHAT", "BACKUP", "PATH"])
     for place in places {
-      table.add([place.what, place.path, place.mode, place.backup, place.unixGroup?.name ?? ""])
+      let path = session.output.isTerminal ? session.shown(place.path) : place.path
+      let cells = [place.what, path, place.mode, place.backup, place.unixGroup?.name ?? ""]
+      table.add(order.map { cells[$0] })
     }
     try table.write(to: session.output, style: session.outputStyle)
   }

@@ -38,7 +38,8 @@ struct Verify: Command {
         for result in results { try result.write(to: &json) }
       }
     } else {
-      var table = Table("GROUP", "RESULT", "ITEMS", "REMOVED", "VERSIONS", "EPOCH")
+      var table = Table(
+        columns: ["GROUP", "RESULT", "ITEMS", "REMOVED", "VERSIONS", "EPOCH"], keeping: "RESULT", fixed: ["GROUP"])
       for result in results { result.add(to: &table) }
       try table.write(to: session.output, style: session.outputStyle)
     }
