@@ -23,7 +23,7 @@ package struct EntryExport {
       if others > 0 { lost.append(others == 1 ? "1 field" : "\(others) fields") }
       lost += Self.lostAlways(entry)
       if !entry.history.isEmpty { lost.append("former versions") }
-      if !lost.isEmpty { losses.append("'\(entry.name)': \(lost.joined(separator: ", "))") }
+      lose(lost, of: entry)
     }
     return Array(text.utf8)
   }
@@ -36,10 +36,18 @@ package struct EntryExport {
   /// The parts that neither format can contain.
   private static func lostAlways(_ entry: Entry) -> [String] {
     var lost: [String] = []
-    if !entry.attachments.isEmpty { lost.append("its bytes") }
     if entry.attributes.contains(where: { $0.key != "modified" }) { lost.append("attributes") }
     if entry.expires != nil { lost.append("its expiry") }
     return lost
+  }
+
+  /// Lists what neither the entry nor its attachments keep. An attachment is an item of its own.
+  private mutating func lose(_ parts: [String], of entry: Entry) {
+    if !parts.isEmpty { losses.append("'\(entry.name)': \(parts.joined(separator: ", "))") }
+    for attachment in entry.attachments {
+      let name = entry.current.fields.isEmpty ? entry.name : "\(entry.name)/\(attachment.name)"
+      losses.append("'\(name)': its bytes")
+    }
   }
 
   // MARK: Bitwarden
@@ -59,8 +67,7 @@ package struct EntryExport {
     for (index, entry) in entries.enumerated() {
       json += "\(index > 0 ? "," : "")\n    ".utf8
       json += item(entry, folders).json
-      let lost = Self.lostAlways(entry)
-      if !lost.isEmpty { losses.append("'\(entry.name)': \(lost.joined(separator: ", "))") }
+      lose(Self.lostAlways(entry), of: entry)
     }
     return json + Array("\n  ]\n}\n".utf8)
   }

@@ -81,6 +81,22 @@ import Testing
     #expect(named.errors.hasPrefix("imported into 'default': 0 new, 0 replaced, 4 unchanged\n"), "\(named.errors)")
   }
 
+  @Test(arguments: ["bitwarden.json", "bitwarden-argon2id.json"])
+  func `an export of Bitwarden under another name is recognized, and nothing of it is taken for names`(file: String) {
+    let path = store.folder.file("bw.json")
+    #expect(unsafe symlink(vector(file), path) == 0)
+    let refused = bringIn(path)
+    #expect(refused.status == 64)
+    #expect(
+      refused.errors == """
+        vault: error: \(path) is an export of Bitwarden
+        vault: hint: vault import FILE --from bitwarden
+
+        """)
+    #expect(store.run("list").output.isEmpty)
+    #expect(bringIn("-", input: #"{"encrypted":"no","data":"x","items":"3"}"#).status == 0)
+  }
+
   @Test func `exports of 1Password and of a Mac's keychain, and YAML, are imported`() {
     #expect(bringIn(vector("export.1pux")).errors.hasPrefix("imported into 'default': 3 new, 0 replaced"))
     #expect(store.run("get", "Personal/GitHub/scan.txt").output == "hello")

@@ -41,6 +41,12 @@ enum ImportFormat: String, CaseIterable {
     }
   }
 
+  /// Whether it has the form of Bitwarden's exports, which our own and an object of names and values do not have.
+  private static func isBitwarden(_ text: [UInt8]) -> Bool {
+    JSONField.kind(of: "encrypted", in: text) == .bool
+      && (JSONField.kind(of: "items", in: text) == .container || JSONField.kind(of: "data", in: text) == .string)
+  }
+
   private static let suffixes: [String: ImportFormat] = [
     ".plist": .plist, ".kdbx": .kdbx, ".1pux": .onePassword, ".yaml": .yaml, ".yml": .yaml,
   ]
@@ -76,7 +82,13 @@ enum ImportFormat: String, CaseIterable {
       switch self {
       case .dotenv: return try EnvironmentFile(file.text(session.streams)).importedItems
       case .csv: return try CSVItems.items(of: file.text(session.streams))
-      case .json: return try JSONItems.items(of: file.text(session.streams))
+      case .json:
+        let text = try file.text(session.streams)
+        guard !Self.isBitwarden(Array(text.utf8)) else {
+          throw Failure(
+            .usage, "\(file.name) is an export of Bitwarden", hint: "vault import FILE --from bitwarden")
+        }
+        return try JSONItems.items(of: text)
       case .secretService:
         let bytes = try ExchangeProgram.secretService(errors: session.streams.errors)
         let text = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
