@@ -62,6 +62,18 @@ import Testing
     #expect(state == before)
   }
 
+  @Test(arguments: commands) func `an unclear answer is asked for again`(arguments: [String], question: String) {
+    let before = state
+    let terminal = PseudoTerminal(columns: 200)
+    terminal.type("y\nsure\nno\n")
+    #expect(store.run(arguments, on: terminal).status == 130)
+    #expect(terminal.shown().contains("please type yes or no: please type yes or no: "))
+    #expect(state == before)
+    let other = PseudoTerminal(columns: 200)
+    other.type("y\nYes\n")
+    #expect(store.run(arguments, on: other).status == 0)
+  }
+
   @Test(arguments: commands) func `yes on the terminal, or the option, is enough`(arguments: [String], _: String)
     throws
   {

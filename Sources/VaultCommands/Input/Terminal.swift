@@ -103,10 +103,16 @@ final class Terminal {
     return try DescriptorInput(descriptor, "the terminal").readLine(limit: Self.lineLimit)
   }
 
-  /// Asks a question that is answered by `yes`, with echo.
+  /// Asks a question that is answered by `yes` or `no`, with echo. Another answer is asked for again, at most twice; none
+  /// is a no.
   func confirm(_ question: String) throws(Failure) -> Bool {
-    let line = try askAloud(question)
-    return unsafe line.withUnsafeBytes { unsafe $0.elementsEqual("yes".utf8) }
+    for attempt in 1...3 {
+      let line = try askAloud(attempt == 1 ? question : "please type yes or no: ")
+      let answer = unsafe line.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self).lowercased() }
+      if answer == "yes" { return true }
+      if ["", "no", "n"].contains(answer) { return false }
+    }
+    return false
   }
 
   /// Drops input that was typed and not read.
