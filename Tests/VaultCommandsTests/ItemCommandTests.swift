@@ -281,8 +281,6 @@ import Testing
       #expect(absent.errors.contains("list the items: vault list -g team;"), "\(absent.errors)")
     }
     #expect(store.run("get", "nope").errors.contains("list the items: vault list;"))
-    store.run("set", "gone", input: "x")
-    #expect(store.run("remove", "gone", "--destroy", "--yes").status == 0)
     let restored = store.run("restore", "gone")
     #expect(
       restored.errors

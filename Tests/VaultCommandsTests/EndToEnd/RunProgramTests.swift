@@ -77,7 +77,7 @@ import Testing
     (["--set", "A=hunter2"], 64, "this is not a reference: it does not begin with vault://"),
     (["--set", "vault:///db/user"], 64, "--set needs NAME=vault://GROUP/NAME"),
     (["--set", "A=vault:///server#absent"], 10, "--set A: the value has no such field"),
-    (["--set", "A=vault:///db/user#x"], 18, "and has no fields"),
+    (["--set", "A=vault:///db/user#x"], 18, "the value is plain text and has no fields"),
     (["--env-file", "/nonexistent"], 64, "the file of --env-file cannot be read"),
     (["--only", "A"], 10, "--only lists a variable for which there is no item"),
     (["--only", ","], 64, "--only lists no variable"),

@@ -55,7 +55,8 @@ struct ItemField {
       // No object is built: the fields are looked up by name.
       let json = try? ArchiveInspection(whole).json()
       return json.flatMap { JSONField.value(of: "root", in: $0) }.flatMap { JSONField.value(of: name, in: $0) }
-    default: throw Failure(.conflict, "the value is \(item.kind.name) and has no fields; only json and archives have")
+    default:
+      throw Failure(.conflict, "the value is \(item.kind.words) and has no fields; only JSON and archives have them")
     }
   }
 
@@ -92,7 +93,7 @@ struct ItemField {
   func requireFields() throws(Failure) {
     guard item.kind == .json, (try? ValueText.canonical(String(decoding: whole, as: UTF8.self), .json)) != nil else {
       throw Failure(
-        .conflict, "the value is \(item.kind.name) and has no fields; only json has",
+        .conflict, "the value is \(item.kind.words) and has no fields that can be set; only a JSON object has",
         hint: SetItem.isObject(whole)
           ? "it is the text of an object; to make it json: vault get NAME | vault set NAME --type json"
           : "a new item with '#' in its name needs --field ''")
@@ -169,6 +170,19 @@ struct FieldLoss {
     }
     guard try terminal.confirm("'\(name)' is JSON; replace it with all its fields? (yes/no) ") else {
       throw Failure(.interrupted, "nothing was changed", hint: "to set one field: NAME#FIELD")
+    }
+  }
+}
+
+extension SecretKind {
+  /// The kind in a sentence about a value.
+  fileprivate var words: String {
+    switch self {
+    case .string: "plain text"
+    case .bytes: "binary data"
+    case .json: "JSON"
+    case .archive: "an archive"
+    default: "of the kind \(name)"
     }
   }
 }
