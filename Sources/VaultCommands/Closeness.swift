@@ -57,8 +57,11 @@ extension Session {
     let message = "no such item in '\(group.name)'"
     let restores = line.command.path == "vault restore"
     if restores, line.operands.contains(where: { (try? group.history($0))?.isEmpty == false }) {
+      let keepsNone = (try? group.info().keep) == 1
       return Failure(
-        .notFound, "the item's values were destroyed, so nothing can come back",
+        .notFound,
+        keepsNone
+          ? "the group keeps no value of a removed item" : "the item's values were destroyed, so nothing can come back",
         hint: "a backup that was made before may have them")
     }
     let hint =

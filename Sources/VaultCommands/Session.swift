@@ -15,7 +15,7 @@ final class Session {
   /// The group that the command opened last, in which it looked for a name.
   var openedGroup: AccessGroup?
   /// The name of the group that the command wanted last, even if it did not open.
-  private var soughtGroup: String?
+  private(set) var soughtGroup: String?
   /// What the hint of an error can name.
   var circumstances = Circumstances()
   /// The prompt that the open store may still need.
@@ -172,16 +172,6 @@ extension Session {
     let name = name ?? variable("VAULT_GROUP") ?? store.defaultGroupName
     soughtGroup = name
     return try store.group(name)
-  }
-
-  /// The Unix group that the last requested group is shared with, if this user is not in it.
-  var closedUnixGroup: String? {
-    guard let soughtGroup, let home = try? StoreLocation(environment: environment).home else { return nil }
-    let folder = "\(home)/groups/\(soughtGroup)"
-    var status = stat()
-    guard unsafe stat(folder, &status) == 0, status.st_mode & 0o2050 == 0o2050, unsafe access(folder, X_OK) != 0
-    else { return nil }
-    return (try? UnixGroup(String(status.st_gid)))?.name
   }
 
   /// The status of the store, found without a prompt.

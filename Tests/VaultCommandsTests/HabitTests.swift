@@ -174,6 +174,10 @@ import Testing
         vault: hint: a backup that was made before may have them
 
         """)
+    store.run("group", "create", "short", "--keep", "1")
+    store.run("set", "a", "-g", "short", input: "x")
+    store.run("remove", "a", "-g", "short")
+    #expect(store.run("restore", "a", "-g", "short").errors.contains("the group keeps no value of a removed item\n"))
     #expect(store.run("restore", "db/nothing").errors.contains("vault list --removed"))
     store.run("remove", "db/password")
     #expect(store.run("restore", "db/password").status == 0)

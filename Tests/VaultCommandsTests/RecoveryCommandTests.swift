@@ -87,6 +87,7 @@ import Testing
       restored.errors.hasSuffix(
         "hint: make the store from the backup: vault init --recover \(backup); or name the store's place: VAULT_HOME\n")
     )
+    #expect(run("restore-backup", "s3cret").errors.contains("the backup: vault init --recover DIR; or"))
     #expect(run("list").errors.contains("make one: vault init;"))
   }
 

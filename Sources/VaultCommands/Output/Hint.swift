@@ -1,3 +1,4 @@
+import Glibc
 internal import KeyedArchives
 internal import Vault
 
@@ -22,6 +23,26 @@ struct Circumstances {
 
   /// The option that names the group, with a space before it; empty without one.
   var option: String { group.map { " -g \($0)" } ?? "" }
+}
+
+extension Session {
+  /// Lets hints name the backup, but only a folder that is there, because a mistyped word may be a secret.
+  func restoresBackup(in folder: String) {
+    circumstances.isRestoring = true
+    var status = stat()
+    guard unsafe stat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return }
+    circumstances.backup = UTF8Text.onOneLine(folder)
+  }
+
+  /// The Unix group that the last requested group is shared with, if this user is not in it.
+  var closedUnixGroup: String? {
+    guard let soughtGroup, let home = try? StoreLocation(environment: environment).home else { return nil }
+    let folder = "\(home)/groups/\(soughtGroup)"
+    var status = stat()
+    guard unsafe stat(folder, &status) == 0, status.st_mode & 0o2050 == 0o2050, unsafe access(folder, X_OK) != 0
+    else { return nil }
+    return (try? UnixGroup(String(status.st_gid)))?.name
+  }
 }
 
 extension VaultError {

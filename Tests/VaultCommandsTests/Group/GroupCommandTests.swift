@@ -174,7 +174,7 @@ import Testing
     #expect(
       json.status == 0
         && json.output.contains(
-          "{\"group\":\"bound\",\"verified\":false,\"problem\":{\"status\":11,")
+          "{\"group\":\"bound\",\"name\":\"bound\",\"verified\":false,\"problem\":{\"status\":11,")
     )
   }
 }

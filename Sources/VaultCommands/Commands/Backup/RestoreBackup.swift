@@ -32,8 +32,7 @@ struct RestoreBackup: Command {
   }
 
   func run(in session: Session) throws {
-    session.circumstances.backup = UTF8Text.onOneLine(folder)
-    session.circumstances.isRestoring = true
+    session.restoresBackup(in: folder)
     let store = try session.openStore(key)
     session.circumstances.makesSteps = true
     let restoration: StoreRestoration

@@ -61,8 +61,7 @@ struct Init: Command {
     new.recoveryDescriptor = nil
     // Check this before any prompt.
     let named = try new.named() ?? session.variable("VAULT_KEY_FILE").map(KeySource.Named.keyFile)
-    session.circumstances.backup = UTF8Text.onOneLine(backup)
-    session.circumstances.isRestoring = true
+    session.restoresBackup(in: backup)
     session.circumstances.needsKey = true
     let opened = try BackupKey(named, key.recoveryDescriptor, backup, session).open {
       try slot(new, in: session)
