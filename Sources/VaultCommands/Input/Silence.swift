@@ -141,10 +141,12 @@ struct Silence: ~Copyable {
     unsafe tcsetattr(terminal, TCSANOW, &before)
   }
 
-  /// Stops the program until it is continued.
+  /// Stops the program until it is continued. Others may ask meanwhile.
   func stop() {
     restore()
+    _ = flock(turn, LOCK_UN)
     kill(getpid(), SIGSTOP)
+    _ = flock(turn, LOCK_EX | LOCK_NB)
     begin()
   }
 

@@ -65,6 +65,10 @@ import Testing
     let process = try waiting()
     process.send(SIGTSTP)
     #expect(eventually { terminal.showsWhatIsTyped && process.isStopped })
+    // Another program may ask meanwhile.
+    let device = unsafe open(terminal.path, O_RDONLY | O_NOCTTY | O_CLOEXEC)
+    #expect(flock(device, LOCK_EX | LOCK_NB) == 0)
+    close(device)
     process.send(SIGCONT)
     #expect(terminal.waitUntilShown(Self.prompt + Self.prompt))
     terminal.type("er2\n")
