@@ -60,7 +60,7 @@ import Testing
         vault: hint: to do it without asking: --yes-print-secrets
 
         """)
-    for (answer, status) in [("no\n", Int32(130)), ("\n", 130), ("y\n", 130), ("yes\n", 0)] {
+    for (answer, status) in [("no\n", Int32(130)), ("\n", 130), ("y\ny\ny\n", 130), ("y\nyes\n", 0)] {
       let terminal = PseudoTerminal()
       terminal.type(answer)
       let asked = Transcript(
