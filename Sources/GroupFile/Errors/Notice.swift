@@ -66,9 +66,9 @@ extension Notice {
     case .filesLeft(let group, let path):
       "replaced files of '\(group)' may be newer than the group; compare them, then remove them: \(Printable.name(path))"
     case .removalUnrecorded(let group, let reason):
-      "the store's list does not say who was removed from '\(group)', so repeat the command: \(reason)"
+      "the list of groups does not record who was removed from '\(group)' (\(reason)); repeat the command"
     case .memberPutOut(let group, let application):
-      "'\(group)' was an older copy with '\(application)', which had been removed and is out again"
+      "'\(application)' had been removed from '\(group)' and came back with an older copy of it; it is out again"
     case .unrecorded(let reason):
       "this is done, but is not in the record of decisions: \(reason)"
     case .keyFileForgotten(let reason):

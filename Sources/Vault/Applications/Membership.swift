@@ -48,8 +48,7 @@ extension SecretStore {
     let member = now?.roster.members.first { $0.application == application }
     // A change would use the index of a group that others may write.
     let isOpen = try self.group(group).file.isWritableByOthers
-    let isReturning =
-      try member.map { (member) throws(VaultError) in try registry.hasRemoved(member, from: group) } == true
+    let isReturning = member.map { registry.hasRemoved($0, from: group) } == true
     let isDone =
       isOpen && confirm == nil && member?.issue == known.issue && member?.rights == rights && !isReturning
     if isDone, !change.isStillWanted() { throw .contradiction(.superseded) }

@@ -28,7 +28,6 @@ struct Registry: Sendable {
 
   private static let prefix = "group/"
   private static let applicationPrefix = "app/"
-  private static let removedPrefix = "removed/"
   private static let unnamedIssuesName = "issues/unnamed"
 
   /// All groups that were ever registered, by name.
@@ -153,23 +152,28 @@ extension Registry {
     return writer.bytes
   }
 
-  /// Whether the member was removed from the group and not let in again.
-  func hasRemoved(_ member: Member, from group: String) throws(VaultError) -> Bool {
+  /// The item that says up to which issue an application was removed from a group.
+  private static func removal(of id: String, from group: String) -> String { "removed/\(group)/\(id)" }
+
+  /// Whether the member was removed from the group and not let in again. An entry that cannot be read does not say so.
+  func hasRemoved(_ member: Member, from group: String) -> Bool {
     guard member.kind == .application else { return false }
-    return try member.issue <= issue("\(Registry.removedPrefix)\(group)/\(member.application)") ?? 0
+    let removed = try? issue(Registry.removal(of: member.application, from: group))
+    return member.issue <= removed ?? 0
   }
 
   /// Records who was removed from a group, according to a roster of it.
   func recordRemovals(by roster: Roster) throws(VaultError) {
-    for (id, issue) in roster.issues where !roster.members.contains(where: { $0.application == id }) {
-      let name = "\(Registry.removedPrefix)\(roster.groupName)/\(id)"
+    let present = Set(roster.members.map(\.application))
+    for (id, issue) in roster.issues where !present.contains(id) {
+      let name = Registry.removal(of: id, from: roster.groupName)
       if try self.issue(name) ?? 0 < issue { try group.set(name, to: Registry.serialized(issue)) }
     }
   }
 
   /// Records that an application is let into a group again with `issue`, if that was removed.
   func recordReturn(of id: String, _ issue: UInt32, to group: String) throws(VaultError) {
-    let name = "\(Registry.removedPrefix)\(group)/\(id)"
+    let name = Registry.removal(of: id, from: group)
     if try self.issue(name) ?? 0 >= issue { try self.group.set(name, to: Registry.serialized(issue - 1)) }
   }
 

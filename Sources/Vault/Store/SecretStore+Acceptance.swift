@@ -208,7 +208,7 @@ extension SecretStore {
   ) throws(VaultError) -> @Sendable (Member) -> Bool {
     let (registry, replaced) = (try registry(), readsFiles ? try replacedRoster(of: name) : nil)
     return { member in
-      (try? registry.hasRemoved(member, from: name.description)) == true || replaced?.hasRemoved(member) == true
+      registry.hasRemoved(member, from: name.description) || replaced?.hasRemoved(member) == true
     }
   }
 
@@ -232,7 +232,7 @@ extension SecretStore {
     }
     return { [applications] member, group in
       member.issue < known[member.application] ?? 0 || applications.map { !member.isCurrent(in: $0) } ?? false
-        || (try? registry.hasRemoved(member, from: group.description)) == true
+        || registry.hasRemoved(member, from: group.description)
     }
   }
 

@@ -175,7 +175,7 @@ extension SecretStore {
         return .unlistedMember(group: roster.groupName, application: member.application, issue: member.issue)
       }
       // Who is let in again is recorded before it becomes a member.
-      let isRemoved = (try? registry.hasRemoved(member, from: roster.groupName)) == true
+      let isRemoved = registry.hasRemoved(member, from: roster.groupName)
       guard isRemoved || known.standing == .revoked || member.issue < known.issue else { return nil }
       return .formerMember(
         group: roster.groupName, application: member.application, issue: member.issue,

@@ -51,7 +51,8 @@ struct BackupKey {
   private func asked() throws -> StoreRecovery {
     let place = session.shown(backup)
     return try recovery { kinds in
-      let missing = "there is no terminal to ask for the recovery code (--recovery-fd N)"
+      let missing = VaultError.locked(
+        .nobodyToAsk("there is no terminal to ask for the recovery code (--recovery-fd N)"))
       if kinds.contains(.recoveryCode) || !kinds.contains(.passphrase) {
         let instead = kinds.contains(.passphrase) ? " (nothing: its passphrase)" : ""
         let code = try session.askSecret("recovery code of \(place)\(instead): ", else: missing)

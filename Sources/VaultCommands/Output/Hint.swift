@@ -98,11 +98,11 @@ extension VaultError {
     case .denied(.file(_, .openToOthers)): "if it is yours: chmod go= on it; to see its path: vault paths"
     case .denied(.file(_, .foreignOwner)):
       "use the account that owns the store; if that is yours, take it back: chown -R USER \(circumstances.store)"
-    case .denied(.permissions) where circumstances.closedUnixGroup != nil,
-      .denied(.file) where circumstances.closedUnixGroup != nil:
-      "the group is shared with the Unix group \(circumstances.closedUnixGroup ?? "G"); let this user join it: usermod -aG \(circumstances.closedUnixGroup ?? "G") USER; or, for a service, in its unit: SupplementaryGroups=\(circumstances.closedUnixGroup ?? "G")"
     case .denied(.permissions), .denied(.file):
-      "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G (without --read-only, if it is to be written)"
+      circumstances.closedUnixGroup.map { unixGroup in
+        "the group is shared with the Unix group \(unixGroup); let this user join it: usermod -aG \(unixGroup) USER; or, for a service, in its unit: SupplementaryGroups=\(unixGroup)"
+      }
+        ?? "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G (without --read-only, if it is to be written)"
     case .denied(.openToOthers):
       "if that was not intended: vault group share NAME --private, or chmod -R go= on the group's folder"
     case .denied(.throughService):
@@ -161,7 +161,7 @@ extension VaultError {
     case .unordered(_, .notHere):
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
     case .unordered(_, .tooOld):
-      "to see what its remote permits: vault remote list --json (maxAge); without --max-age, or with --heartbeat: vault remote add NAME --replace"
+      "to see how old it may be: vault remote list --json; to change that: vault remote add with --replace, and without --max-age or with --heartbeat"
     case .unordered(_, .outcomeUnknown):
       "look whether it was made before you do it again: vault sync, then vault history NAME or vault group show GROUP"
     case .busy:

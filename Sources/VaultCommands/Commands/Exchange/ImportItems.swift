@@ -77,7 +77,7 @@ struct ImportItems: Command {
 
   func run(in session: Session) throws {
     let format = try ImportFormat(named: format, of: file)
-    if !prefix.isEmpty { try References.naming("--prefix") { _ = try Item.Name(prefix + "x") } }
+    if !prefix.isEmpty { try References(session, key).naming("--prefix") { _ = try Item.Name(prefix + "x") } }
     var imported = try format.items(of: file, lock, in: session)
     for index in imported.items.indices { imported.items[index].name = prefix + imported.items[index].name }
     let request = ImportRequest(

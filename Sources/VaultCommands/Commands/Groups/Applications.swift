@@ -87,7 +87,7 @@ struct IssueApplication: Command {
     let issued = try applications.issue(
       app, to: output, again ? .again : replace ? .replacing : .first, grants: grants, lifetime: lifetime,
       remote: remote, hasOwnLogin: ownLogin, sealedBy: newPassphrase(in: session), droppingUnproved: dropUnproved,
-      accepting: accept ? session.takes : nil
+      accepting: accept ? session.takes() : nil
     ) { session.showProgress("\($0): \($1.text)") }
     session.endProgress()
     let application = try applications.application(app)
@@ -278,7 +278,7 @@ struct UninstallApplication: Command {
     do throws(VaultError) {
       report = try applications.uninstall(
         app, revoking: revoke, droppingUnproved: dropUnproved, removing: consent.yes ? nil : asking,
-        accepting: accept ? session.takes : nil
+        accepting: accept ? session.takes() : nil
       ) { session.showProgress("\($0): \($1.text)") }
     } catch {
       throw refusal ?? error

@@ -76,13 +76,14 @@ extension VaultError {
 
 extension Session {
   /// Describes a state that a command was told to accept as part of another change, and asks on a terminal.
-  func takes(_ state: ReturningState) -> Bool { takes(state, letting: nil) }
-
+  ///
   /// - Parameter app: the application that the other change lets in.
-  func takes(_ state: ReturningState, letting app: String?) -> Bool {
-    say("'\(state.group)' is not in the state that this machine has seen last; accepting this state:")
-    describe(state, letting: app)
-    return asks() ?? true
+  func takes(letting app: String? = nil) -> (ReturningState) -> Bool {
+    { [self] state in
+      say("'\(state.group)' is not in the state that this machine has seen last; accepting this state:")
+      describe(state, letting: app)
+      return asks() ?? true
+    }
   }
 
   /// Whether a user can read a description and answer.
@@ -198,7 +199,7 @@ struct RotateGroup: Command {
 
   func run(in session: Session) throws {
     let generation = try session.openStore(key).rotateGroup(
-      name, droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
+      name, droppingUnproved: dropUnproved, accepting: accept ? session.takes() : nil
     ) {
       session.showProgress("\(name): \($0.text)")
     }

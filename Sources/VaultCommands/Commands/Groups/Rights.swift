@@ -31,8 +31,7 @@ struct GrantRights: Command {
   func run(in session: Session) throws {
     let rights = try RightsArgument.parse(rights)
     let store = try session.openStore(key)
-    let accepting = { session.takes($0, letting: app) }
-    let admission = try store.grant(rights, in: group, to: app, accepting: accept ? accepting : nil)
+    let admission = try store.grant(rights, in: group, to: app, accepting: accept ? session.takes(letting: app) : nil)
     session.say(admission.sentence(app))
     session.warnOfUnserved(app, in: store)
   }
@@ -77,7 +76,7 @@ struct RevokeRights: Command {
   func run(in session: Session) throws {
     let store = try session.openStore(key)
     try store.revoke(
-      app, from: group, droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
+      app, from: group, droppingUnproved: dropUnproved, accepting: accept ? session.takes() : nil
     ) {
       session.showProgress("\(group): \($0.text)")
     }

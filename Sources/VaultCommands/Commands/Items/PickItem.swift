@@ -11,8 +11,8 @@ struct PickItem: Command {
     more: """
       Type to narrow: each word must occur in the name, label, attributes or group, in upper or lower case. Up and Down select, \
       Enter opens, Escape goes back. Then c copies the value, or the password of a login, as get --clip does; u copies the \
-      user name; r shows the value with all its fields, and hides it again; o shows the one-time code with its seconds. No value is opened \
-      before one of these is pressed. All groups that can be opened are searched.
+      user name; r shows the value with all its fields, and hides it again; o shows the one-time code with its \
+      seconds. No value is opened before one of these is pressed. All groups that can be opened are searched.
       """,
     example: """
       vault pick

@@ -55,7 +55,7 @@ struct EnrollService: Command {
     let issued = try ServiceFault.named {
       try store.enrollService(
         to: output, again ? .again : replace ? .replacing : .first, serving: grants, all: all,
-        droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil
+        droppingUnproved: dropUnproved, accepting: accept ? session.takes() : nil
       ) { session.showProgress("\($0): \($1.text)") }
     }
     session.endProgress()
@@ -217,7 +217,7 @@ struct RevokeService: Command {
     let store = try session.openStore(key)
     session.circumstances.makesSteps = true
     let report = try ServiceFault.named {
-      try store.revokeService(droppingUnproved: dropUnproved, accepting: accept ? session.takes : nil) {
+      try store.revokeService(droppingUnproved: dropUnproved, accepting: accept ? session.takes() : nil) {
         session.showProgress("\($0): \($1.text)")
       }
     }

@@ -177,7 +177,8 @@ struct AnswerCargo: Command {
     func ask(for request: Request) throws -> [UInt8] {
       let page = request.page.map { " from \(UTF8Text.onOneLine($0))" } ?? ""
       let secret = try session.askSecret(
-        "token\(page) for \(UTF8Text.onOneLine(request.index)): ", else: "there is no terminal to ask for the token")
+        "token\(page) for \(UTF8Text.onOneLine(request.index)): ",
+        else: VaultError.locked(.nobodyToAsk("there is no terminal to ask for the token")))
       return unsafe secret.withUnsafeBytes { unsafe Array($0) }
     }
   }

@@ -52,15 +52,9 @@ final class References {
 
   /// Runs `body`, which reads a reference, and adds the reference's place to an error: `--set: no such item`.
   func naming<Result: ~Copyable>(_ place: String, _ body: () throws -> Result) throws -> Result {
-    try Self.naming(place, in: session, body)
-  }
-
-  static func naming<Result: ~Copyable>(
-    _ place: String, in session: Session? = nil, _ body: () throws -> Result
-  ) throws -> Result {
     do { return try body() } catch let error as VaultError {
       var circumstances = Circumstances(group: "GROUP")
-      circumstances.closedUnixGroup = session?.closedUnixGroup
+      circumstances.closedUnixGroup = session.closedUnixGroup
       throw Failure(error.exitStatus, "\(place): \(error.message)", hint: error.hint(in: circumstances))
     } catch let error as Failure {
       throw Failure(error.status, "\(place): \(error.message)", hint: error.hint)
