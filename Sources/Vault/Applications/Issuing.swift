@@ -211,7 +211,7 @@ extension Applications {
     _ registry: Registry
   ) throws(VaultError) -> Application {
     let group = try registry.entry(of: name)
-    guard name == .service || group?.presence ?? .absent == .absent && !store.hasGroup(name) else {
+    guard name == .service || group?.presence ?? .absent == .absent && !store.location.hasGroup(name) else {
       let error = try unknown(name.description)
       throw error == .notFound(.application) ? .exists(.group) : error
     }

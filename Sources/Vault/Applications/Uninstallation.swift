@@ -109,14 +109,14 @@ extension Applications {
           }
         }
         do throws(VaultError) { try remove() } catch {
-          guard revoking, error != .contradiction(.superseded), store.hasGroup(name) else { throw error }
+          guard revoking, error != .contradiction(.superseded), store.location.hasGroup(name) else { throw error }
           _ = try mend()
           try remove()
         }
         report.purged.append(group)
         return true
       } catch {
-        if !store.hasGroup(name), store.witness(name).read().record?.flags.contains(.removed) == true {
+        if !store.location.hasGroup(name), store.witness(name).read().record?.flags.contains(.removed) == true {
           report.purged.append(group)
           return true
         }

@@ -10,7 +10,7 @@ extension SecretStore {
   private func logins(
     at name: String
   ) throws(VaultError) -> [(application: String, user: String, password: OpenedSecret?)] {
-    guard hasGroup(.service) else { return [] }
+    guard location.hasGroup(.service) else { return [] }
     let prefix = SecretStore.loginPrefix + name + "/"
     return try ownersItems(prefix: prefix) { (item, value) throws(VaultError) in
       try unsafe value.withUnsafeBytes { (bytes) throws(VaultError) in

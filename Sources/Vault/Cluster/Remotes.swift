@@ -11,7 +11,7 @@ extension SecretStore {
   /// - Throws: ``VaultError/damaged(group:level:detail:)`` for a remote that does not follow the format; no remote is
   ///   returned then.
   public func remotes() throws(VaultError) -> [Remote] {
-    guard hasGroup(.service) else { return [] }
+    guard location.hasGroup(.service) else { return [] }
     return try ownersItems(prefix: SecretStore.remotePrefix) { (item, value) throws(VaultError) in
       let name = item.dropFirst(SecretStore.remotePrefix.count)
       let damage = VaultError.damagedServiceRow("a remote does not follow the format")
@@ -76,7 +76,7 @@ extension SecretStore {
 
   /// Where the log of each published group is. The owner and the service can read it, even without a copy of the group.
   package func publications() throws(VaultError) -> [Publication] {
-    guard hasGroup(.service) else { return [] }
+    guard location.hasGroup(.service) else { return [] }
     return try ownersItems(prefix: SecretStore.publishedPrefix).map { (item, bytes) throws(VaultError) in
       let text = String(validating: bytes, as: UTF8.self) ?? ""
       let words = text.split(separator: " ", omittingEmptySubsequences: false)
@@ -108,13 +108,13 @@ extension SecretStore {
   package func clearPublished(_ group: String) throws(VaultError) {
     _ = try owner()
     let item = SecretStore.publishedPrefix + (try AccessGroup.Name(group).description)
-    guard hasGroup(.service) else { return }
+    guard location.hasGroup(.service) else { return }
     do { try self.group(.service).remove(item) } catch .notFound { return }
     record(.unpublish, group: group)
   }
 
   private func changeServiceGroup(_ body: (WriteTransaction) throws(VaultError) -> Void) throws(VaultError) {
-    guard hasGroup(.service) else { throw .notFound(.remote) }
+    guard location.hasGroup(.service) else { throw .notFound(.remote) }
     // Not shared with the changes of other threads, which a look at the committed state would miss.
     try group(.service).writing(isRepeatable: false, body)
   }

@@ -17,7 +17,7 @@ extension SecretStore {
   ///
   /// - Throws: as ``serviceBindings()``.
   public func serviceBinding(of application: String) throws(VaultError) -> ServiceBinding? {
-    guard hasGroup(.service) else { return nil }
+    guard location.hasGroup(.service) else { return nil }
     let name = ServiceBinding.prefix + (try Applications.name(application).description)
     guard let found = try ownersItem(name) else { return nil }
     return try ServiceBinding(application: application, parsing: found)
@@ -25,7 +25,7 @@ extension SecretStore {
 
   /// The ids of the applications that have a binding, whether or not it follows the format.
   package func boundApplications() throws(VaultError) -> Set<String> {
-    guard hasGroup(.service) else { return [] }
+    guard location.hasGroup(.service) else { return [] }
     let items = try group(.service).items(prefix: ServiceBinding.prefix)
     return Set(items.map { String($0.name.description.dropFirst(ServiceBinding.prefix.count)) })
   }

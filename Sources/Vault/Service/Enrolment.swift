@@ -122,11 +122,11 @@ extension SecretStore {
     let groups = credential == nil ? [] : try applications.groups(of: Applications.service)
     return ServiceInfo(
       credential: credential, groups: groups.filter { !$0.name.hasPrefix("vault.") },
-      bindings: hasGroup(.service) ? try serviceBindings() : [], unserved: try unservedGroups())
+      bindings: location.hasGroup(.service) ? try serviceBindings() : [], unserved: try unservedGroups())
   }
 
   private func unservedGroups() throws(VaultError) -> [ServiceInfo.Unserved] {
-    guard hasGroup(.service) else { return [] }
+    guard location.hasGroup(.service) else { return [] }
     var found: [ServiceInfo.Unserved] = []
     for binding in try serviceBindings() where try registry().application(binding.application) != nil {
       found += try applications.unserved(binding.application).map {
@@ -136,11 +136,9 @@ extension SecretStore {
     return found
   }
 
-  func hasGroup(_ name: AccessGroup.Name) -> Bool { location.hasGroup(name) }
-
   /// Whether one of the store's own groups exists, or should.
   func expects(_ name: AccessGroup.Name) throws(VaultError) -> Bool {
-    if hasGroup(name) { return true }
+    if location.hasGroup(name) { return true }
     return try registry().entry(of: name)?.presence == .present
   }
 
@@ -155,7 +153,7 @@ extension SecretStore {
     } else {
       try group(.service).set(AuditLog.keyName, to: key.bytes)
     }
-    if !hasGroup(.audit) { try registry().forgetVerifiedAudit() }
+    if !location.hasGroup(.audit) { try registry().forgetVerifiedAudit() }
     // A batch is written only once, so no older versions are kept.
     try makeOwnGroup(.audit, keep: 1)
   }
@@ -164,7 +162,7 @@ extension SecretStore {
   ///
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner; as ``createGroup(_:_:)``.
   public func beginAudit() throws(VaultError) {
-    let isNew = !hasGroup(.audit)
+    let isNew = !location.hasGroup(.audit)
     try makeServiceGroups()
     if isNew { record(.beginAudit) }
   }
@@ -179,7 +177,7 @@ extension SecretStore {
   /// Adds an act of the owner to the record, if the store keeps one. If that fails, a notice says so, and the act is
   /// not undone.
   func record(_ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil) {
-    guard hasGroup(.audit) else { return }
+    guard location.hasGroup(.audit) else { return }
     let record = AuditRecord(caller: .ownersProcess, action: action, group: group, subject: subject, detail: detail)
     do {
       try AuditLog(of: self).append([record])

@@ -216,7 +216,7 @@ extension SecretStore {
       // Files that were prepared for the present state can be recognized only before the change.
       removeLeftFiles(telling: false)
       defer {
-        if let before, before != .closed, before.attainable == .closed, hasGroup(group), shape() == .closed {
+        if let before, before != .closed, before.attainable == .closed, location.hasGroup(group), shape() == .closed {
           notices.post(.groupClosed(group: group.description))
         }
         // Another command may have found no shared group while this one's was closed.

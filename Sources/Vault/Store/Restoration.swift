@@ -139,7 +139,7 @@ struct Restoration {
     let kept = drafts.keepingPath(of: name)
     do throws(VaultError) {
       // Another process may have made or restored the group since this one looked.
-      guard replacing || !store.hasGroup(name) else { throw .otherState(group: name.description) }
+      guard replacing || !store.location.hasGroup(name) else { throw .otherState(group: name.description) }
       let replaced = prepared.file.unwitnessed(in: store.location.groupFolder(name.description))
       let isKept = try prepared.draft.take(keeping: kept) { prepared.replaced.isSame(as: replaced) }
       let state = prepared.state

@@ -66,7 +66,7 @@ extension SecretStore {
   private func makeFirstGroups(keyFile path: String?) throws(VaultError) {
     try location.makeStateFolder(of: access.ownerKey)
     let registry = try registry()
-    if !hasGroup(.registry) {
+    if !location.hasGroup(.registry) {
       try lockingGroups { (groups) throws(VaultError) in
         try make(
           .registry, GroupCreation(name: AccessGroup.Name.registry.description, time: SystemClock.milliseconds()),

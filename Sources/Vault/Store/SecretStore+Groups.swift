@@ -76,7 +76,7 @@ extension SecretStore {
   /// Creates a group unless its file exists.
   func makeMissing(_ name: AccessGroup.Name, _ creation: GroupCreation) throws(VaultError) {
     let registry = try registry()
-    guard hasGroup(name) else {
+    guard location.hasGroup(name) else {
       try createGroup(name, creation)
       return
     }
@@ -148,7 +148,7 @@ extension SecretStore {
     let name = group.name.description
     let registry = try registry()
     let known = try registry.entry(of: group.name)
-    let mayFinish = known?.presence == .changing || isWanted == nil && hasGroup(group.name)
+    let mayFinish = known?.presence == .changing || isWanted == nil && location.hasGroup(group.name)
     if mayFinish, try inGroup(name, group.file.finishRemoval(to: path)) {
       guard let known else { return }
       return try registry.record(known, as: .absent, of: group.name)
@@ -215,7 +215,7 @@ extension SecretStore {
 
   /// Refuses a name whose group exists, or whose group is known but has lost its file.
   private func refuseKnown(_ name: AccessGroup.Name) throws(VaultError) {
-    guard !hasGroup(name) else { throw .exists(.group) }
+    guard !location.hasGroup(name) else { throw .exists(.group) }
     switch witness(name).read() {
     case .valid(let record) where !record.flags.contains(.removed):
       throw .rolledBack(group: name.description, found: 0, known: record.epoch, reason: .vanished)

@@ -98,7 +98,7 @@ extension SecretStore {
       standings[name.description] = .revoked
     }
     let bindings = AccessGroup(.service, .file(try group(.service).file.unwitnessed()), notices)
-    for item in hasGroup(.service) ? (try? bindings.items(prefix: ServiceBinding.prefix)) ?? [] : [] {
+    for item in location.hasGroup(.service) ? (try? bindings.items(prefix: ServiceBinding.prefix)) ?? [] : [] {
       let id = String(item.name.description.dropFirst(ServiceBinding.prefix.count))
       if issues[id] == nil, (try? Applications.name(id)) != nil {
         (issues[id], standings[id]) = (try Applications.issue(1, above: unnamed), .registered)

@@ -97,7 +97,7 @@ extension SecretStore {
     var missing: [String] = []
     for (name, known) in try registry.groups() where draft.isRenewed && known.presence == .present {
       // A group whose copy is damaged may still be restored from another backup.
-      guard !steps.contains(where: { $0.name == name }), !hasGroup(name) else { continue }
+      guard !steps.contains(where: { $0.name == name }), !location.hasGroup(name) else { continue }
       try registry.record(known, as: .absent, of: name)
       missing.append(name.description)
     }

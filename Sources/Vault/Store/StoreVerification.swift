@@ -139,7 +139,7 @@ extension SecretStore {
 
   private func vanished(of entries: [AccessGroup.Name: Registry.Entry]) -> [(name: String, problem: VaultError)] {
     entries.compactMap { name, entry in
-      guard entry.presence == .present, !hasGroup(name) else { return nil }
+      guard entry.presence == .present, !location.hasGroup(name) else { return nil }
       return (name.description, vanished(name))
     }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
   }

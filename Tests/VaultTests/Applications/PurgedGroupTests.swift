@@ -90,7 +90,9 @@ struct PurgedGroupTests {
     for name in [app, "scratch"] { try interruptRemoval(of: name) }
     let report = try store.open().applications.uninstall(app, revoking: true)
     #expect(report.purged == [app] && report.unchanged.map(\.name) == ["scratch"])
-    #expect(try !store.open().hasGroup(AccessGroup.Name(app)) && store.open().hasGroup(AccessGroup.Name("scratch")))
+    #expect(
+      try !store.open().location.hasGroup(AccessGroup.Name(app))
+        && store.open().location.hasGroup(AccessGroup.Name("scratch")))
     try store.open().removeGroup("scratch")
     #expect(try store.open().applications.uninstall(app, revoking: true).unchanged == [])
   }
@@ -105,9 +107,9 @@ struct PurgedGroupTests {
         return false
       }
     }
-    #expect(try asked == [[app]] && store.open().hasGroup(AccessGroup.Name(app)))
+    #expect(try asked == [[app]] && store.open().location.hasGroup(AccessGroup.Name(app)))
     #expect(try store.open().applications.uninstall(app, removing: { $0 == [app] }).purged == [app])
-    #expect(try !store.open().hasGroup(AccessGroup.Name(app)))
+    #expect(try !store.open().location.hasGroup(AccessGroup.Name(app)))
   }
 
   @Test func `a purged group that cannot be removed gets a new key, and is named`() throws {
@@ -192,7 +194,7 @@ struct PurgedGroupTests {
     #expect(try losses() == [app])
     #expect(try store.open().applications.uninstall(app, revoking: true).purged == [app])
     // The owner may have kept it on purpose.
-    #expect(try store.open().hasGroup(AccessGroup.Name("scratch")))
+    #expect(try store.open().location.hasGroup(AccessGroup.Name("scratch")))
     #expect(try losses() == [])
     #expect(try store.open().applications.uninstall(app, revoking: true).purged == [])
   }
