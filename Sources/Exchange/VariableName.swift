@@ -1,3 +1,5 @@
+internal import Ground
+
 /// The environment variable for an item's name: `db/password` becomes `DB_PASSWORD`.
 public enum VariableName {
   /// A name that is already a valid variable, with a capital or `_` in it, is kept: `http_proxy`, `TF_VAR_region`. In
@@ -6,7 +8,8 @@ public enum VariableName {
   ///
   /// - Returns: `nil` for a name without any ASCII letter or digit.
   public static func of(_ itemName: String) -> String? {
-    if isVariable(itemName) { return itemName }
+    let hasOwnForm = itemName.utf8.contains { (0x41...0x5A).contains($0) || $0 == UInt8(ascii: "_") }
+    if isValid(itemName), hasOwnForm, itemName.utf8.contains(where: { $0 != UInt8(ascii: "_") }) { return itemName }
     var name = itemName.unicodeScalars.map { scalar -> Character in
       switch scalar {
       case "a"..."z": Character(Unicode.Scalar(UInt8(scalar.value) - 32))
@@ -19,12 +22,9 @@ public enum VariableName {
     return String(name)
   }
 
-  private static func isVariable(_ name: String) -> Bool {
-    let isLetter = { (byte: UInt8) in (0x61...0x7A).contains(byte | 0x20) || byte == UInt8(ascii: "_") }
-    guard let first = name.utf8.first, isLetter(first) else { return false }
-    guard name.utf8.allSatisfy({ isLetter($0) || (0x30...0x39).contains($0) }) else { return false }
-    return name.utf8.contains { (0x41...0x5A).contains($0) || $0 == UInt8(ascii: "_") }
-      && name.utf8.contains { $0 != UInt8(ascii: "_") }
+  /// Whether shells accept the name: letters, digits and `_`, but no digit first.
+  package static func isValid(_ name: String) -> Bool {
+    name.utf8.first.map { !$0.isDigit } == true && name.utf8.allSatisfy(\.isWord)
   }
 }
 

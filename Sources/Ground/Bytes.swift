@@ -68,9 +68,7 @@ package struct ByteReader: Sendable {
   }
 
   /// Throws if any bytes are left.
-  package func finish() throws(Failure) {
-    guard remaining == 0 else { throw Failure() }
-  }
+  package func finish() throws(Failure) { guard remaining == 0 else { throw Failure() } }
 
   /// Counters (revisions, generations, epochs, versions, counts) stay below this.
   package static let counterLimit: UInt64 = 1 << 53
@@ -244,5 +242,22 @@ package struct ByteWriter: Sendable {
   package mutating func writeCounted32(_ data: [UInt8]) {
     write(UInt32(data.count))
     bytes.append(contentsOf: data)
+  }
+}
+
+/// Kinds of ASCII characters.
+extension UInt8 {
+  package var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
+  package var isLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }
+  package var isHexadecimal: Bool { isDigit || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(self | 0x20) }
+  /// Letters, digits and `_`, as in the name of a variable.
+  package var isWord: Bool { isLetter || isDigit || self == UInt8(ascii: "_") }
+}
+
+extension FixedWidthInteger {
+  /// Reads decimal digits; `nil` for anything else, also for a sign.
+  package init?(digits: some StringProtocol) {
+    guard digits.utf8.allSatisfy(\.isDigit) else { return nil }
+    self.init(digits)
   }
 }

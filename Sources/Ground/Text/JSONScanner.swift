@@ -151,7 +151,7 @@ package struct JSONScanner {
     case UInt8(ascii: "t"): return 9
     case UInt8(ascii: "u"):
       let digits = bytes[position...].prefix(4)
-      guard digits.count == 4, digits.allSatisfy({ Character(Unicode.Scalar($0)).isHexDigit && $0 < 0x80 }),
+      guard digits.count == 4, digits.allSatisfy(\.isHexadecimal),
         let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
       else { throw broken(.syntax) }
       position += 4

@@ -114,8 +114,8 @@ extension UTCDate {
   package static func moment(_ text: String) -> Moment? {
     let halves = text.split(separator: "T", omittingEmptySubsequences: false)
     let date = halves[0].split(separator: "-", omittingEmptySubsequences: false)
-    guard halves.count <= 2, date.map(\.utf8.count) == [4, 2, 2], let year = number(date[0]),
-      let month = number(date[1]), let day = number(date[2]),
+    guard halves.count <= 2, date.map(\.utf8.count) == [4, 2, 2], let year = Int64(digits: date[0]),
+      let month = Int64(digits: date[1]), let day = Int64(digits: date[2]),
       let days = dayNumber(year, month, day)
     else { return nil }
     guard halves.count == 2 else { return Moment(seconds: days * 86_400, fraction: DecimalFraction("")) }
@@ -136,7 +136,8 @@ extension UTCDate {
     if text.last == "Z" { return (text.dropLast(), 0) }
     guard let sign = text.lastIndex(where: { $0 == "+" || $0 == "-" }) else { return nil }
     let parts = text[text.index(after: sign)...].split(separator: ":", omittingEmptySubsequences: false)
-    guard parts.map(\.utf8.count) == [2, 2], let hours = number(parts[0]), let minutes = number(parts[1]), hours < 24,
+    guard parts.map(\.utf8.count) == [2, 2], let hours = Int64(digits: parts[0]), let minutes = Int64(digits: parts[1]),
+      hours < 24,
       minutes < 60
     else { return nil }
     let offset = hours * 3_600 + minutes * 60
@@ -146,22 +147,15 @@ extension UTCDate {
   private static func timeOfDay(_ text: Substring) -> (seconds: Int64, fraction: DecimalFraction)? {
     let halves = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
     let parts = halves[0].split(separator: ":", omittingEmptySubsequences: false)
-    let numbers = parts.compactMap { $0.utf8.count == 2 ? number($0) : nil }
+    let numbers = parts.compactMap { $0.utf8.count == 2 ? Int64(digits: $0) : nil }
     guard (2...3).contains(parts.count), numbers.count == parts.count else { return nil }
     let second = numbers.count == 3 ? numbers[2] : 0
     guard numbers[0] < 24, numbers[1] < 60, second < 60 else { return nil }
     let seconds = numbers[0] * 3_600 + numbers[1] * 60 + second
     guard halves.count == 2 else { return (seconds, DecimalFraction("")) }
-    guard parts.count == 3, !halves[1].isEmpty, halves[1].utf8.allSatisfy(isDigit) else { return nil }
+    guard parts.count == 3, !halves[1].isEmpty, halves[1].utf8.allSatisfy(\.isDigit) else { return nil }
     return (seconds, DecimalFraction(halves[1]))
   }
-
-  /// A number of ASCII digits.
-  private static func number(_ text: Substring) -> Int64? {
-    text.utf8.allSatisfy(isDigit) ? Int64(text) : nil
-  }
-
-  private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 }
 
 /// The digits after a decimal point. Seconds before 2001 are negative while the fraction of a second in a date is

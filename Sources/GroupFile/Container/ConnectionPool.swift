@@ -19,6 +19,8 @@ internal import Ground
   // Arrays, because they are short, and a process that reads one item should not pay for hashing.
   private var open: [FileIdentity] = []
   private var inherited: [FileIdentity] = []
+  // Closing one would end the locks of this process's connections to the file.
+  private var toClose: [(file: FileIdentity, descriptor: CInt)] = []
   private var turns: [(path: String, turn: WriterTurn)] = []
 
   static let shared = ConnectionPool()
@@ -46,8 +48,17 @@ internal import Ground
   /// Whether this process has connections to the file that take locks.
   func isOpen(_ identity: FileIdentity) -> Bool { locked { open.contains(identity) } }
 
-  /// Runs `body` while no further connection to the file opens; its argument is as `isOpen(_:)`.
-  func keepingClosed(_ file: FileIdentity, _ body: (Bool) -> Int) -> Int { locked { body(open.contains(file)) } }
+  /// Opens the file at `path`, whose locks are those of the group's `file`, for `body`, while no further connection opens.
+  ///
+  /// - Parameter body: gets the descriptor, which may be negative, and whether this process has connections that take locks.
+  func withLockedFile(at path: String, of file: FileIdentity, _ body: (CInt, Bool) -> Int) -> Int {
+    locked {
+      let isOurs = open.contains(file)
+      let descriptor = unsafe Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+      defer { if isOurs { toClose.append((file, descriptor)) } else { Glibc.close(descriptor) } }
+      return body(descriptor, isOurs)
+    }
+  }
 
   /// A connection for reading: an idle one, or a new one.
   ///
@@ -168,7 +179,13 @@ internal import Ground
   }
 
   func didClose(_ identity: FileIdentity, tookLocks: Bool) {
-    locked { if tookLocks, let index = open.lastIndex(of: identity) { open.remove(at: index) } }
+    locked {
+      guard tookLocks, let index = open.lastIndex(of: identity) else { return }
+      open.remove(at: index)
+      guard !open.contains(identity) else { return }
+      for kept in toClose where kept.file == identity { Glibc.close(kept.descriptor) }
+      toClose.removeAll { $0.file == identity }
+    }
   }
 
   // MARK: Fork
@@ -183,6 +200,7 @@ internal import Ground
   private func endForkInChild() {
     inherited += open
     open = []
+    toClose = []
     turns = []
     // The list was emptied before the fork, but another thread of the parent may have returned a connection since. Like
     // everything of the parent, it must not be closed here.

@@ -17,11 +17,8 @@ package struct LogIndex {
     else { return nil }
     let storedCount = log.storedByteCount / LogFrames.frameByteCount
     var bytes = [UInt8](repeating: 0, count: LogIndex.pageByteCount * LogIndex.pageCount(storedCount))
-    let readCount = ConnectionPool.shared.keepingClosed(file.identity) { isOurs in
-      let descriptor = unsafe open(place.indexPath, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+    let readCount = ConnectionPool.shared.withLockedFile(at: place.indexPath, of: file.identity) { descriptor, isOurs in
       guard descriptor >= 0 else { return -1 }
-      // Closing it would end the locks of this process's connections to the file.
-      defer { if !isOurs { close(descriptor) } }
       // Everybody who uses the index has a lock on this byte.
       var lock = flock()
       (lock.l_type, lock.l_whence, lock.l_start, lock.l_len) = (Int16(F_WRLCK), Int16(SEEK_SET), 128, 1)

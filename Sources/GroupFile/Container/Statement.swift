@@ -76,9 +76,7 @@ internal import Sealing
 
   /// Binds a counter, which is below 2^53, to the parameter `index`.
   @discardableResult
-  package func bind(_ index: Int32, counter: UInt64) throws(VaultError) -> Statement {
-    try bind(index, Int64(counter))
-  }
+  package func bind(_ index: Int32, counter: UInt64) throws(VaultError) -> Statement { try bind(index, Int64(counter)) }
 
   // MARK: Running
 
@@ -109,9 +107,7 @@ internal import Sealing
   }
 
   /// Runs a statement to its end, and ignores its rows.
-  package func run() throws(VaultError) {
-    while try step() {}
-  }
+  package func run() throws(VaultError) { while try step() {} }
 
   /// Runs a statement to its end with `bytes`, which are not copied, as the parameter `index`.
   func run(lending bytes: [UInt8], as index: Int32) throws(VaultError) {

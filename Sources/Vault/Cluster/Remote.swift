@@ -1,3 +1,4 @@
+internal import Ground
 public import GroupFile
 
 /// An etcd cluster that orders and keeps the commits of published groups: its address and login.
@@ -151,7 +152,7 @@ public struct Remote: Sendable {
     for part in address.dropFirst(scheme.rawValue.count).split(separator: ",", omittingEmptySubsequences: false) {
       guard let colon = part.lastIndex(of: ":") else { throw addressRule }
       let digits = part[part.index(after: colon)...]
-      guard digits.utf8.allSatisfy(isDigit), let port = UInt16(digits), port > 0 else { throw addressRule }
+      guard let port = UInt16(digits: digits), port > 0 else { throw addressRule }
       let place = part[..<colon]
       let isBracketed = place.hasPrefix("[") && place.hasSuffix("]")
       let host = isBracketed ? place.dropFirst().dropLast() : place

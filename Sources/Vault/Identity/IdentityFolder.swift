@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Ground
 public import GroupFile
 internal import Sealing
 
@@ -220,7 +221,7 @@ enum CheckedFile {
     let foundName = found.drop { $0 != UInt8(ascii: ".") }.prefix { $0 != 0 }
     guard found.starts(with: "vault".utf8), foundName.elementsEqual(name) else { return false }
     let number = String(decoding: found.dropFirst(5).prefix { $0 != UInt8(ascii: ".") }, as: UTF8.self)
-    return number.utf8.allSatisfy(isDigit) && Int(number) ?? 0 > 1
+    return Int(digits: number) ?? 0 > 1
   }
 }
 

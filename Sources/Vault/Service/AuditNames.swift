@@ -17,11 +17,11 @@ struct AuditMonth: Sendable, Hashable, Comparable, CustomStringConvertible {
 
   /// Reads `YYYY-MM`; `nil` for anything else.
   init?(parsing text: Substring) {
-    let bytes = Array(text.utf8)
-    guard bytes.count == 7, bytes[4] == UInt8(ascii: "-"),
-      let year = AuditNames.number(bytes[..<4]), let month = AuditNames.number(bytes[5...]), (1...12).contains(month)
+    let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+    guard parts.map(\.utf8.count) == [4, 2], let year = Int(digits: parts[0]), let month = Int(digits: parts[1]),
+      (1...12).contains(month)
     else { return nil }
-    self.init(number: Int(year) * 12 + Int(month) - 1)
+    self.init(number: year * 12 + month - 1)
   }
 
   var description: String {
@@ -62,17 +62,11 @@ struct AuditNames {
 
   /// Reads `YYYY-MM/NNNNNNNNNNNN`; `nil` for anything else.
   static func batch(_ name: String) -> Batch? {
-    guard name.utf8.count == 20, name.utf8.dropFirst(7).first == UInt8(ascii: "/"),
-      let month = AuditMonth(parsing: name.prefix(7)), let sequence = number(Array(name.utf8.dropFirst(8))[...]),
-      sequence > 0
+    let parts = name.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.map(\.utf8.count) == [7, 12], let month = AuditMonth(parsing: parts[0]),
+      let sequence = UInt64(digits: parts[1]), sequence > 0
     else { return nil }
     return Batch(month: month, sequence: sequence)
-  }
-
-  /// Reads decimal digits; `nil` for any other byte.
-  static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
-    guard digits.allSatisfy(isDigit) else { return nil }
-    return UInt64(String(decoding: digits, as: UTF8.self))
   }
 
   static func digits(_ number: UInt64, _ count: Int) -> String {

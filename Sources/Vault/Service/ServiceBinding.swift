@@ -107,7 +107,7 @@ public struct ServiceBinding: Sendable, Equatable {
   }
 
   /// Whether `byte` may be part of a host's name, a unit's name or a credential's id: A-Z a-z 0-9 - _ .
-  static func isPlain(_ byte: UInt8) -> Bool { isLetter(byte) || isDigit(byte) || "-_.".utf8.contains(byte) }
+  static func isPlain(_ byte: UInt8) -> Bool { byte.isLetter || byte.isDigit || "-_.".utf8.contains(byte) }
 
   /// An item, or a field of one.
   public struct Reference: Sendable, Hashable {

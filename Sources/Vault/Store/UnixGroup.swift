@@ -1,5 +1,6 @@
 internal import CVaultSystem
 internal import Glibc
+internal import Ground
 public import GroupFile
 
 extension UnixGroup {
@@ -27,10 +28,7 @@ extension UnixGroup {
   }
 
   // For the system, the greatest number means "no group".
-  private static func number(_ text: String) -> UInt32? {
-    guard !text.isEmpty, text.utf8.allSatisfy(isDigit) else { return nil }
-    return UInt32(text).flatMap { $0 == UInt32.max ? nil : $0 }
-  }
+  private static func number(_ text: String) -> UInt32? { UInt32(digits: text).flatMap { $0 == UInt32.max ? nil : $0 } }
 }
 
 package enum UnixUser {

@@ -58,32 +58,28 @@ public enum ValueText {
   /// Parses a decimal number; rejects hexadecimal, overflow and underflow.
   private static func double(_ text: String) -> Double? {
     if ["inf", "+inf", "-inf", "nan"].contains(text) { return Double(text) }
-    guard text.utf8.allSatisfy({ isDigit($0) || "+-.eE".utf8.contains($0) }), let number = Double(text),
+    guard text.utf8.allSatisfy({ $0.isDigit || "+-.eE".utf8.contains($0) }), let number = Double(text),
       number.isFinite
     else { return nil }
     let digits = text.utf8.prefix { $0 | 0x20 != UInt8(ascii: "e") }
-    return number == 0 && digits.contains { isDigit($0) && $0 != UInt8(ascii: "0") } ? nil : number
+    return number == 0 && digits.contains { $0.isDigit && $0 != UInt8(ascii: "0") } ? nil : number
   }
 
   private static func uuid(_ text: String) -> String? {
     let groups = text.split(separator: "-", omittingEmptySubsequences: false)
-    guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12], groups.allSatisfy({ $0.utf8.allSatisfy(isHexadecimal) }) else {
+    guard groups.map(\.utf8.count) == [8, 4, 4, 4, 12], groups.joined().utf8.allSatisfy(\.isHexadecimal) else {
       return nil
     }
     return text.uppercased()
   }
 }
 
-func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
-private func isHexadecimal(_ byte: UInt8) -> Bool { isDigit(byte) || (0x61...0x66).contains(byte | 0x20) }
-
 /// Checks for a URL with a scheme (RFC 3986) without Foundation; accepts only text that Foundation would not change.
 enum URLText {
   static func isValid(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
-    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0, colon + 1 < bytes.count, isLetter(bytes[0]),
-      bytes[..<colon].allSatisfy({ isLetter($0) || isDigit($0) || "+-.".utf8.contains($0) })
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > 0, colon + 1 < bytes.count, bytes[0].isLetter,
+      bytes[..<colon].allSatisfy({ $0.isLetter || $0.isDigit || "+-.".utf8.contains($0) })
     else { return false }
     var rest = bytes[(colon + 1)...]
     if rest.starts(with: "//".utf8) {
@@ -105,13 +101,13 @@ enum URLText {
     }
     if host.first == UInt8(ascii: "[") {
       guard let end = host.firstIndex(of: UInt8(ascii: "]")), end > host.startIndex + 2,
-        host[(host.startIndex + 1)..<end].allSatisfy({ isHexadecimal($0) || ":.".utf8.contains($0) })
+        host[(host.startIndex + 1)..<end].allSatisfy({ $0.isHexadecimal || ":.".utf8.contains($0) })
       else { return false }
       host = host[(end + 1)...]
-      return host.isEmpty || host.first == UInt8(ascii: ":") && host.dropFirst().allSatisfy(isDigit)
+      return host.isEmpty || host.first == UInt8(ascii: ":") && host.dropFirst().allSatisfy(\.isDigit)
     }
     guard let colon = host.firstIndex(of: UInt8(ascii: ":")) else { return holds(host, beside: "") }
-    return holds(host[..<colon], beside: "") && host[(colon + 1)...].allSatisfy(isDigit)
+    return holds(host[..<colon], beside: "") && host[(colon + 1)...].allSatisfy(\.isDigit)
   }
 
   /// Whether `text` has only unreserved characters, sub-delimiters, escapes such as `%41`, and `others`.
@@ -119,10 +115,10 @@ enum URLText {
     var rest = text
     while let byte = rest.popFirst() {
       if byte == UInt8(ascii: "%") {
-        guard rest.popFirst().map(isHexadecimal) == true, rest.popFirst().map(isHexadecimal) == true else {
+        guard rest.popFirst().map(\.isHexadecimal) == true, rest.popFirst().map(\.isHexadecimal) == true else {
           return false
         }
-      } else if !isLetter(byte), !isDigit(byte), !"-._~!$&'()*+,;=".utf8.contains(byte), !others.utf8.contains(byte) {
+      } else if !byte.isLetter, !byte.isDigit, !"-._~!$&'()*+,;=".utf8.contains(byte), !others.utf8.contains(byte) {
         return false
       }
     }

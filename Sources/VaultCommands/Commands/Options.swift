@@ -1,4 +1,6 @@
+internal import Exchange
 import Glibc
+internal import Ground
 internal import Synchronization
 internal import Vault
 
@@ -96,10 +98,7 @@ struct VariableOptions {
     let names = Set((only ?? "").split(separator: ",").map(String.init))
     let before = environmentPrefix ?? ""
     guard only == nil || !names.isEmpty else { throw .usage("--only lists no variable") }
-    let letters = before.utf8.allSatisfy {
-      (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0) || $0 == 0x5F
-    }
-    guard letters, before.utf8.first.map({ !(0x30...0x39).contains($0) }) ?? (environmentPrefix == nil) else {
+    guard environmentPrefix == nil || VariableName.isValid(before) else {
       throw .usage("--env-prefix cannot start a variable's name", hint: "use letters, digits and '_', such as APP_")
     }
     return GroupVariables(

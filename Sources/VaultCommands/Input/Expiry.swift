@@ -1,3 +1,4 @@
+internal import Ground
 internal import Vault
 
 /// The argument of `--expires`: a day, a minute or second of it, a length of time from now, or `never`.
@@ -52,13 +53,8 @@ extension Expiry {
 enum TimeLength {
   static func milliseconds(_ text: String) -> Int64? {
     let units: [Character: Int64] = ["s": 1_000, "m": 60_000, "h": 3_600_000, "d": UTCDate.millisecondsPerDay]
-    guard let last = text.last, let unit = units[last], let count = number(text.dropLast()) else { return nil }
+    guard let last = text.last, let unit = units[last], let count = Int64(digits: text.dropLast()) else { return nil }
     let (length, overflow) = count.multipliedReportingOverflow(by: unit)
     return overflow ? nil : length
-  }
-
-  /// Only digits are accepted; `Int64("+7")` would be a number too.
-  private static func number(_ text: Substring) -> Int64? {
-    text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
   }
 }

@@ -279,22 +279,24 @@ import Testing
     return user
   }
 
-  @Test func `looks at a group that this process uses open no more files`() throws {
+  @Test func `looks at a group that this process uses open no more files, and its index is closed with it`() throws {
     let group = try GroupFixture()
     try group.share(Self.shapes[0])
     try group.set(["name": "value"])
-    // Other tests open files meanwhile, but not these.
-    func openCount() throws -> Int {
-      try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
-        let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)")
-        return target?.hasSuffix("\(URL(fileURLWithPath: group.folder).lastPathComponent)/group.vault-shm") == true
-      }
-    }
     let file = try group.open()
     _ = try file.beginReadingAlone()
+    func openCount() throws -> Int { try openFiles(inside: group.folder).count { $0 == "group.vault-shm" } }
     let before = try openCount()
     for _ in 0..<40 { _ = try file.beginReadingAlone() }
     #expect(try before > 0 && openCount() == before)
+    let place = try ContainerPlace(folder: group.folder)
+    let lasting = try ConnectionPool.reader(at: place)
+    #expect(try LogIndex(place) != nil)
+    // Closing it now would end the reader's locks.
+    #expect(try openCount() > before)
+    lasting.connection.close()
+    ConnectionPool.closeIdle(at: place)
+    #expect(try openCount() == 0)
   }
 
   @Test func `what readers see of a shared group's log outlives a new key, whatever the log's header says`() throws {

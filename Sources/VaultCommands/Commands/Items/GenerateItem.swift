@@ -1,3 +1,4 @@
+internal import Ground
 internal import Vault
 
 /// `vault generate NAME`
@@ -77,16 +78,12 @@ struct RandomText {
     if let known = Self.known.first(where: { $0.name == alphabet }) { return try known.alphabet() }
     let prefix = "chars:"
     if alphabet.hasPrefix(prefix) { return try Alphabet(String(alphabet.dropFirst(prefix.count))) }
-    guard alphabet.utf8.count < 3 || !alphabet.utf8.allSatisfy(Self.isLetter) else {
+    guard alphabet.utf8.count < 3 || !alphabet.utf8.allSatisfy(\.isLetter) else {
       throw Failure(
         .usage, "there is no alphabet of this name",
         hint: "use \(Self.names); to draw from these letters only: --alphabet \(prefix)LETTERS")
     }
     return try Alphabet(alphabet)
-  }
-
-  private static func isLetter(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
   }
 
   static var names: String { known.map(\.name).joined(separator: ", ") }

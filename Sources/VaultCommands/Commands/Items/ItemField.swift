@@ -1,4 +1,5 @@
 internal import Exchange
+internal import Ground
 internal import KeyedArchives
 internal import Vault
 
@@ -137,12 +138,10 @@ struct ItemField {
     case .bytes, .archive: throw Failure(.usage, "a field of JSON cannot have that type")
     default:
       let canonical = Array(try ValueText.canonical(String(decoding: text, as: UTF8.self), kind).utf8)
-      let hasWord = [.json, .bool, .int].contains(kind) || kind == .double && canonical.last.map(isDigit) == true
+      let hasWord = [.json, .bool, .int].contains(kind) || kind == .double && canonical.last?.isDigit == true
       return hasWord ? canonical : JSONField.quoted(canonical)
     }
   }
-
-  private func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 }
 
 /// Replacing a JSON value that has fields by a value that has none.

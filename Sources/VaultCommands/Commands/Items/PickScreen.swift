@@ -288,7 +288,7 @@ struct PickKeys {
     guard !isOpen else { return nil }
     defer { pending = [] }
     guard pending.count > 2 else { return nil }
-    let number = pending.dropFirst(2).prefix { (0x30...0x39).contains($0) }
+    let number = pending.dropFirst(2).prefix { $0.isDigit }
     return byte == UInt8(ascii: "~") ? PickKeys.numbered[Array(number)] : PickKeys.lettered[byte]
   }
 

@@ -1,5 +1,6 @@
 internal import Exchange
 import Glibc
+internal import Ground
 internal import Vault
 
 /// A project's `.vault` file, which says what `vault run` passes to programs that are started there.
@@ -67,7 +68,7 @@ struct ProjectFile {
     case ("group", 1): try once(&group, value)
     case ("prefix", 1): try once(&prefix, value)
     case ("env-prefix", 1):
-      guard ProjectFile.isVariable(value) else { throw Fault(words: "this cannot start a variable's name") }
+      guard VariableName.isValid(value) else { throw Fault(words: "this cannot start a variable's name") }
       try once(&environmentPrefix, value)
     case ("only", 1):
       guard only.isEmpty else { throw Fault(words: "it is given twice") }
@@ -94,14 +95,9 @@ struct ProjectFile {
 
   /// Even in an allowed file, its author must not set variables that can hijack a program.
   private func variable(_ name: String) throws(Fault) -> String {
-    guard ProjectFile.isVariable(name) else { throw Fault(words: "this cannot be a variable's name") }
+    guard VariableName.isValid(name) else { throw Fault(words: "this cannot be a variable's name") }
     guard !VariableName.givesOrders(name) else { throw Fault(words: "this variable can hijack a program") }
     return name
-  }
-
-  private static func isVariable(_ name: String) -> Bool {
-    guard let first = name.utf8.first, !(0x30...0x39).contains(first) else { return false }
-    return name.utf8.allSatisfy { (0x61...0x7A).contains($0 | 0x20) || (0x30...0x39).contains($0) || $0 == 0x5F }
   }
 
   private static func trimmed(_ text: Substring) -> Substring {
