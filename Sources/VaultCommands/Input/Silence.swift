@@ -21,6 +21,7 @@ struct Silence: ~Copyable {
   private let signals: Int32
   private let turn: Int32
   private var before = termios()
+  private var mask = sigset_t()
   private var maskBefore = sigset_t()
 
   /// All signals that end or stop a program without reporting a fault in it. `abort` still ends it.
@@ -32,17 +33,17 @@ struct Silence: ~Copyable {
   init(_ terminal: Int32, _ reading: Reading = .lines) throws(Failure) {
     self.terminal = terminal
     self.reading = reading
-    var mask = sigset_t()
+    unsafe pthread_sigmask(SIG_BLOCK, nil, &maskBefore)
     unsafe sigemptyset(&mask)
     for signal in Self.watched { unsafe sigaddset(&mask, signal) }
     if case .screen = reading { unsafe sigaddset(&mask, SIGWINCH) }
     signals = unsafe csystem_signal_descriptor(&mask)
+    turn = Silence.turn(on: terminal)
     // First of all: the settings to restore are those that no other program has changed.
-    turn = Silence.waitForTurn(on: terminal)
+    waitForTurn()
     guard signals >= 0, unsafe tcgetattr(terminal, &before) == 0 else {
       throw Failure(.unexpected, "the terminal cannot be used: \(SystemReason.text(errno))")
     }
-    unsafe pthread_sigmask(SIG_BLOCK, &mask, &maskBefore)
     begin()
   }
 
@@ -51,18 +52,17 @@ struct Silence: ~Copyable {
     close(turn)
   }
 
-  /// Waits until no other `vault` asks on the same terminal, as both commands of a pipe may do at once.
-  ///
-  /// - Returns: the descriptor that others wait for until it is closed; -1 for a terminal that cannot be locked.
-  private static func waitForTurn(on terminal: Int32) -> Int32 {
+  /// - Returns: the descriptor to lock; -1 for a terminal that cannot be locked.
+  private static func turn(on terminal: Int32) -> Int32 {
     // The device behind /dev/tty, which is one file for all terminals: ioctl_tty(2), TIOCGDEV.
     var device: UInt32 = 0
     guard unsafe ioctl(terminal, 0x8004_5432, &device) == 0, device >> 8 & 0xFFF == 136 else { return -1 }
     let number = device & 0xFF | device >> 12 & 0xFFF00
-    let turn = unsafe open("/dev/pts/\(number)", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
-    while turn >= 0, flock(turn, LOCK_EX) != 0, errno == EINTR {}
-    return turn
+    return unsafe open("/dev/pts/\(number)", O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
   }
+
+  /// Waits until no other `vault` asks on the same terminal, as both commands of a pipe may do at once.
+  private func waitForTurn() { while turn >= 0, flock(turn, LOCK_EX) != 0, errno == EINTR {} }
 
   /// Waits until a line, or a key, can be read.
   ///
@@ -107,12 +107,11 @@ struct Silence: ~Copyable {
   func end() {
     if reading != .lines { dropInput() }
     restore()
-    var mask = maskBefore
-    unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
-    _ = flock(turn, LOCK_UN)
   }
 
   private func begin() {
+    var mask = mask
+    unsafe pthread_sigmask(SIG_BLOCK, &mask, nil)
     var silent = before
     silent.c_lflag &= ~tcflag_t(ECHO | ECHONL)
     switch reading {
@@ -137,17 +136,23 @@ struct Silence: ~Copyable {
       try? Descriptor.write(isOnly ? "\u{1B}[H\u{1B}[J" : "\u{1B}[H\u{1B}[J\u{1B}[?1049l", to: terminal)
     case .lines, .keysWithoutMarks: break
     }
-    var before = before
+    var (before, mask) = (before, maskBefore)
     unsafe tcsetattr(terminal, TCSANOW, &before)
+    unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
+    _ = flock(turn, LOCK_UN)
   }
 
-  /// Stops the program until it is continued. Others may ask meanwhile.
+  /// Stops the program until it is continued in the foreground. Others may ask meanwhile, and finish before it goes on.
   func stop() {
     restore()
-    _ = flock(turn, LOCK_UN)
-    kill(getpid(), SIGSTOP)
-    _ = flock(turn, LOCK_EX | LOCK_NB)
+    repeat { kill(getpid(), SIGSTOP) } while isInBackground
+    waitForTurn()
     begin()
+  }
+
+  private var isInBackground: Bool {
+    let foreground = tcgetpgrp(terminal)
+    return foreground > 0 && foreground != getpgrp()
   }
 
   private func nextSignal() -> Int32 {
