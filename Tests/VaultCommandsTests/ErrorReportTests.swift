@@ -201,7 +201,8 @@ import Vault
     ),
     (
       .formerMember(group: "team", application: "api", issue: 1, isBeingReplaced: false), 14,
-      "'team' still admits issue 1 of 'api', which was replaced or revoked", "put it out: vault revoke team api"
+      "'team' still admits issue 1 of 'api', which was replaced or revoked",
+      "put it out: vault revoke team api; or, if you have let it in again since an older vault.owner was made: vault grant team api --rights read|write"
     ),
     (
       .formerMember(group: "team", application: "api", issue: 1, isBeingReplaced: true), 14,

@@ -66,7 +66,7 @@ extension Notice {
     case .filesLeft(let group, let path):
       "replaced files of '\(group)' may be newer than the group; compare them, then remove them: \(Printable.name(path))"
     case .removalUnrecorded(let group, let reason):
-      "the list of groups does not record who was removed from '\(group)' (\(reason)); repeat the command"
+      "the list of groups does not record who was removed from '\(group)' (\(reason)); vault verify records it later"
     case .memberPutOut(let group, let application):
       "'\(application)' had been removed from '\(group)' and came back with an older copy of it; it is out again"
     case .unrecorded(let reason):

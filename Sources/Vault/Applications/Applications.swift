@@ -138,6 +138,10 @@ public struct Applications: Sendable {
   func refuseRemoved(_ issue: UInt32, of id: String, everywhere: Bool = false) throws(VaultError) {
     let states = try store.verifiedStates()
     let own = states.filter { $0.name.description == id }
+    // Somebody may have hidden the private group, or put an older copy of it there.
+    guard try !store.registry().hasRemoved(id, issue, from: id) else {
+      throw .rolledBack(group: id, found: UInt64(issue), known: UInt64(issue), reason: .olderIssue)
+    }
     for states in everywhere ? [own, states] : [own] {
       if states.contains(where: { Membership(of: id, in: $0, $1) != nil }) { return }
       guard let group = states.first(where: { $0.state.roster.issues[id] == issue })?.name else { continue }

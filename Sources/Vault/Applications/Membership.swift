@@ -84,7 +84,9 @@ extension SecretStore {
     if confirm == nil, let known = try? self.group(group).info().members {
       guard known.contains(where: { $0.application == application }) else {
         // Finishes what a killed process has left, as any change does.
-        try replacing(self.group(group).name) { (_) throws(VaultError) in noteRemovals(from: try self.group(group)) }
+        try replacing(self.group(group).name) { (_) throws(VaultError) in
+          if let roster = try? self.group(group).verifiedState().roster { noteRemovals(by: roster) }
+        }
         throw .notFound(.member)
       }
     }
@@ -178,12 +180,23 @@ extension SecretStore {
   }
 
   /// Records who was removed from a group, while nobody else changes its members.
-  private func noteRemovals(from group: AccessGroup) {
-    guard group.name != .registry, let roster = try? group.verifiedState().roster else { return }
+  func noteRemovals(by roster: Roster) {
+    guard roster.groupName != AccessGroup.Name.registry.description else { return }
     do throws(VaultError) { try registry().recordRemovals(by: roster) } catch {
-      // A lost registry is made anew of what the rosters say.
-      guard !error.meansLostRegistry else { return }
-      notices.post(.removalUnrecorded(group: group.name.description, reason: error.message))
+      notices.post(.removalUnrecorded(group: roster.groupName, reason: error.message))
+    }
+  }
+
+  /// Records in the registry who leaves a group, or who is let in.
+  ///
+  /// - Returns: the former numbers of the registry's entries.
+  private func note(
+    _ issues: [(application: String, issue: UInt32)], of name: AccessGroup.Name, areLetIn: Bool
+  ) throws(VaultError) -> [String: UInt32] {
+    let issues = Dictionary(issues, uniquingKeysWith: max)
+    return try registry().changeRemovals(of: issues.keys, from: name.description) { id, number in
+      guard let issue = issues[id] else { return number }
+      return areLetIn ? min(number, issue - 1) : max(number, issue)
     }
   }
 
@@ -192,9 +205,6 @@ extension SecretStore {
     _ name: AccessGroup.Name, _ change: RosterChange, accepting acceptance: OwnersAcceptance?,
     _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> (state: VerifiedState, putOut: Set<String>) {
-    let identity = try owner()
-    let group = group(name)
-    let file = try group.file
     var change = change
     let granted = change.grants.map(\.application)
     let (revokes, wasRemoved) = (change.revokes, try removed(from: name, readingFiles: acceptance != nil))
@@ -204,33 +214,60 @@ extension SecretStore {
       putOut.withLock { _ = $0.insert(member.application) }
       return true
     }
+    let former = Locked<[String: UInt32]>([:])
+    // Before anything is written, so that nobody is removed without a record, even if this process is killed.
+    change.prepare = { leaving in
+      guard name != .registry else { return }
+      let noted = try? self.note(leaving.map { ($0.application, $0.issue) }, of: name, areLetIn: false)
+      former.withLock { $0.merge(noted ?? [:]) { first, _ in first } }
+    }
     let state = try replacing(name) { [change] (drafts) throws(VaultError) in
-      // Before the change, so that no member seems to be removed, and once more after it, whatever became of it.
-      for grant in change.grants {
-        try registry().recordReturn(of: grant.application, grant.issue, to: name.description)
-      }
-      defer { noteRemovals(from: group) }
-      let obstacle: VaultError
+      // Nobody who is let in may seem to be removed.
+      let noted = try note(change.grants.map { ($0.application, $0.issue) }, of: name, areLetIn: true)
+      former.withLock { $0 = noted }
       do throws(VaultError) {
-        let changed = try file.changeRoster(
-          change, accepting: acceptance, at: drafts.places(of: name), by: identity
-        ) { progress($0) }
-        notices.post(changed.left, of: name.description, keptAside: nil)
-        return changed.state
+        let state = try write(change, to: name, accepting: acceptance, drafts, progress)
+        noteRemovals(by: state.roster)
+        return state
       } catch {
-        guard error.isAvoidable else { throw error.named(name.description) }
-        obstacle = error
-      }
-      do throws(VaultError) {
-        // The first try may have left its draft.
-        let places = DraftPlaces(draft: drafts.path(of: name) + ".again", kept: drafts.keepingPath(of: name))
-        return try rebuild(name, file, change, accepting: acceptance, at: places, progress)
-      } catch {
-        // What prevents both is not due to the files, and the first error names its place.
-        throw !obstacle.isRepairable && error.status == obstacle.status ? obstacle.named(name.description) : error
+        let mayBeDone =
+          switch error {
+          case .storage(.unconfirmed), .unordered(_, .outcomeUnknown): true
+          default: false
+          }
+        let former = mayBeDone ? [:] : former.withLock { $0 }
+        _ = try? registry().changeRemovals(of: former.keys, from: name.description) { former[$0] ?? $1 }
+        throw error
       }
     }
     return (state, putOut.withLock { $0 })
+  }
+
+  /// Makes `change` in the group's files, or in new ones if these do not allow it.
+  private func write(
+    _ change: RosterChange, to name: AccessGroup.Name, accepting acceptance: OwnersAcceptance?,
+    _ drafts: borrowing DraftFolder, _ progress: (MaintenanceProgress) -> Void
+  ) throws(VaultError) -> VerifiedState {
+    let file = try group(name).file
+    let obstacle: VaultError
+    do throws(VaultError) {
+      let changed = try file.changeRoster(
+        change, accepting: acceptance, at: drafts.places(of: name), by: owner()
+      ) { progress($0) }
+      notices.post(changed.left, of: name.description, keptAside: nil)
+      return changed.state
+    } catch {
+      guard error.isAvoidable else { throw error.named(name.description) }
+      obstacle = error
+    }
+    do throws(VaultError) {
+      // The first try may have left its draft.
+      let places = DraftPlaces(draft: drafts.path(of: name) + ".again", kept: drafts.keepingPath(of: name))
+      return try rebuild(name, file, change, accepting: acceptance, at: places, progress)
+    } catch {
+      // What prevents both is not due to the files, and the first error names its place.
+      throw !obstacle.isRepairable && error.status == obstacle.status ? obstacle.named(name.description) : error
+    }
   }
 
   /// Makes `change` in a new file with what the last signed state of the old one proves.

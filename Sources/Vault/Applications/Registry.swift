@@ -155,26 +155,57 @@ extension Registry {
   /// The item that says up to which issue an application was removed from a group.
   private static func removal(of id: String, from group: String) -> String { "removed/\(group)/\(id)" }
 
-  /// Whether the member was removed from the group and not let in again. An entry that cannot be read does not say so.
-  func hasRemoved(_ member: Member, from group: String) -> Bool {
-    guard member.kind == .application else { return false }
-    let removed = try? issue(Registry.removal(of: member.application, from: group))
-    return member.issue <= removed ?? 0
+  /// The group and the application of such an item; `nil` for other names.
+  static func removal(_ name: String) -> (group: String, id: String)? {
+    let parts = name.split(separator: "/").map(String.init)
+    return parts.count == 3 && name == removal(of: parts[2], from: parts[1]) ? (parts[1], parts[2]) : nil
+  }
+
+  /// Whether the member was removed from the group and not let in again.
+  ///
+  /// - Parameter doubt: the result if the entry cannot be read.
+  func hasRemoved(_ member: Member, from group: String, inDoubt doubt: Bool = false) -> Bool {
+    member.kind == .application && hasRemoved(member.application, member.issue, from: group, inDoubt: doubt)
+  }
+
+  func hasRemoved(_ id: String, _ issue: UInt32, from group: String, inDoubt doubt: Bool = false) -> Bool {
+    do { return try issue <= self.issue(Registry.removal(of: id, from: group)) ?? 0 } catch { return doubt }
+  }
+
+  /// The highest issue of each application that a roster names as removed only, unless that is recorded.
+  func unrecordedRemovals(by roster: Roster) throws(VaultError) -> [String: UInt32] {
+    var found = roster.issues
+    for member in roster.members { found[member.application] = nil }
+    for (id, issue) in found where hasRemoved(id, issue, from: roster.groupName) { found[id] = nil }
+    return found
+  }
+
+  /// Changes up to which issues applications were removed from a group, in one transaction.
+  ///
+  /// - Parameter change: gets an application's id and number, 0 if it was never removed, and returns the new number.
+  /// - Returns: the former numbers of those that are changed.
+  @discardableResult
+  func changeRemovals(
+    of ids: some Sequence<String>, from group: String, _ change: (String, UInt32) -> UInt32
+  ) throws(VaultError) -> [String: UInt32] {
+    var former: [String: UInt32] = [:]
+    for id in ids {
+      let number = try issue(Registry.removal(of: id, from: group)) ?? 0
+      if change(id, number) != number { former[id] = number }
+    }
+    guard !former.isEmpty else { return [:] }
+    try self.group.writing { (edit) throws(VaultError) in
+      for (id, number) in former {
+        try edit.set(Registry.serialized(change(id, number)), at: Registry.removal(of: id, from: group))
+      }
+    }
+    return former
   }
 
   /// Records who was removed from a group, according to a roster of it.
   func recordRemovals(by roster: Roster) throws(VaultError) {
-    let present = Set(roster.members.map(\.application))
-    for (id, issue) in roster.issues where !present.contains(id) {
-      let name = Registry.removal(of: id, from: roster.groupName)
-      if try self.issue(name) ?? 0 < issue { try group.set(name, to: Registry.serialized(issue)) }
-    }
-  }
-
-  /// Records that an application is let into a group again with `issue`, if that was removed.
-  func recordReturn(of id: String, _ issue: UInt32, to group: String) throws(VaultError) {
-    let name = Registry.removal(of: id, from: group)
-    if try self.issue(name) ?? 0 >= issue { try self.group.set(name, to: Registry.serialized(issue - 1)) }
+    let removed = try unrecordedRemovals(by: roster)
+    try changeRemovals(of: removed.keys, from: roster.groupName) { max($1, removed[$0] ?? 0) }
   }
 
   /// Raises the highest issue of every application, and notes that applications which the registry does not name may

@@ -134,6 +134,13 @@ struct DraftFolder: ~Copyable {
         // Whoever had the lock before has removed the file.
         if parent.holds(file, name) { return file }
       } catch {
+        // Only this user could put something else there, which would keep the owner from removing anybody.
+        let path = "\(home)/\(DraftFolder.parentName)/\(name)"
+        if error == .wrongKind,
+          (try? NewName.give("\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))", to: path)) != nil
+        {
+          continue
+        }
         throw error == .busy ? .busy(group: group.description) : VaultError(error, at: .store)
       }
     }

@@ -185,6 +185,6 @@ extension VerifiedState {
   fileprivate func isOrFollows(_ backup: VerifiedState) -> Bool {
     if link == backup.link { return true }
     return roster.previous == backup.signedRoster.digest && manifest.epoch == roster.firstEpoch
-      && manifest.rosterRevision == backup.manifest.rosterRevision + Restoration.lead
+      && manifest.rosterRevision >= backup.manifest.rosterRevision + Restoration.lead
   }
 }

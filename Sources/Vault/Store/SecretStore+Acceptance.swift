@@ -207,8 +207,10 @@ extension SecretStore {
     from name: AccessGroup.Name, readingFiles readsFiles: Bool
   ) throws(VaultError) -> @Sendable (Member) -> Bool {
     let (registry, replaced) = (try registry(), readsFiles ? try replacedRoster(of: name) : nil)
+    // Somebody may have damaged just that entry. Without any, a damaged registry must put nobody out.
+    let isReadable = readsFiles && (try? registry.applications()) != nil
     return { member in
-      registry.hasRemoved(member, from: name.description) || replaced?.hasRemoved(member) == true
+      registry.hasRemoved(member, from: name.description, inDoubt: isReadable) || replaced?.hasRemoved(member) == true
     }
   }
 
@@ -232,7 +234,7 @@ extension SecretStore {
     }
     return { [applications] member, group in
       member.issue < known[member.application] ?? 0 || applications.map { !member.isCurrent(in: $0) } ?? false
-        || registry.hasRemoved(member, from: group.description)
+        || registry.hasRemoved(member, from: group.description, inDoubt: applications != nil)
     }
   }
 

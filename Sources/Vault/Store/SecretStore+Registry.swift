@@ -63,6 +63,21 @@ extension SecretStore {
     }
   }
 
+  /// Records again that applications were removed from groups, for entries that the registry has lost. Those that this
+  /// machine has seen as members stay in.
+  func recordRemovals(lost names: [String]) throws(VaultError) {
+    let (registry, applications) = (try registry(), try registry().applications())
+    for case (let group, let id)? in names.map(Registry.removal) {
+      guard let known = applications[id], let group = try? self.group(group) else { continue }
+      if case .valid = witness(group.name).read(),
+        (try? group.verifiedState())?.roster.members.contains(where: { $0.application == id }) == true
+      {
+        continue
+      }
+      try registry.changeRemovals(of: [id], from: group.name.description) { max($1, known.issue) }
+    }
+  }
+
   /// The entries of the groups that open or that this machine has seen. What it has seen decides about the id, and
   /// about a group that was removed.
   private func groupEntries(

@@ -56,7 +56,10 @@ extension SecretStore {
       }
       repair?.keptAside = aside
       if repair?.isUnwitnessed == true { notices.post(.witnessUnwritten) }
-      if name == .registry { try raiseIssues(isNew: true) }
+      if name == .registry {
+        try raiseIssues(isNew: true)
+        try recordRemovals(lost: repair?.lostNames ?? [])
+      }
       record(.repair, group: name.description)
       return repair
     } catch {

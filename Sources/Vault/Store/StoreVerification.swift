@@ -46,8 +46,7 @@ extension SecretStore {
       for name in names {
         let gone = GroupVerification(name: name, result: .failure(.notFound(.group)))
         results.append(verify(try group(name), progress) ?? gone)
-        guard let roster = try? group(name).file.beginReading().view.state.roster else { continue }
-        results += unwantedMembers(of: roster, applications).map { .init(name: name, result: .failure($0)) }
+        results += unwantedMembers(of: try group(name), applications).map { .init(name: name, result: .failure($0)) }
       }
       return results
     }
@@ -105,8 +104,7 @@ extension SecretStore {
       let applications = try registry.applications()
       for name in found {
         if let problem = contradiction(name, entries[try AccessGroup.Name(name)]) { problems.append((name, problem)) }
-        guard let roster = try? group(name).file.beginReading().view.state.roster else { continue }
-        problems += unwantedMembers(of: roster, applications).map { (name, $0) }
+        problems += unwantedMembers(of: try group(name), applications).map { (name, $0) }
       }
       return problems
     }
@@ -156,6 +154,15 @@ extension SecretStore {
     let entry = try keepingGroups { () throws(VaultError) in try registry().entry(of: name) }
     // Even if the file is back: whoever hid it chose the moment.
     return entry?.presence == .present ? vanished(name) : nil
+  }
+
+  /// As for its roster. Removals that the registry lacks, because it was out of reach, are recorded there.
+  private func unwantedMembers(of group: AccessGroup, _ applications: [String: Application]?) -> [VaultError] {
+    guard let applications, let roster = try? group.file.beginReading().view.state.roster else { return [] }
+    if let missing = try? registry().unrecordedRemovals(by: roster), !missing.isEmpty {
+      try? replacing(group.name) { (_) throws(VaultError) in noteRemovals(by: try group.verifiedState().roster) }
+    }
+    return unwantedMembers(of: roster, applications)
   }
 
   /// An error for each member of a group whose credential was replaced or revoked according to the registry, or who was

@@ -123,6 +123,8 @@ extension VaultError {
       "nothing was changed; name a folder that vault backup made"
     case .damaged("vault.owner", _, _):
       "put a backup back: vault restore-backup DIR vault.owner --replace; or keep what is proved: vault repair vault.owner; or, if nothing is, make a new one of what the groups show: vault group accept vault.owner"
+    case .damaged(let group?, .registry, _):
+      "if you put an older copy of the group or of vault.owner there yourself: vault group accept \(group); if it is another group of that name, also with --another-group; otherwise find out who did"
     case .damaged(let group?, _, _):
       "put a backup back: vault restore-backup DIR \(group) --replace; or keep what is proved: vault repair \(group)"
     case .damaged(nil, .identity, _):
@@ -153,7 +155,7 @@ extension VaultError {
     case .formerMember(_, let application, _, true):
       "unless the command still runs, finish it: vault app issue \(application) --output FILE --replace"
     case .formerMember(let group, let application, _, false):
-      "put it out: vault revoke \(group) \(application)"
+      "put it out: vault revoke \(group) \(application); or, if you have let it in again since an older vault.owner was made: vault grant \(group) \(application) --rights read|write"
     case .unlistedMember(_, Applications.service, _):
       "put it out: vault service revoke; or give it a new credential: vault service enroll --output FILE --replace"
     case .unlistedMember(_, let application, _):

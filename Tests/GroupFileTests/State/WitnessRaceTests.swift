@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Sealing
 import Testing
 
@@ -51,6 +52,15 @@ import Testing
     #expect(view.view.state.manifest.epoch == 3)
     #expect(stored.reading == forks.left)
     #expect(failure { try forks.group.open(stored).beginReading() }?.isRollback == true)
+  }
+
+  @Test func `of files that others may write, a contradiction counts only if it is found twice`() throws {
+    let forks = try Forks()
+    try forks.group.share(.shared(UnixGroup(number: getegid())))
+    let witness = MovingWitness([forks.left], stored: forks.group.witness)
+    #expect(try forks.group.open(witness).beginReadingAlone().state.manifest.epoch == 3)
+    let lasting = MovingWitness([], stored: MemoryWitness(forks.left))
+    #expect(failure { try forks.group.open(lasting).beginReadingAlone() }?.isRollback == true)
   }
 
   @Test func `a change does not replace a witness that another process raised to another fork`() throws {

@@ -68,7 +68,10 @@ extension StoreRestoration {
         }
       }
       if case .failed = group.outcome { continue }
-      do throws(VaultError) { _ = try store.group(group.name).info() } catch {
+      do throws(VaultError) {
+        if group.name == "vault.owner", let problem = store.vanishedGroups().first?.problem { throw problem }
+        _ = try store.group(group.name).info()
+      } catch {
         guard case .rolledBack = error else { continue }
         session.warn("\(error.message); it stays closed until you run: vault group accept \(group.name)")
       }
