@@ -126,6 +126,35 @@ import Testing
     #expect(back.output == "newer", "\(back.errors)")
   }
 
+  @Test func `a restoration of a newer group on a machine that has seen nothing is done once`() throws {
+    store.run("set", "b", "-g", "team", input: "newer")
+    store.run("group", "rotate", "team")
+    try FileManager.default.removeItem(atPath: store.folder.file("state"))
+    store.environment["VAULT_KEY_FILE"] = store.keyFile
+    let first = store.run("restore-backup", backup, "team", "--replace")
+    #expect(first.status == 0 && first.output.contains("restored, with a new key"))
+    let restored = store.folder.read("store/groups/team/group.vault")
+    let again = store.run("restore-backup", backup, "team", "--replace", "--json")
+    #expect(try again.status == 0 && results(again) == ["team": "unchanged"])
+    #expect(store.folder.read("store/groups/team/group.vault") == restored)
+    #expect(store.run("get", "b", "-g", "team").output == "two")
+  }
+
+  @Test func `a restored list of groups that is older says how it opens again, and so do groups that it lacks`() {
+    store.run("group", "create", "new")
+    _ = store.shell(#"cd "$folder/store/groups/vault.owner" && rm -f group.vault-wal && echo > group.vault"#)
+    let restored = store.run("restore-backup", backup, "vault.owner", "--replace")
+    #expect(restored.errors.contains("it stays closed until you run: vault group accept vault.owner\n"))
+    #expect(store.run("group", "accept", "vault.owner", "--yes").status == 0)
+    let verified = store.run("verify")
+    #expect(verified.status == 13)
+    #expect(
+      verified.errors.contains(
+        "if you put an older copy of the group or of vault.owner there yourself: vault group accept new;"))
+    #expect(store.run("group", "accept", "new", "--yes").status == 0)
+    #expect(store.run("verify").status == 0)
+  }
+
   @Test func `a restored older state is refused until it is accepted`() throws {
     store.run("set", "a", input: "newer")
     let restored = store.run("restore-backup", backup, "--replace")
