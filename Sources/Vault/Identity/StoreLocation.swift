@@ -77,6 +77,12 @@ public struct StoreLocation: Sendable {
     state.map { $0.hasOneForEachOwner ? StoreLocation.join($0.path, ownerKey.shortName) : $0.path }
   }
 
+  /// - Throws: `invalid` if the state folder is inside the store, of which a copy would then bring back an older witness.
+  func requireStateOutside() throws(VaultError) {
+    guard let state, CanonicalPath.isInside(state.path, home) else { return }
+    throw .invalid("the state folder must be outside the store, because it shows that a copy of the store is older")
+  }
+
   /// Makes the state folder; an existing one is left as it is.
   ///
   /// - Throws: `denied`, `damaged`, `storage`.

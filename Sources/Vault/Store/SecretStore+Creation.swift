@@ -42,6 +42,7 @@ extension SecretStore {
   ///
   /// - Throws: ``VaultError/exists(_:)`` for a complete store.
   private static func unfinished(_ location: StoreLocation) throws(VaultError) -> IdentityFile? {
+    try location.requireStateOutside()
     if location.identityFolder.isRecovering { throw VaultError.exists(.storeInRecovery) }
     let file: IdentityFile
     do {

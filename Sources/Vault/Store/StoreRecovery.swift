@@ -41,6 +41,7 @@ public struct StoreRecovery: Sendable {
     // A backup inside the new store would be part of what it restores.
     let backup = try location.outside(backup)
     self.backup = backup
+    try location.requireStateOutside()
     try location.identityFolder.refuseStore()
     let file = try IdentityFile(inBackup: backup)
     guard try StoreLocation(home: backup, state: backup).hasGroup(.registry) else { throw StoreRecovery.incomplete }

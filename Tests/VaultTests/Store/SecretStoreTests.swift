@@ -72,6 +72,21 @@ struct SecretStoreTests {
     #expect(try store.value("a") == "1")
   }
 
+  @Test(arguments: ["", "/state"]) func `a state folder inside the store is refused`(name: String) throws {
+    let store = try StoreFixture()
+    try store.open().backUp(to: store.path("backup"))
+    let home = store.path("new")
+    let location = try StoreLocation(home: home, state: home + name)
+    #expect(throws: inside) { try SecretStore.create(at: location, with: .keyFile(store.path("new-key"))) }
+    #expect(throws: inside) {
+      try StoreRecovery(from: store.path("backup"), at: location) { _ throws(VaultError) in .keyFile(store.keyFile) }
+    }
+    #expect(![home, store.path("new-key")].contains(where: FileManager.default.fileExists))
+  }
+
+  private let inside = VaultError.invalid(
+    "the state folder must be outside the store, because it shows that a copy of the store is older")
+
   @Test func `the key file that made the store is remembered`() throws {
     let store = try StoreFixture()
     #expect(try SecretStore.open(at: store.location).group("default").items().isEmpty)
