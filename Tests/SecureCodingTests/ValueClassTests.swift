@@ -90,6 +90,40 @@ import Testing
     #expect(day.year == 2016 && day.month == 2 && day.day == 29 && day.hour == NSDateComponentUndefined)
   }
 
+  @Test(arguments: ["é", "日本", "😀", "e\u{301}", "\u{FEFF}", "de_DE@calendar=é", String(repeating: "漢", count: 9_999)])
+  func `a locale whose identifier is not ASCII is refused, also inside a calendar that is a key`(_ name: String) throws
+  {
+    let locale: [PlistValue] = [
+      .dict([("NS.identifier", .string(name)), ("$class", .uid(4))]), .describe("NSLocale"), .string("gregorian"),
+    ]
+    let calendar = [("NS.identifier", PlistValue.uid(5)), ("NS.locale", .uid(3))]
+    let key = locale + [.dict(calendar + [("$class", .uid(7))]), .describe("NSCalendar")]
+    let dictionary = [("NS.keys", PlistValue.array([.uid(6)])), ("NS.objects", .array([.uid(5)]))]
+    let more: [AnyClass] = [NSCalendar.self, NSLocale.self, NSString.self]
+    let errors = [
+      #expect(throws: ArchiveError.self) {
+        try read("NSLocale", NSLocale.self, [("NS.identifier", .string(name))])
+      },
+      #expect(throws: ArchiveError.self) { try read("NSCalendar", NSCalendar.self, allowing: more, calendar, locale) },
+      #expect(throws: ArchiveError.self) {
+        try read("NSDictionary", NSDictionary.self, allowing: more, dictionary, key)
+      },
+      #expect(throws: ArchiveError.self) {
+        try read("NSSet", NSSet.self, allowing: more, [("NS.objects", .array([.uid(6)]))], key)
+      },
+    ]
+    #expect(errors.map { $0?.code } == Array(repeating: "invalidValue", count: 4))
+  }
+
+  @Test(arguments: ["", "a\0b", "\0", "en_US@", String(repeating: "en_", count: 9_999)])
+  func `a calendar with a locale of any ASCII text can be copied, compared and printed`(_ name: String) throws {
+    let calendar = try read(
+      "NSCalendar", NSCalendar.self, allowing: [NSLocale.self],
+      [("NS.identifier", .string("gregorian")), ("NS.locale", .uid(3))],
+      [.dict([("NS.identifier", .string(name)), ("$class", .uid(4))]), .describe("NSLocale")])
+    #expect(calendar.isEqual(calendar.copy()) && calendar.hash != 1 && !calendar.description.isEmpty)
+  }
+
   @Test func `a measurement has its unit`() throws {
     let measurement = try read(
       "NSMeasurement", NSMeasurement.self, [("NS.value", .real(2.5)), ("NS.unit", .uid(3))],

@@ -5,7 +5,10 @@ extension ValueClass {
   /// Locales, calendars and date components.
   static let calendars = [
     ValueClass("NSLocale", NSLocale.self) { fields throws(ArchiveError) in
-      NSLocale(localeIdentifier: try fields.text("NS.identifier"))
+      let identifier = try fields.text("NS.identifier")
+      // Copying a calendar with such a locale, or using the locale itself, ends the process on Linux.
+      guard identifier.utf8.allSatisfy({ $0 < 0x80 }) else { throw fields.invalid("its identifier is not ASCII") }
+      return NSLocale(localeIdentifier: identifier)
     },
     ValueClass("NSCalendar", NSCalendar.self, build: calendar),
     ValueClass(

@@ -16,6 +16,7 @@ struct ArchiveMaker {
     case 0: root = chain()
     case 1: root = layers()
     case 2: root = crowd()
+    case 3, 4: root = member()
     default:
       left = 3 + random.below(14)
       root = object(depth: 0, named: random.below(3) == 0 ? nil : random.pick(Classes.containers + Classes.holders))
@@ -204,6 +205,16 @@ struct ArchiveMaker {
     }
     let root = random.pick(Classes.containers)
     guard case .uid(let number) = make(root, around(below, root)) else { return 0 }
+    return number
+  }
+
+  /// A container, often one that hashes its elements, with one or two objects of any kind as elements or keys.
+  private mutating func member() -> UInt64 {
+    left = 6
+    let name = random.pick(Classes.all)
+    let members = (0...random.below(2)).map { _ in PlistValue.uid(object(depth: 4, named: name)) }
+    let root = random.pick(Classes.containers)
+    guard case .uid(let number) = make(root, around(members, root)) else { return 0 }
     return number
   }
 

@@ -20,7 +20,7 @@ enum Classes {
 enum Pool {
   static let texts = [
     "", "a", "b", "k", "$null", "\0", "e\u{301}", "\u{e9}", "{1, 2}", "{{1, 2}, {3, 4}}", "{nan, inf}", "12", "x/y",
-    "漢",
+    "漢", "日本", "a\0b", "en\u{7F}",
     "😀", "NSLocalizedDescription", "NSPOSIXErrorDomain", "NSCocoaErrorDomain", "\u{FEFF}", "\n",
   ]
   static let addresses = [
@@ -48,12 +48,17 @@ enum Pool {
   ]
   static let zones = [
     "UTC", "GMT", "GMT+1", "GMT+0130", "Europe/Zurich", "Nowhere", "", "../../etc/passwd", "posixrules", "GMT-99", "/",
+    "é",
+    "日本", "UTC\0",
   ]
   static let calendars = [
     "gregorian", "buddhist", "chinese", "coptic", "hebrew", "islamic", "iso8601", "japanese", "persian", "indian",
-    "republicOfChina", "", "x",
+    "republicOfChina", "", "x", "é", "日本", "gregorian\0",
   ]
-  static let locales = ["", "de_CH", "en", "xx", "zh-Hant-TW@calendar=chinese", "@", "a_b_c_d_e_f_g_h", "\0"]
+  static let locales = [
+    "", "de_CH", "en", "xx", "zh-Hant-TW@calendar=chinese", "@", "a_b_c_d_e_f_g_h", "\0", "é", "日本", "😀", "e\u{301}",
+    "de_DE@calendar=é", "a\0b", "en_US@currency=",
+  ]
 }
 
 extension ArchiveMaker {
@@ -102,10 +107,10 @@ extension ArchiveMaker {
     case "NSUUID": return [("NS.uuidbytes", .data(Array(repeating: UInt8(below(4)), count: 16)))]
     case "NSMutableString": return [("NS.string", text())]
     case "NSMutableData": return [("NS.data", .data(bytes()))]
-    case "NSLocale": return [("NS.identifier", .string(pick(Pool.locales)))]
-    case "NSTimeZone": return [("NS.name", .string(pick(Pool.zones))), ("NS.data", .uid(0))]
+    case "NSLocale": return [("NS.identifier", text(of: Pool.locales))]
+    case "NSTimeZone": return [("NS.name", text(of: Pool.zones)), ("NS.data", .uid(0))]
     case "NSCalendar":
-      var fields: [(String, PlistValue)] = [("NS.identifier", .string(pick(Pool.calendars)))]
+      var fields: [(String, PlistValue)] = [("NS.identifier", text(of: Pool.calendars))]
       if below(2) == 0 { fields += [("NS.firstwkdy", .int(Int128(below(9)))), ("NS.mindays", .int(Int128(below(9))))] }
       if below(2) == 0 {
         fields.append(("NS.timezone", make("NSTimeZone", plainFields(of: "NSTimeZone", depth: depth))))
@@ -131,6 +136,9 @@ extension ArchiveMaker {
     default: return []
     }
   }
+
+  /// One of the texts that mean something, or any text.
+  private mutating func text(of names: [String]) -> PlistValue { below(6) == 0 ? text() : .string(pick(names)) }
 
   private mutating func packed(_ count: Int) -> [UInt8] {
     let large: [[UInt8]] = [
