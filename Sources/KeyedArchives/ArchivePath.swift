@@ -3,7 +3,7 @@ internal import Ground
 /// A position in an archive: `root → NS.objects[3] → age`.
 ///
 /// A path contains keys, which programs choose, and positions. It never contains a value. The keys of an archived
-/// dictionary are values, so a path shows their position.
+/// dictionary are values, so a path shows their position, or `a key` in a Swift value.
 public struct ArchivePath: Sendable, Equatable, CustomStringConvertible {
   /// One step down.
   public enum Step: Sendable, Equatable {

@@ -97,11 +97,44 @@ import Testing
     for text in [message([String: [Number]].self), message([String: [More]].self), message([String: Int].self)] {
       #expect(!text.contains("SECRET") && text != "no error", "\(text)")
     }
-    #expect(message([String: [More]].self).contains("root → k[0] → other"))
+    #expect(message([String: [More]].self).contains("root → a key[0] → other"))
     #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: Failing(), named: "f") }
     do { _ = try SecureArchiver.archivedData(encoding: Failing(), named: "f") } catch {
       #expect(!"\(error) \(String(reflecting: error))".contains("SECRET"))
     }
+  }
+
+  @Test func `an error shows the names of properties, and no key of a dictionary`() throws {
+    struct Table<Key: Hashable & Encodable, Value: Encodable>: Encodable { var map: [Key: Value] }
+    struct Read<Key: Hashable & Decodable, Value: Decodable>: Decodable { var map: [Key: Value] }
+    func reading<Key: Hashable & Codable, Value: Decodable>(_ key: Key, as type: Value.Type) throws -> String? {
+      let data = try SecureArchiver.archivedData(encoding: ["map": [key: ["list": ["x"]]]], named: "x")
+      let error = #expect(throws: ArchiveError.self) {
+        try SecureUnarchiver.decoded(Read<Key, Value>.self, named: "x", from: data)
+      }
+      return error.map { shown($0) }
+    }
+    func shown(_ error: ArchiveError) -> String {
+      #expect(!"\(error) \(String(reflecting: error)) \(error.hint ?? "")".contains("7007"))
+      return error.path ?? ""
+    }
+    struct List<Element: Decodable>: Decodable { var list: [Element] }
+    struct More: Decodable { var other: Int }
+    #expect(try reading("7007", as: Int.self) == "root → map → a key")
+    #expect(try reading("7007", as: List<Int>.self) == "root → map → a key → list[0]")
+    #expect(try reading("7007", as: More.self) == "root → map → a key → other")
+    #expect(try reading(7007, as: Int.self) == "root → map → a key")
+    #expect(try reading(Named(name: "7007"), as: Int.self) == "root → map → a key")
+    #expect(try reading("7007", as: AnyNames.self) == "root → map → a key → a key")
+    #expect(try reading("7007", as: Corrupted.self) == "root → map → a key")
+
+    func writing(_ value: some Encodable) -> String? {
+      #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: value, named: "x") }.map(shown)
+    }
+    #expect(writing(Table(map: ["7007": "$null"])) == "root → map → a key")
+    #expect(writing(Table(map: [7007: ["$null"]])) == "root → map → a key[0]")
+    #expect(writing(Table(map: [Named(name: "7007"): "$null"])) == "root → map → a key")
+    #expect(writing(["7007": Failing()]) == "root → a key")
   }
 
   @Test func `a Swift value can be archived under a key, and a class with both codings uses its secure coding`() throws
@@ -149,7 +182,7 @@ import Testing
       read.map { $0.map { Array($0.utf8) } } == [spellings, spellings.reversed()].map { $0.map { Array($0.utf8) } })
     // This string represents nil in archives, on Apple's systems too.
     let error = #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: ["a": "$null"]) }
-    #expect(error?.code == "notArchivable.noForm" && error?.path == "root → a")
+    #expect(error?.code == "notArchivable.noForm" && error?.path == "root → a key")
     #expect(
       try SecureUnarchiver.decoded([String?].self, from: SecureArchiver.archivedData(encoding: [nil, "a"])) == [
         nil, "a",
@@ -217,7 +250,42 @@ struct Generic<Value: Codable>: Codable { var value: Value }
 
 private struct Failing: Encodable {
   func encode(to encoder: any Encoder) throws {
-    throw EncodingError.invalidValue("SECRET", EncodingError.Context(codingPath: [], debugDescription: "SECRET"))
+    let context = EncodingError.Context(codingPath: encoder.codingPath, debugDescription: "SECRET")
+    throw EncodingError.invalidValue("SECRET", context)
+  }
+}
+
+/// A key of a dictionary that is a type of its own.
+private struct Named: Codable, Hashable, CodingKeyRepresentable {
+  var name: String
+  var codingKey: any CodingKey { AnyName(stringValue: name) }
+
+  init(name: String) { self.name = name }
+  init?<Key: CodingKey>(codingKey: Key) { name = codingKey.stringValue }
+}
+
+/// A key that accepts any text.
+private struct AnyName: CodingKey {
+  let stringValue: String
+  var intValue: Int? { nil }
+
+  init(stringValue: String) { self.stringValue = stringValue }
+  init?(intValue: Int) { nil }
+}
+
+/// Reads the numbers under all keys.
+private struct AnyNames: Decodable {
+  init(from decoder: any Decoder) throws {
+    let values = try decoder.container(keyedBy: AnyName.self)
+    for key in values.allKeys { _ = try values.decode(Int.self, forKey: key) }
+  }
+}
+
+/// Refuses every value with an error of Swift's own.
+private struct Corrupted: Decodable {
+  init(from decoder: any Decoder) throws {
+    let context = DecodingError.Context(codingPath: decoder.codingPath, debugDescription: "7007")
+    throw DecodingError.dataCorrupted(context)
   }
 }
 

@@ -29,7 +29,7 @@ enum EncodedValue {
     _ type: Value.Type, from object: AnyObject, at path: ArchivePath
   ) throws(ArchiveError) -> Value {
     do {
-      let decoder = ValueDecoder(object: object, path: path)
+      let decoder = ValueDecoder(object: object, base: path)
       return try decoder.singleValueContainer().decode(type)
     } catch let error as ArchiveError {
       throw error
@@ -46,7 +46,7 @@ extension ArchiveError {
   fileprivate init(_ error: DecodingError, at path: ArchivePath) {
     switch error {
     case .keyNotFound(let key, let context):
-      self = .missingValue(at: path.appending(context.codingPath).appending(.key(key.stringValue)))
+      self = .missingValue(at: path.appending(context.codingPath + [key]))
     case .valueNotFound(_, let context): self = .missingValue(at: path.appending(context.codingPath))
     case .typeMismatch(let type, let context):
       self = .wrongType(
@@ -59,9 +59,16 @@ extension ArchiveError {
 }
 
 extension ArchivePath {
-  /// This path followed by the steps of a coder. The coder's steps may already begin with this path.
-  fileprivate func appending(_ keys: [any CodingKey]) -> ArchivePath {
-    let steps = keys.map { $0.intValue.map { Step.index($0) } ?? .key($0.stringValue) }
-    return steps.starts(with: self.steps) ? ArchivePath(steps) : ArchivePath(self.steps + steps)
+  /// This path followed by the keys of a coder.
+  ///
+  /// A dictionary's keys are values, so they are not shown. Names of properties are: they are cases of an enumeration.
+  func appending(_ keys: [any CodingKey]) -> ArchivePath {
+    ArchivePath(
+      steps
+        + keys.map { key in
+          if let key = key as? PlainKey { return key.intValue.map { .index($0) } ?? .key(key.stringValue) }
+          let mirror = Mirror(reflecting: key)
+          return .key(mirror.displayStyle == .enum && mirror.children.isEmpty ? key.stringValue : "a key")
+        })
   }
 }

@@ -7,15 +7,11 @@ import KeyedArchives
 /// error never contains a value.
 struct ValueDecoder: Decoder {
   let object: AnyObject
-  let path: ArchivePath
-  var codingPath: [any CodingKey] {
-    path.steps.map { step in
-      switch step {
-      case .key(let key): PlainKey(stringValue: key)
-      case .index(let index), .object(let index): PlainKey(intValue: index)
-      }
-    }
-  }
+  /// Where the whole value is in the archive.
+  let base: ArchivePath
+  /// The way from there to `object`.
+  var codingPath: [any CodingKey] = []
+  var path: ArchivePath { base.appending(codingPath) }
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
   func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
@@ -25,15 +21,21 @@ struct ValueDecoder: Decoder {
       guard let key = key as? NSString else { throw wrong("a dictionary whose keys are texts") }
       values[KeyTable.Key(text: String(describing: key))] = value
     }
-    return KeyedDecodingContainer(KeyedValues(values: values, path: path))
+    return KeyedDecodingContainer(KeyedValues(values: values, decoder: self))
   }
 
   func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
     guard let array = object as? NSArray else { throw wrong("an array") }
-    return UnkeyedValues(elements: RawElements.of(array), path: path)
+    return UnkeyedValues(elements: RawElements.of(array), decoder: self)
   }
 
   func singleValueContainer() throws -> any SingleValueDecodingContainer { self }
+
+  fileprivate func nested(_ object: AnyObject?, _ key: any CodingKey) throws -> ValueDecoder {
+    let codingPath = codingPath + [key]
+    guard let object else { throw ArchiveError.missingValue(at: base.appending(codingPath)) }
+    return ValueDecoder(object: object, base: base, codingPath: codingPath)
+  }
 
   fileprivate var isNull: Bool { (object as? NSString).map { String(describing: $0) } == ValueEncoder.null }
 
@@ -134,47 +136,45 @@ extension ValueDecoder: SingleValueDecodingContainer {
 
 private struct KeyedValues<Key: CodingKey>: KeyedDecodingContainerProtocol {
   let values: [KeyTable.Key: AnyObject]
-  let path: ArchivePath
-  var codingPath: [any CodingKey] { [] }
+  let decoder: ValueDecoder
+  var codingPath: [any CodingKey] { decoder.codingPath }
   var allKeys: [Key] { values.keys.compactMap { Key(stringValue: $0.text) } }
 
   func contains(_ key: Key) -> Bool { values[KeyTable.Key(text: key.stringValue)] != nil }
 
-  func decodeNil(forKey key: Key) throws -> Bool { try decoder(key).isNull }
+  func decodeNil(forKey key: Key) throws -> Bool { try nested(key).isNull }
 
-  func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value { try decoder(key).value(type) }
+  func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value { try nested(key).value(type) }
 
   func nestedContainer<Nested: CodingKey>(
     keyedBy type: Nested.Type, forKey key: Key
   ) throws -> KeyedDecodingContainer<Nested> {
-    try decoder(key).container(keyedBy: type)
+    try nested(key).container(keyedBy: type)
   }
 
   func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
-    try decoder(key).unkeyedContainer()
+    try nested(key).unkeyedContainer()
   }
 
-  func superDecoder() throws -> any Decoder { try decoder(PlainKey.parent) }
-  func superDecoder(forKey key: Key) throws -> any Decoder { try decoder(key) }
+  func superDecoder() throws -> any Decoder { try nested(PlainKey.parent) }
+  func superDecoder(forKey key: Key) throws -> any Decoder { try nested(key) }
 
-  private func decoder(_ key: any CodingKey) throws -> ValueDecoder {
-    let path = path.appending(.key(key.stringValue))
-    guard let object = values[KeyTable.Key(text: key.stringValue)] else { throw ArchiveError.missingValue(at: path) }
-    return ValueDecoder(object: object, path: path)
+  private func nested(_ key: any CodingKey) throws -> ValueDecoder {
+    try decoder.nested(values[KeyTable.Key(text: key.stringValue)], key)
   }
 }
 
 private struct UnkeyedValues: UnkeyedDecodingContainer {
   let elements: [AnyObject]
-  let path: ArchivePath
-  var codingPath: [any CodingKey] { [] }
+  let decoder: ValueDecoder
+  var codingPath: [any CodingKey] { decoder.codingPath }
   private(set) var currentIndex = 0
   var count: Int? { elements.count }
   var isAtEnd: Bool { currentIndex >= elements.count }
 
-  init(elements: [AnyObject], path: ArchivePath) {
+  init(elements: [AnyObject], decoder: ValueDecoder) {
     self.elements = elements
-    self.path = path
+    self.decoder = decoder
   }
 
   mutating func decodeNil() throws -> Bool {
@@ -205,9 +205,7 @@ private struct UnkeyedValues: UnkeyedDecodingContainer {
   }
 
   private func next() throws -> ValueDecoder {
-    let path = path.appending(.index(currentIndex))
-    guard !isAtEnd else { throw ArchiveError.missingValue(at: path) }
-    return ValueDecoder(object: elements[currentIndex], path: path)
+    try decoder.nested(isAtEnd ? nil : elements[currentIndex], PlainKey(intValue: currentIndex))
   }
 }
 
