@@ -158,12 +158,15 @@ extension ArchiveError: CustomStringConvertible {
     case .overLimit(let limit, _, _):
       "if you trust its origin, raise 'ArchiveLimits.\(limit.rawValue)' of a SecureUnarchiver or SecureArchiver; "
         + "the calls of a group have the standard limits"
-    case .cycle: "such archives can be inspected, but not built"
+    case .cycle:
+      "leave the back reference out of the archive and set it after decoding; an archive with one can only be inspected"
     case .unusableClass(_, let reason): reason.hint
     case .wrongType(_, let found, _) where found == "a reference": "it was archived as an object: decode it as one"
     case .refusedByClass: "its init(coder:) returned nil"
     case .notArchivable(_, .notCoding, _): "adopt NSSecureCoding, or Encodable for a Swift type"
-    case .noStableName: "choose a name for it and pass it as 'named:'"
+    case .noStableName:
+      "name it: a Codable value with 'named:', a class with 'names:' of SecureArchiver, whose archive a group takes "
+        + "with 'kind: .archive'"
     case .otherType: "decode the type that was found, or pass the name that yours was archived under"
     case .notInXML: "write the binary format"
     default: nil

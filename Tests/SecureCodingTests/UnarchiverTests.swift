@@ -61,6 +61,26 @@ import Testing
     #expect(read.next is Leaf)
   }
 
+  @Test func `the hints about names and cycles fit the calls that write`() throws {
+    final class Unnamed: NSObject, NSSecureCoding {
+      static var supportsSecureCoding: Bool { true }
+      var other: Unnamed?
+      override init() {}
+      required init?(coder: NSCoder) {}
+      func encode(with coder: NSCoder) { coder.encode(other, forKey: "other") }
+    }
+    let unnamed = #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: Unnamed()) }
+    #expect(
+      unnamed?.code == "noStableName" && unnamed?.hint?.contains("a class with 'names:' of SecureArchiver") == true)
+    let object = Unnamed()
+    object.other = object
+    defer { object.other = nil }
+    let cycle = #expect(throws: ArchiveError.self) {
+      try SecureArchiver.archivedData(withRootObject: object, names: [(Unnamed.self, "app.Unnamed")])
+    }
+    #expect(cycle?.code == "cycle" && cycle?.hint?.contains("set it after decoding") == true)
+  }
+
   @Test func `the hint about a limit says where limits can be raised`() throws {
     var value: [Any] = []
     for _ in 0..<200 { value = [value] }
