@@ -29,6 +29,10 @@ import Vault
       "locked: 'laptop' opens only on the machine it was made on; this machine has no device key",
       "use it on that device; to see where the device key belongs: vault paths"
     ),
+    (
+      .locked(.keyFileFolder(.missing)), 11, "locked: the key file's folder does not exist",
+      "make the folder first, or mount the disk that it is on"
+    ),
     (.denied(.notAMember), 12, "not a member of this group", "ask the store's owner"),
     (.denied(.readOnly), 12, "this member may only read", "ask the store's owner"),
     (

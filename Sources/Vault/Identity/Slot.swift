@@ -199,12 +199,13 @@ enum KeyFile {
     return key
   }
 
-  /// Reads a key file, or creates it if nothing exists at the path, with all missing folders above it.
-  static func readOrMake(_ path: String, outside store: String) throws(VaultError) -> Key {
+  /// Reads a key file, or creates it if nothing exists at the path, with all missing folders above it if these are made.
+  static func readOrMake(_ path: String, outside store: String, makesFolders: Bool) throws(VaultError) -> Key {
     do throws(VaultError) {
       return try read(path, outside: store)
     } catch .locked(.keyFile(.missing)) {
-      do throws(FileFault) { try Folder.make(StoreLocation.absolute(CanonicalPath.split(path).folder)) } catch {
+      let folder = StoreLocation.absolute(CanonicalPath.split(path).folder)
+      do throws(FileFault) { if makesFolders { try Folder.make(folder) } } catch {
         throw .locked(.keyFileFolder(error))
       }
       do throws(VaultError) {

@@ -33,7 +33,7 @@ extension SecretStore {
     record(.changeSlot, detail: Slot.Kind.passphrase.name)
   }
 
-  /// Adds the key file at `path`, outside the store: exactly 32 random bytes. The file is created if it does not exist.
+  /// Adds the key file at `path`, outside the store: exactly 32 random bytes. It is created if missing, its folder not.
   ///
   /// The store remembers it as the key file to open with only in place of one that does not exist any more. If a slot for a
   /// created file cannot be added, the file stays, and the next call uses it.
@@ -45,7 +45,7 @@ extension SecretStore {
   public func addKeyFile(_ path: String) throws(VaultError) -> Slot {
     let slot = try addSlot { (file, identity) throws(VaultError) in
       let number = try file.nextNumber()
-      let key = try KeyFile.readOrMake(path, outside: location.home)
+      let key = try KeyFile.readOrMake(path, outside: location.home, makesFolders: false)
       if (try? file.unlock(key: key, use: .keyFile)) != nil { throw .exists(.keyFileSlot) }
       return try Slot(number: number, key: key, use: .keyFile, sealing: identity)
     }

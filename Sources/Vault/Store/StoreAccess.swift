@@ -224,7 +224,7 @@ public enum Unlocking: ~Copyable, Sendable {
 
 /// The key that will open a new store.
 public enum NewSlot: ~Copyable, Sendable {
-  /// The key file at this path, outside the store: exactly 32 random bytes; created if it does not exist.
+  /// The key file at this path, outside the store: exactly 32 random bytes; created if missing, with its folders.
   case keyFile(String)
   case passphrase(Secret)
 
@@ -234,7 +234,7 @@ public enum NewSlot: ~Copyable, Sendable {
   ) throws(VaultError) -> (slot: Slot, keyFile: String?) {
     switch consume self {
     case .keyFile(let path):
-      let key = try KeyFile.readOrMake(path, outside: location.home)
+      let key = try KeyFile.readOrMake(path, outside: location.home, makesFolders: true)
       return (try Slot(number: number, key: key, use: .keyFile, sealing: identity), path)
     case .passphrase(let passphrase):
       return (try Slot(number: number, passphrase: passphrase.guardedNewPassphrase(), sealing: identity), nil)

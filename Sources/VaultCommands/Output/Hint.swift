@@ -82,6 +82,7 @@ extension VaultError {
     case .locked(.keyFile(.openToOthers)): "nobody else may read a key file: chmod 600 FILE"
     case .locked(.keyFile(.missing)):
       "check --key-file, VAULT_KEY_FILE and the path in: vault paths; if it is lost, a recovery code makes another: vault slot add key-file --new-key-file FILE --recovery-fd 0"
+    case .locked(.keyFileFolder(.missing)): "make the folder first, or mount the disk that it is on"
     case .locked(.keyFileInsideStore): "put it elsewhere, apart from the store"
     case .locked where circumstances.needsKey:
       "name what opens it: --passphrase-fd N, --key-file FILE or --recovery-fd N"

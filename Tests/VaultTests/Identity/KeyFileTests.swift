@@ -71,7 +71,9 @@ import Testing
     #expect(throws: expected) { _ = try KeyFile.make(temporary.file(name), outside: store) }
     temporary.write(name, bytes)
     #expect(throws: expected) { _ = try KeyFile.read(temporary.file(name), outside: store) }
-    #expect(throws: expected) { _ = try KeyFile.readOrMake(temporary.file(name), outside: temporary.file("linked")) }
+    #expect(throws: expected) {
+      _ = try KeyFile.readOrMake(temporary.file(name), outside: temporary.file("linked"), makesFolders: true)
+    }
   }
 
   @Test func `a key file inside a store that does not exist yet is refused too`() {
@@ -107,23 +109,35 @@ import Testing
   }
 
   @Test func `missing folders of a new key file are made for their user alone`() throws {
-    let made = try KeyFile.readOrMake(temporary.file("a/b/key"), outside: store)
+    let made = try KeyFile.readOrMake(temporary.file("a/b/key"), outside: store, makesFolders: true)
     #expect(temporary.mode("a") == 0o700 && temporary.mode("a/b") == 0o700 && temporary.mode("a/b/key") == 0o600)
     #expect(try KeyFile.read(temporary.file("a/b/key"), outside: store).testBytes == made.testBytes)
   }
 
+  @Test func `a key file whose folder is missing is not made if its folders are not`() {
+    for name in ["a/key", "a/b/key"] {
+      #expect(throws: VaultError.locked(.keyFileFolder(.missing))) {
+        _ = try KeyFile.readOrMake(temporary.file(name), outside: store, makesFolders: false)
+      }
+    }
+    #expect(temporary.mode("a") == nil)
+  }
+
   @Test func `a key file is not made below a file`() {
     temporary.write("file", bytes)
-    #expect(throws: VaultError.self) { _ = try KeyFile.readOrMake(temporary.file("file/key"), outside: store) }
+    #expect(throws: VaultError.self) {
+      _ = try KeyFile.readOrMake(temporary.file("file/key"), outside: store, makesFolders: true)
+    }
     #expect(temporary.read("file") == bytes)
   }
 
   @Test func `reading or making a key file reads an existing one and makes a missing one`() throws {
-    let made = try KeyFile.readOrMake(temporary.file("key"), outside: store)
-    #expect(try KeyFile.readOrMake(temporary.file("key"), outside: store).testBytes == made.testBytes)
+    let made = try KeyFile.readOrMake(temporary.file("key"), outside: store, makesFolders: true)
+    #expect(
+      try KeyFile.readOrMake(temporary.file("key"), outside: store, makesFolders: true).testBytes == made.testBytes)
     temporary.setMode("key", 0o644)
     #expect(throws: VaultError.locked(.keyFile(.openToOthers(mode: 0o644)))) {
-      _ = try KeyFile.readOrMake(temporary.file("key"), outside: store)
+      _ = try KeyFile.readOrMake(temporary.file("key"), outside: store, makesFolders: true)
     }
   }
 

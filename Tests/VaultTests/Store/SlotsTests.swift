@@ -74,6 +74,15 @@ import Testing
     #expect(try SecretStore.open(at: service).group("default").items().isEmpty)
   }
 
+  @Test func `a key file is not added in a folder that is missing, such as that of a disk that is not mounted`() throws
+  {
+    let owner = try store.open()
+    let before = try slots
+    #expect(throws: VaultError.locked(.keyFileFolder(.missing))) { try owner.addKeyFile(store.folder + "/stick/key") }
+    #expect(!FileManager.default.fileExists(atPath: store.folder + "/stick"))
+    #expect(try slots == before)
+  }
+
   @Test func `a new key file takes the place of a lost one, and until then the passphrase is asked for`() throws {
     let owner = try store.open()
     let location = store.location

@@ -102,8 +102,8 @@ struct AddKeyFile: Command {
     "Add a key file, which is made if it does not exist.",
     usage: "vault slot add key-file --new-key-file FILE",
     more: """
-      The file contains 32 random bytes, readable by its owner alone, and must be outside the store. Commands use it \
-      if it is named: --key-file FILE, or VAULT_KEY_FILE.
+      The file contains 32 random bytes, readable by its owner alone, and must be outside the store, in a folder that \
+      exists. Commands use it if it is named: --key-file FILE, or VAULT_KEY_FILE.
       """,
     example: """
       vault slot add key-file --new-key-file /media/stick/vault.key
