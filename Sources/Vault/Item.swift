@@ -205,9 +205,10 @@ public enum Change<Value: Sendable & Equatable>: Sendable, Equatable {
 public struct Details: Sendable, Equatable {
   /// A text for people, at most 65,535 bytes, without control characters.
   public var label: Change<String>
-  /// Attributes to set, or to remove if the value is `nil`; the others are kept. At most 64 in the result.
+  /// Attributes to set, or to remove if the value is nil; the others are kept. At most 64 in the result. Assigning nil to
+  /// a key only takes it out of this dictionary: `updateValue(nil, forKey: key)` removes the attribute.
   public var attributes: [String: String?]
-  /// When the value should no longer be used. It belongs to the value: a new value does not expire unless this is set.
+  /// When the value should no longer be used. A get still returns it then. A new value expires only if this is set.
   public var expires: Change<Timestamp>
 
   public init(label: Change<String> = .keep, attributes: [String: String?] = [:], expires: Change<Timestamp> = .keep) {
