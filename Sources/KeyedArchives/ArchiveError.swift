@@ -78,7 +78,8 @@ public enum ArchiveError: Error, Sendable, Equatable {
     case notSecure
     /// It is a class of Foundation that this module does not write, or a subclass of one.
     case notWritten
-    /// Its `classForCoder` is a class of Foundation, or one that does not adopt `NSCoding`.
+    /// Its `classForKeyedArchiver`, which is usually its `classForCoder`, is a class of Foundation, or one that does not
+    /// adopt `NSCoding`.
     case classForCoder
     /// The value's own encoding code threw or reported a failure.
     case failed
@@ -234,7 +235,7 @@ extension ArchiveError.NotArchivable {
     case .notCoding: "it adopts neither NSSecureCoding nor Encodable"
     case .notSecure: "its class does not declare secure coding"
     case .notWritten: "writing its class, or the Foundation class that it inherits from, is not supported"
-    case .classForCoder: "its 'classForCoder' is a class that could not be read back"
+    case .classForCoder: "its 'classForKeyedArchiver' or 'classForCoder' is a class that could not be read back"
     case .failed: "its own code reported a failure"
     case .swiftValue: "objects can hold only strings, numbers, data, dates and objects; use Codable for the whole value"
     case .unusableElement: "arrays and dictionaries cannot be elements of a set, or keys, on Linux"

@@ -21,8 +21,8 @@ struct ArchivedValue {
   init(object: NSObject) throws(VaultError) {
     let ownClass = type(of: object)
     let isFoundations = _typeName(ownClass, qualified: true).hasPrefix("Foundation.")
-    try self.init(
-      object: object, typeName: ArchivedValue.name(of: isFoundations ? ownClass : object.classForCoder))
+    let codedClass: AnyClass = isFoundations ? ownClass : object.classForKeyedArchiver ?? ownClass
+    try self.init(object: object, typeName: ArchivedValue.name(of: codedClass))
   }
 
   /// An object, or a container of objects.

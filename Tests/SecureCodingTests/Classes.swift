@@ -86,3 +86,7 @@ class Village: NSObject, NSSecureCoding {
 
 /// A subclass that archives do not name.
 final class Disguised: Village { override var classForCoder: AnyClass { Village.self } }
+/// A subclass that keyed archives do not name.
+final class DisguisedInKeyedArchives: Village { override var classForKeyedArchiver: AnyClass? { Village.self } }
+/// A class that names no other class for keyed archives.
+final class Undisguised: Village { override var classForKeyedArchiver: AnyClass? { nil } }

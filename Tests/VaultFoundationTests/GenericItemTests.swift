@@ -109,6 +109,19 @@ import VaultFoundation
     }
   }
 
+  @Test func `an object's type is the class that it is archived as`() throws {
+    class Shown: NSObject, NSSecureCoding {
+      class var supportsSecureCoding: Bool { true }
+      override init() {}
+      required init?(coder: NSCoder) {}
+      func encode(with coder: NSCoder) {}
+    }
+    final class Hidden: Shown { override var classForKeyedArchiver: AnyClass? { TypedItemTests.Address.self } }
+    let group = try store.group()
+    try group.set("x", to: Hidden())
+    #expect(try group.item("x").typeName == "VaultFoundationTests.TypedItemTests.Address")
+  }
+
   @Test func `a scalar without a readable form is refused in a transaction of generic code`() throws {
     let group = try store.group()
     func set<Value: Codable>(_ value: Value, in edit: Edit) throws { try edit.set("x", to: value) }

@@ -134,7 +134,7 @@ extension SecureArchiver {
     }
     guard let coding = object as? any NSCoding else { throw refused(.notCoding) }
     guard ClassNames.foundationBase(of: ownClass) == nil else { throw refused(.notWritten) }
-    let codedClass: AnyClass = (object as? NSObject)?.classForCoder ?? ownClass
+    let codedClass: AnyClass = (object as? NSObject)?.classForKeyedArchiver ?? ownClass
     if codedClass != ownClass {
       // Readers see only this class, so it must be one that they can build.
       guard !ClassNames.isFoundation(codedClass), ClassNames.foundationBase(of: codedClass) == nil,

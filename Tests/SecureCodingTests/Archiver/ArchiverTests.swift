@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test func `an object is archived under the class that it names for coders, as by Foundation`() throws {
-    let pair = [Disguised(city: "Bern"), Village(city: "Basel")]
+    let pair = [Disguised(city: "Bern"), Village(city: "Basel"), DisguisedInKeyedArchives(city: "Thun")]
     for data in [
       try SecureArchiver.archivedData(withRootObject: pair),
       try NSKeyedArchiver.archivedData(withRootObject: pair, requiringSecureCoding: true),
@@ -46,17 +46,20 @@ import Testing
       let text = try inspect(data)
       #expect(text.contains(#""$class":"SecureCodingTests.Village""#) && !text.contains("Disguised"))
       let read = try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: Village.self, from: data)
-      #expect(read?.map(\.city) == ["Bern", "Basel"] && read?.contains { $0 is Disguised } == false)
+      #expect(
+        read?.map(\.city) == ["Bern", "Basel", "Thun"] && read?.allSatisfy { type(of: $0) == Village.self } == true)
       #expect(throws: ArchiveError.self) {
         try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: Disguised.self, from: data)
       }
     }
     let named = try SecureArchiver.archivedData(withRootObject: pair[0], names: [(Village.self, "Town")])
     #expect(try inspect(named).contains(#""$class":"Town""#))
+    let own = try SecureArchiver.archivedData(withRootObject: Undisguised(city: "Biel"))
+    #expect(try inspect(own).contains(#""$class":"SecureCodingTests.Undisguised""#))
   }
 
   @Test func `a class for coders that could not be read back is refused`() throws {
-    for object: NSObject in [AsText(), AsRoot(), AsInsecure(), AsUncoded()] {
+    for object: NSObject in [AsText(), AsTextInKeyedArchives(), AsRoot(), AsInsecure(), AsUncoded()] {
       let error = #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: object) }
       guard case .notArchivable? = error else {
         Issue.record("\(String(describing: error))")
@@ -306,6 +309,7 @@ private class Named: NSObject, NSSecureCoding {
 }
 
 private final class AsText: Named { override var classForCoder: AnyClass { NSString.self } }
+private final class AsTextInKeyedArchives: Named { override var classForKeyedArchiver: AnyClass? { NSString.self } }
 private final class AsRoot: Named { override var classForCoder: AnyClass { NSObject.self } }
 private final class AsInsecure: Named { override var classForCoder: AnyClass { NotSecure.self } }
 private final class AsUncoded: Named { override var classForCoder: AnyClass { Uncoded.self } }
