@@ -21,6 +21,12 @@ import Testing
     #expect(read?[2].address?.city == "大阪")
   }
 
+  @Test func `Apple's spelling of the call decodes an object, too`() throws {
+    let data = try SecureArchiver.archivedData(withRootObject: Address(city: "東京"))
+    #expect(try SecureUnarchiver.unarchivedObject(ofClass: Address.self, from: data)?.city == "東京")
+    #expect(throws: ArchiveError.self) { try SecureUnarchiver.unarchivedObject(ofClass: Person.self, from: data) }
+  }
+
   @Test func `a class that is not on the list is refused before any initializer runs`() throws {
     let person = Person(name: "x", age: 1, address: Address(city: "y"))
     let data = try NSKeyedArchiver.archivedData(withRootObject: person, requiringSecureCoding: true)

@@ -212,6 +212,11 @@ extension SecureUnarchiver {
     return try cast(object, to: type, at: ArchivePath([.key("root")]))
   }
 
+  /// Decodes the object archived under `root` in `data`, in the spelling of Apple's unarchiver. Throws ``ArchiveError``.
+  public static func unarchivedObject<T>(
+    ofClass type: T.Type, from data: Data
+  ) throws(ArchiveError) -> T? where T: NSObject, T: NSCoding { try unarchivedObject(of: type, from: data) }
+
   /// Decodes the object archived under `root` in `data`; nil if it is nil in the archive. The object, and the elements
   /// of containers in it, must be of one of `classes`. Throws ``ArchiveError``.
   public static func unarchivedObject(
