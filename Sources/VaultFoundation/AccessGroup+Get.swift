@@ -32,15 +32,7 @@ extension AccessGroup {
   public func get<Value: Decodable>(
     _ name: String, as type: Value.Type, named typeName: String? = nil, version: UInt64? = nil
   ) throws(VaultError) -> Value {
-    let opened = try open(name, version: version)
-    if typeName == nil, let scalar = opened.scalarType(for: type), let value = try opened.scalar(as: scalar) as? Value {
-      return value
-    }
-    if typeName == nil, opened.item.kind == .json { return try opened.json(as: type) }
-    let data = try opened.archive(expecting: typeName ?? ArchivedValue.name(of: type))
-    do { return try ArchivedValue.decoded(type, named: typeName, from: data) } catch {
-      throw VaultError(refusing: error)
-    }
+    try open(name, version: version).value(as: type, named: typeName)
   }
 
   /// The object in the item `name`.
@@ -57,7 +49,7 @@ extension AccessGroup {
     _ name: String, as type: Object.Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact,
     version: UInt64? = nil
   ) throws(VaultError) -> Object {
-    try object(name, type, allowed, matching, version)
+    try open(name, version: version).object(as: type, allowed, matching)
   }
 
   /// The object in the item `name`, for a class that supports both codings: its `init(coder:)` is used.
@@ -65,7 +57,7 @@ extension AccessGroup {
     _ name: String, as type: Object.Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact,
     version: UInt64? = nil
   ) throws(VaultError) -> Object {
-    try object(name, type, allowed, matching, version)
+    try open(name, version: version).object(as: type, allowed, matching)
   }
 
   /// The object in the item `name`, with other names for its classes, for archives that other programs made.
@@ -74,7 +66,7 @@ extension AccessGroup {
     version: UInt64? = nil
   ) throws(VaultError) -> Object {
     let data = try open(name, version: version).archive(expecting: ArchivedValue.name(of: type))
-    return try found { () throws(ArchiveError) in
+    return try ArchivedValue.found { () throws(ArchiveError) in
       try SecureUnarchiver(reading: data, allowing: allowed, matching: matching).require(type, forKey: "root")
     }
   }
@@ -87,7 +79,7 @@ extension AccessGroup {
     let data = try open(name, version: version).archive(
       expecting: "[\(ArchivedValue.name(of: Object.self))]",
       or: subclasses(of: Object.self, in: allowed).map { "[\($0)]" })
-    return try found { () throws(ArchiveError) in
+    return try ArchivedValue.found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedArrayOfObjects(
         ofClass: Object.self, allowing: allowed, from: data, matching: matching)
     }
@@ -101,7 +93,7 @@ extension AccessGroup {
     let data = try open(name, version: version).archive(
       expecting: "[String: \(ArchivedValue.name(of: Object.self))]",
       or: subclasses(of: Object.self, in: allowed).map { "[String: \($0)]" })
-    let objects = try found { () throws(ArchiveError) in
+    let objects = try ArchivedValue.found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedDictionary(
         ofKeyClass: NSString.self, objectClass: Object.self, allowing: allowed, from: data, matching: matching)
     }
@@ -116,23 +108,8 @@ extension AccessGroup {
     _ name: String, ofClasses classes: [AnyClass], matching: ClassMatching = .exact, version: UInt64? = nil
   ) throws(VaultError) -> Any {
     let data = try open(name, version: version).archive(expecting: "archive")
-    return try found { () throws(ArchiveError) in
+    return try ArchivedValue.found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: data, matching: matching)
-    }
-  }
-
-  private func object<Object: NSObject & NSSecureCoding>(
-    _ name: String, _ type: Object.Type, _ allowed: [AnyClass], _ matching: ClassMatching, _ version: UInt64?
-  ) throws(VaultError) -> Object {
-    let data = try open(name, version: version).archive(expecting: ArchivedValue.name(of: type))
-    return try found { () throws(ArchiveError) in
-      // An allowed class may also be at the top if it is an `Object`: a subclass, or the elements of a container.
-      let found = try SecureUnarchiver.unarchivedObject(ofClasses: [type] + allowed, from: data, matching: matching)
-      guard let found else { return nil }
-      guard let object = found as? Object else {
-        throw .otherType(found: ArchivedValue.name(of: Swift.type(of: found)), expected: ArchivedValue.name(of: type))
-      }
-      return object
     }
   }
 
@@ -140,22 +117,38 @@ extension AccessGroup {
   private func subclasses<Object: NSObject>(of type: Object.Type, in allowed: [AnyClass]) -> [String] {
     allowed.filter { $0 is Object.Type }.map(ArchivedValue.name(of:))
   }
-
-  private func found<Value>(_ read: () throws(ArchiveError) -> Value?) throws(VaultError) -> Value {
-    let value: Value?
-    do { value = try read() } catch { throw VaultError(refusing: error) }
-    guard let value else { throw .archive(.missingValue(at: ArchivePath([.key("root")]))) }
-    return value
-  }
 }
 
-extension VaultError {
-  /// Translates a stored archive's error for a caller who requested a type.
-  fileprivate init(refusing error: ArchiveError) {
-    if case .otherType(let found, let expected) = error {
-      self = .otherType(found: found, expected: expected)
-    } else {
-      self = .archive(error)
-    }
+extension Edit {
+  /// The text, data, number, boolean, date, URL or UUID in the item `name`, as of this point in the transaction.
+  ///
+  /// - Throws: as ``AccessGroup/get(_:as:version:)``, and the error of an earlier change that failed.
+  public func get<Value: SecretScalar>(_ name: String, as type: Value.Type) throws(VaultError) -> Value {
+    try open(name).scalar(as: type)
+  }
+
+  /// The Swift value in the item `name`, as of this point in the transaction.
+  ///
+  /// - Throws: as ``AccessGroup/get(_:as:named:version:)``, and the error of an earlier change that failed.
+  public func get<Value: Decodable>(
+    _ name: String, as type: Value.Type, named typeName: String? = nil
+  ) throws(VaultError) -> Value {
+    try open(name).value(as: type, named: typeName)
+  }
+
+  /// The object in the item `name`, as of this point in the transaction.
+  ///
+  /// - Throws: as the same call of ``AccessGroup``, and the error of an earlier change that failed.
+  public func get<Object: NSObject & NSSecureCoding>(
+    _ name: String, as type: Object.Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact
+  ) throws(VaultError) -> Object {
+    try open(name).object(as: type, allowed, matching)
+  }
+
+  /// The object in the item `name`, for a class that supports both codings: its `init(coder:)` is used.
+  public func get<Object: NSObject & NSSecureCoding & Decodable>(
+    _ name: String, as type: Object.Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact
+  ) throws(VaultError) -> Object {
+    try open(name).object(as: type, allowed, matching)
   }
 }

@@ -50,6 +50,14 @@ struct ArchivedValue {
     }
   }
 
+  /// What `read` finds at the root of an archive, which must not be nil.
+  static func found<Value>(_ read: () throws(ArchiveError) -> Value?) throws(VaultError) -> Value {
+    let value: Value?
+    do { value = try read() } catch { throw VaultError(refusing: error) }
+    guard let value else { throw .archive(.missingValue(at: ArchivePath([.key("root")]))) }
+    return value
+  }
+
   /// The archive in guarded memory.
   func secret() throws(VaultError) -> Secret { try Secret(data) }
 }
@@ -60,5 +68,16 @@ extension AccessGroup {
   ) throws(VaultError) -> UInt64 {
     try set(
       name, to: value.secret(), kind: .archive, typeName: value.typeName, details, ifVersion: expected)
+  }
+}
+
+extension VaultError {
+  /// Translates a stored archive's error for a caller who requested a type.
+  init(refusing error: ArchiveError) {
+    if case .otherType(let found, let expected) = error {
+      self = .otherType(found: found, expected: expected)
+    } else {
+      self = .archive(error)
+    }
   }
 }

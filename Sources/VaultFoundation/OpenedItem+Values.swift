@@ -4,8 +4,36 @@ import Vault
 
 /// The value of an opened item, as one of Swift's types.
 extension OpenedItem {
+  /// A Swift value: a scalar, JSON, or an archive of the type with this name.
+  func value<Value: Decodable>(as type: Value.Type, named typeName: String?) throws(VaultError) -> Value {
+    if typeName == nil, let scalar = scalarType(for: type), let value = try self.scalar(as: scalar) as? Value {
+      return value
+    }
+    if typeName == nil, item.kind == .json { return try json(as: type) }
+    let data = try archive(expecting: typeName ?? ArchivedValue.name(of: type))
+    do { return try ArchivedValue.decoded(type, named: typeName, from: data) } catch {
+      throw VaultError(refusing: error)
+    }
+  }
+
+  /// An object of class `type`, or of an allowed class that inherits from it.
+  func object<Object: NSObject & NSSecureCoding>(
+    as type: Object.Type, _ allowed: [AnyClass], _ matching: ClassMatching
+  ) throws(VaultError) -> Object {
+    let data = try archive(expecting: ArchivedValue.name(of: type))
+    return try ArchivedValue.found { () throws(ArchiveError) in
+      // An allowed class may also be at the top if it is an `Object`: a subclass, or the elements of a container.
+      let found = try SecureUnarchiver.unarchivedObject(ofClasses: [type] + allowed, from: data, matching: matching)
+      guard let found else { return nil }
+      guard let object = found as? Object else {
+        throw .otherType(found: ArchivedValue.name(of: Swift.type(of: found)), expected: ArchivedValue.name(of: type))
+      }
+      return object
+    }
+  }
+
   /// The type of scalar to read a value of `type` from; nil if it is not read from a scalar.
-  func scalarType(for type: Any.Type) -> (any SecretScalar.Type)? {
+  private func scalarType(for type: Any.Type) -> (any SecretScalar.Type)? {
     if let scalar = type as? any SecretScalar.Type { return scalar }
     // A set of an optional writes the scalar in it; only nil is an archive.
     return item.kind == .archive ? nil : (type as? any OptionalType.Type)?.scalarType
@@ -45,7 +73,7 @@ extension OpenedItem {
   }
 
   /// - Throws: ``VaultError/otherType(found:expected:)`` if the JSON text does not decode.
-  func json<Value: Decodable>(as type: Value.Type) throws(VaultError) -> Value {
+  private func json<Value: Decodable>(as type: Value.Type) throws(VaultError) -> Value {
     // The decoder's own error may contain values.
     do { return try JSONDecoder().decode(type, from: data) } catch {
       throw .otherType(found: item.kind.name, expected: ArchivedValue.name(of: type))

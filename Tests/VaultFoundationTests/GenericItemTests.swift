@@ -109,6 +109,25 @@ import VaultFoundation
     }
   }
 
+  @Test func `a transaction reads values with their types, also those that it has just set`() throws {
+    let group = try store.group()
+    try group.set("counter", to: 41)
+    try group.set("flags", to: TypedItemTests.Flags(), named: "app.flags")
+    try group.set("home", to: TypedItemTests.Address(city: "Bern"))
+    try group.transaction { edit in
+      edit.set("counter", to: try edit.get("counter", as: Int.self) + 1)
+      #expect(try edit.get("counter", as: Int.self) == 42 && edit.get("counter", as: Int?.self) == 42)
+      #expect(try edit.get("flags", as: TypedItemTests.Flags.self, named: "app.flags") == TypedItemTests.Flags())
+      let home = try edit.get("home", as: TypedItemTests.Address.self)
+      #expect(home.city == "Bern")
+      #expect(throws: VaultError.otherType(found: "int", expected: "string")) {
+        try edit.get("counter", as: String.self)
+      }
+      #expect(throws: VaultError.notFound(.item)) { try edit.get("absent", as: Int.self) }
+    }
+    #expect(try group.get("counter", as: Int.self) == 42)
+  }
+
   @Test func `an object's type is the class that it is archived as`() throws {
     class Shown: NSObject, NSSecureCoding {
       class var supportsSecureCoding: Bool { true }
