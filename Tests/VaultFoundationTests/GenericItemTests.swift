@@ -128,6 +128,22 @@ import VaultFoundation
     #expect(try group.get("counter", as: Int.self) == 42)
   }
 
+  @Test func `printed values name what they are and show no label, attribute or key`() throws {
+    let secrets = try store.open()
+    let group = try secrets.group("default")
+    let details = Details(label: .to("LABEL"), attributes: ["KEY": "ATTRIBUTE"])
+    try group.set("db/password", to: "VALUE", details)
+    let item = try group.item("db/password")
+    #expect("\(item)" == "'db/password', version 1, string" && String(reflecting: [item]) == "[\(item)]")
+    try group.remove("db/password")
+    #expect(try group.history("db/password").map { "\($0)" }.contains("'db/password', version 2, removed"))
+    #expect(try "\(group.members)" == "[owner, write]" && "\(SecretKind.archive)" == "archive")
+    _ = try secrets.applications.issue(
+      "com.example.web", to: store.keyFile + ".credential", grants: [.init(.read, in: "default")])
+    #expect(try "\(group.members)".contains("com.example.web, read"))
+    #expect(try "\(secrets.location.identity().slots)" == "[slot 1, key file]")
+  }
+
   @Test func `an object's type is the class that it is archived as`() throws {
     class Shown: NSObject, NSSecureCoding {
       class var supportsSecureCoding: Bool { true }
