@@ -231,16 +231,16 @@ struct Keychain {
   let group: AccessGroup
 
   subscript(key: String) -> String? {
-    get throws {
-      do { return try group.get(key, as: String.self) } catch VaultError.notFound(.item) { return nil }
+    get throws(VaultError) {
+      do { return try group.get(key, as: String.self) } catch .notFound(.item) { return nil }
     }
   }
 
-  func set(_ value: String?, forKey key: String) throws {
+  func set(_ value: String?, forKey key: String) throws(VaultError) {
     if let value {
       try group.set(key, to: value)
-    } else if try self[key] != nil {
-      try group.remove(key)
+    } else {
+      do { try group.remove(key) } catch .notFound(.item) {}
     }
   }
 }
