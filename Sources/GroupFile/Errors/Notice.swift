@@ -44,6 +44,8 @@ public enum Notice: Sendable, Hashable {
 }
 
 extension Notice {
+  package static let stateInsideStore = Notice.witnessUnavailable(
+    reason: "the state folder is inside it; name another place for that: VAULT_STATE")
   package static let witnessUnwritten = Notice.witnessUnavailable(reason: "the witness cannot be written")
 
   /// The notice as text: lower case, no full stop.

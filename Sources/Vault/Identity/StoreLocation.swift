@@ -77,9 +77,12 @@ public struct StoreLocation: Sendable {
     state.map { $0.hasOneForEachOwner ? StoreLocation.join($0.path, ownerKey.shortName) : $0.path }
   }
 
-  /// - Throws: `invalid` if the state folder is inside the store, of which a copy would then bring back an older witness.
+  /// Whether the state folder is inside the store, of which a copy would then bring back an older witness.
+  var holdsState: Bool { state.map { CanonicalPath.isInside($0.path, home) } ?? false }
+
+  /// - Throws: `invalid` if the state folder is inside the store.
   func requireStateOutside() throws(VaultError) {
-    guard let state, CanonicalPath.isInside(state.path, home) else { return }
+    guard holdsState else { return }
     throw .invalid("the state folder must be outside the store, because it shows that a copy of the store is older")
   }
 

@@ -59,6 +59,7 @@ extension SecretStore {
   /// The status of the open store; each group's state is verified. An application sees the groups that it is a member
   /// of, or was when its credential was written.
   public func status() throws(VaultError) -> StoreStatus {
+    if location.holdsState { notices.post(.stateInsideStore) }
     let applications = registeredApplications
     var groups = try expectedGroupNames().compactMap { groupStatus($0, applications) }
     groups += vanishedGroups().map { GroupStatus(name: $0.name, problem: $0.problem) }

@@ -40,6 +40,7 @@ extension SecretStore {
   public func verify(
     groups names: [String] = [], progress: (String, UInt64) -> Void = { _, _ in }
   ) throws(VaultError) -> [GroupVerification] {
+    if location.holdsState { notices.post(.stateInsideStore) }
     var results: [GroupVerification] = []
     guard names.isEmpty else {
       let applications = registeredApplications

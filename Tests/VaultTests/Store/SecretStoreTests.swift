@@ -82,6 +82,12 @@ struct SecretStoreTests {
       try StoreRecovery(from: store.path("backup"), at: location) { _ throws(VaultError) in .keyFile(store.keyFile) }
     }
     #expect(![home, store.path("new-key")].contains(where: FileManager.default.fileExists))
+    // One that was made by an earlier build is named.
+    let moved = try StoreLocation(home: store.location.home, state: store.location.home + name)
+    let open = try SecretStore.open(at: moved, unlocking: .keyFile(store.keyFile))
+    #expect(try open.status().notices.contains(.stateInsideStore))
+    _ = try open.verify()
+    #expect(open.takeNotices().contains(.stateInsideStore))
   }
 
   private let inside = VaultError.invalid(

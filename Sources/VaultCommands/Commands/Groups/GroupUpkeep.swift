@@ -128,7 +128,8 @@ extension Session {
         "stays out: \(member.who.text), which was removed, or whose credential was replaced or revoked, or is not listed"
       )
     }
-    if !left.isEmpty {
+    // The store's own groups get their members by other commands.
+    if !left.isEmpty, !state.group.hasPrefix("vault.") {
       say("to let an application in again, with its present credential: vault grant \(state.group) APP --rights read")
     }
   }
