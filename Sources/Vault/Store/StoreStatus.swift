@@ -77,14 +77,20 @@ extension SecretStore {
   /// - Returns: `nil` for a group that does not concern this application, or was removed meanwhile.
   private func groupStatus(_ name: String, _ applications: [String: Application]?) -> GroupStatus? {
     do throws(VaultError) {
-      return try settled(name) { () throws(VaultError) in
+      var roster: Roster?
+      var status = try settled(name) { () throws(VaultError) in
         let view = try inGroup(name, group(name).file.beginReadingAlone())
         notices.post(view.notices)
+        roster = view.state.roster
         let (manifest, doubt) = (view.state.manifest, view.notices.lazy.compactMap(\.witnessError).first?.named(name))
         return GroupStatus(
           name: name, isVerified: doubt == nil, epoch: manifest.epoch, generation: manifest.generation,
-          itemCount: manifest.itemCount, problem: doubt ?? unwantedMembers(of: view.state.roster, applications).first)
+          itemCount: manifest.itemCount, problem: doubt)
       }
+      if status?.isVerified == true {
+        status?.problem = try unwantedMembers(of: group(name), applications, seen: roster).first
+      }
+      return status
     } catch {
       if isOthersBusiness(name, error) { return nil }
       return GroupStatus(name: name, problem: error, isOfOtherDevice: isOfOtherDevice(error))

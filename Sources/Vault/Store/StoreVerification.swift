@@ -100,15 +100,15 @@ extension SecretStore {
       return [GroupVerification(name: registry.group.name.description, result: .failure(vanished(.registry)))]
     }
     guard case .success = own.result else { return [own] }
-    let problems = try atOdds(registry) { (entries) throws(VaultError) in
+    var problems = try atOdds(registry) { (entries) throws(VaultError) in
       var problems = vanished(of: entries).filter { !found.contains($0.name) }
-      let applications = try registry.applications()
       for name in found {
         if let problem = contradiction(name, entries[try AccessGroup.Name(name)]) { problems.append((name, problem)) }
-        problems += unwantedMembers(of: try group(name), applications).map { (name, $0) }
       }
       return problems
     }
+    let applications = try registry.applications()
+    for name in found { problems += unwantedMembers(of: try group(name), applications).map { (name, $0) } }
     return [own] + problems.map { GroupVerification(name: $0.name, result: .failure($0.problem)) }
   }
 
@@ -157,13 +157,22 @@ extension SecretStore {
     return entry?.presence == .present ? vanished(name) : nil
   }
 
-  /// As for its roster. Removals that the registry lacks, because it was out of reach, are recorded there.
-  private func unwantedMembers(of group: AccessGroup, _ applications: [String: Application]?) -> [VaultError] {
-    guard let applications, let roster = try? group.file.beginReading().view.state.roster else { return [] }
-    if let missing = try? registry().unrecordedRemovals(by: roster), !missing.isEmpty {
-      try? replacing(group.name) { (_) throws(VaultError) in noteRemovals(by: try group.verifiedState().roster) }
+  /// As for its roster, once no other command changes that. Removals that the registry lacks are recorded there. Not for
+  /// callers with the lock of the folder of groups, which others wait for while they change a group.
+  func unwantedMembers(
+    of group: AccessGroup, _ applications: [String: Application]?, seen roster: Roster? = nil
+  ) -> [VaultError] {
+    guard applications != nil, let roster = try? roster ?? group.verifiedState().roster else { return [] }
+    let found = unwantedMembers(of: roster, applications)
+    guard let missing = try? registry().unrecordedRemovals(by: roster), !missing.isEmpty || !found.isEmpty else {
+      return found
     }
-    return unwantedMembers(of: roster, applications)
+    let settled = try? replacing(group.name) { (_) throws(VaultError) in
+      let roster = try group.verifiedState().roster
+      noteRemovals(by: roster)
+      return unwantedMembers(of: roster, registeredApplications)
+    }
+    return settled ?? found
   }
 
   /// An error for each member of a group whose credential was replaced or revoked according to the registry, or who was

@@ -1,4 +1,6 @@
 import Foundation
+import Ground
+import TestSupport
 import Testing
 
 @testable import GroupFile
@@ -48,6 +50,30 @@ import Testing
     }
     try store.open().revoke("thief", from: "team", progress: look)
     #expect(seen.contains(true))
+  }
+
+  @Test func `a verification and a status while members come and go name nobody`() throws {
+    try store.open().group("team").transaction { edit in
+      for number in 0..<1_000 { edit.set("item/\(number)", to: "value") }
+    }
+    let isDone = Locked(false)
+    let errors = onThreads(2) { thread in
+      let open = try store.open()
+      guard thread == 0 else {
+        while !isDone.withLock({ $0 }) {
+          for group in try open.verify() { _ = try group.result.get() }
+          for group in try open.status().groups { if let problem = group.problem { throw problem } }
+        }
+        return
+      }
+      defer { isDone.withLock { $0 = true } }
+      for _ in 0..<8 {
+        try open.revoke("thief", from: "team")
+        try open.grant(.write, in: "team", to: "thief")
+      }
+    }
+    #expect(errors.isEmpty, "\(errors)")
+    #expect(try thief.value("a", in: "team") == "old" && !isRecorded())
   }
 
   @Test func `a removal that fails leaves the record as it was`() throws {
