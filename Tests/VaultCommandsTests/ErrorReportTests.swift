@@ -188,7 +188,7 @@ import Vault
     (
       .rolledBack(group: "team", found: 1, known: 1, reason: .olderIssue), 14,
       "the list of applications may be older than 'team', where issue 1 of the application was removed",
-      "give the application a newer credential: vault app issue APP --output FILE --replace; or let it in again: vault grant team APP --rights read"
+      "give the application a newer credential: vault app issue APP --output FILE --replace; or, if 'team' is still there, let it in again: vault grant team APP --rights read"
     ),
     (.newerFormat(read: nil, write: nil), 17, "made by a newer version", "use a newer vault"),
     (

@@ -70,7 +70,7 @@ extension Notice {
     case .removalUnrecorded(let group, let reason):
       "the list of groups does not record who was removed from '\(group)' (\(reason)); vault verify records it later"
     case .memberPutOut(let group, let application):
-      "'\(application)' had been removed from '\(group)' and came back with an older copy of it; it is out again"
+      "'\(application)' was still in '\(group)' after a removal that was interrupted, or came back with an older copy; it is out now"
     case .unrecorded(let reason):
       "this is done, but is not in the record of decisions: \(reason)"
     case .keyFileForgotten(let reason):

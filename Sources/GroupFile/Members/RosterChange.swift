@@ -35,7 +35,7 @@ package struct RosterChange: Sendable {
   /// Called while no other process can write: whether the change should still be made.
   package var isStillWanted: @Sendable () -> Bool = { true }
   /// Called while no other process can write, before anything is written, with the members whose applications leave.
-  package var prepare: @Sendable ([Member]) -> Void = { _ in }
+  package var prepare: @Sendable ([Member]) throws(VaultError) -> Void = { _ in }
   /// Whether an application is removed.
   package var revokes: @Sendable (Member) -> Bool
   /// Whether an application had been removed before, and came back with an older state: it does not get another issue.

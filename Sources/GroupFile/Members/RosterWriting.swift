@@ -134,7 +134,7 @@ struct RosterWriting {
     guard
       plan.isChange || salvaged != nil || !old.hasOwnersVersion || connection.version != old.roster.flags.version
     else { return nil }
-    change.prepare(plan.leaving.filter { left in !plan.members.contains { $0.application == left.application } })
+    try change.prepare(plan.leaving.filter { left in !plan.members.contains { $0.application == left.application } })
     var roster = old.roster
     var manifest = old.successor(
       root: old.manifest.root, itemCount: old.manifest.itemCount, versionRowCount: old.manifest.versionRowCount,

@@ -80,6 +80,7 @@ extension SecretStore {
     _ application: String, from group: String, droppingUnproved isDroppingUnproved: Bool = false,
     accepting confirm: ((ReturningState) -> Bool)? = nil, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) {
+    _ = try owner()
     // Before waiting for the lock, and before making a new file if somebody keeps it.
     if confirm == nil, let known = try? self.group(group).info().members {
       guard known.contains(where: { $0.application == application }) else {
@@ -187,16 +188,16 @@ extension SecretStore {
     }
   }
 
-  /// Records in the registry who leaves a group, or who is let in.
+  /// Records in the registry who leaves a group, and who is let in.
   ///
   /// - Returns: the former numbers of the registry's entries.
   private func note(
-    _ issues: [(application: String, issue: UInt32)], of name: AccessGroup.Name, areLetIn: Bool
+    _ leaving: [Member], _ grants: [RosterChange.Grant], of name: AccessGroup.Name
   ) throws(VaultError) -> [String: UInt32] {
-    let issues = Dictionary(issues, uniquingKeysWith: max)
-    return try registry().changeRemovals(of: issues.keys, from: name.description) { id, number in
-      guard let issue = issues[id] else { return number }
-      return areLetIn ? min(number, issue - 1) : max(number, issue)
+    let left = Dictionary(leaving.map { ($0.application, $0.issue) }, uniquingKeysWith: max)
+    let letIn = Dictionary(grants.map { ($0.application, $0.issue) }, uniquingKeysWith: max)
+    return try registry().changeRemovals(of: Set(left.keys).union(letIn.keys), from: name.description) { id, number in
+      if let issue = letIn[id] { min(number, issue - 1) } else { max(number, left[id] ?? 0) }
     }
   }
 
@@ -215,18 +216,29 @@ extension SecretStore {
       return true
     }
     let former = Locked<[String: UInt32]>([:])
-    // Before anything is written, so that nobody is removed without a record, even if this process is killed.
-    change.prepare = { leaving in
+    let failure = Locked<VaultError?>(nil)
+    // Before anything is written, so that nobody is removed without a record, or let in with one, if this process is killed.
+    change.prepare = { [grants = change.grants] (leaving) throws(VaultError) in
       guard name != .registry else { return }
-      let noted = try? self.note(leaving.map { ($0.application, $0.issue) }, of: name, areLetIn: false)
-      former.withLock { $0.merge(noted ?? [:]) { first, _ in first } }
+      do throws(VaultError) {
+        let noted = try self.note(leaving, grants, of: name)
+        former.withLock { $0.merge(noted) { first, _ in first } }
+      } catch {
+        // Whoever can damage the registry must not keep the owner from removing them.
+        guard grants.isEmpty else { throw error }
+        failure.withLock { $0 = error }
+      }
     }
     let state = try replacing(name) { [change] (drafts) throws(VaultError) in
-      // Nobody who is let in may seem to be removed.
-      let noted = try note(change.grants.map { ($0.application, $0.issue) }, of: name, areLetIn: true)
-      former.withLock { $0 = noted }
+      if !granted.isEmpty { _ = try registry().entry(of: name) }
       do throws(VaultError) {
         let state = try write(change, to: name, accepting: acceptance, drafts, progress)
+        if let failure = failure.withLock({ $0 }) {
+          notices.post(.removalUnrecorded(group: name.description, reason: failure.message))
+          return state
+        }
+        // Those who were members already may have been recorded as removed.
+        _ = try note([], change.grants, of: name)
         noteRemovals(by: state.roster)
         return state
       } catch {
@@ -236,7 +248,11 @@ extension SecretStore {
           default: false
           }
         let former = mayBeDone ? [:] : former.withLock { $0 }
-        _ = try? registry().changeRemovals(of: former.keys, from: name.description) { former[$0] ?? $1 }
+        do throws(VaultError) {
+          try registry().changeRemovals(of: former.keys, from: name.description) { former[$0] ?? $1 }
+        } catch  where !granted.isEmpty {
+          notices.post(.removalUnrecorded(group: name.description, reason: error.message))
+        } catch {}
         throw error
       }
     }

@@ -140,10 +140,12 @@ extension Registry {
   func unnamedIssues() throws(VaultError) -> UInt32 { try issue(Registry.unnamedIssuesName) ?? 0 }
 
   private func issue(_ name: String) throws(VaultError) -> UInt32? {
-    try entry(name).map { (bytes) throws(VaultError) in
-      guard bytes.count == 4 else { throw Registry.damaged }
-      return bytes.word(at: 0)
-    }
+    try entry(name).map(Registry.issue)
+  }
+
+  private static func issue(_ bytes: [UInt8]) throws(VaultError) -> UInt32 {
+    guard bytes.count == 4 else { throw damaged }
+    return bytes.word(at: 0)
   }
 
   private static func serialized(_ issue: UInt32) -> [UInt8] {
@@ -188,18 +190,20 @@ extension Registry {
   func changeRemovals(
     of ids: some Sequence<String>, from group: String, _ change: (String, UInt32) -> UInt32
   ) throws(VaultError) -> [String: UInt32] {
-    var former: [String: UInt32] = [:]
-    for id in ids {
-      let number = try issue(Registry.removal(of: id, from: group)) ?? 0
-      if change(id, number) != number { former[id] = number }
-    }
-    guard !former.isEmpty else { return [:] }
-    try self.group.writing { (edit) throws(VaultError) in
-      for (id, number) in former {
-        try edit.set(Registry.serialized(change(id, number)), at: Registry.removal(of: id, from: group))
+    let names = Dictionary(uniqueKeysWithValues: ids.map { ($0, Registry.removal(of: $0, from: group)) })
+    func changes(_ id: String, _ number: UInt32?) -> Bool { change(id, number ?? 0) != number ?? 0 }
+    let found = try names.map { (id, name) throws(VaultError) in changes(id, try issue(name)) }
+    guard found.contains(true) else { return [:] }
+    return try self.group.writing { (edit) throws(VaultError) in
+      var former: [String: UInt32] = [:]
+      for (id, name) in names {
+        let number = try edit.bytes(of: name).map(Registry.issue) ?? 0
+        guard changes(id, number) else { continue }
+        former[id] = number
+        try edit.set(Registry.serialized(change(id, number)), at: name)
       }
+      return former
     }
-    return former
   }
 
   /// Records who was removed from a group, according to a roster of it.

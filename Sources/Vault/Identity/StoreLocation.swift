@@ -78,7 +78,10 @@ public struct StoreLocation: Sendable {
   }
 
   /// Whether the state folder is inside the store, of which a copy would then bring back an older witness.
-  var holdsState: Bool { state.map { CanonicalPath.isInside($0.path, home) } ?? false }
+  var holdsState: Bool {
+    func canonical(_ path: String) -> String { (try? CanonicalPath.of(path)) ?? path }
+    return state.map { CanonicalPath.isInside(canonical($0.path), canonical(home)) } ?? false
+  }
 
   /// - Throws: `invalid` if the state folder is inside the store.
   func requireStateOutside() throws(VaultError) {

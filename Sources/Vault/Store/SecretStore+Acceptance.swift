@@ -105,9 +105,12 @@ extension SecretStore {
     case .declined: break
     case _ where name == .registry: try raiseIssues(isNew: accepted != .nothingToAccept)
     case .accepted:
-      let (roster, registry) = (try group(name).verifiedState().roster, try registry())
-      try registry.recordPresence(of: name, roster.groupID)
-      try registry.recordRemovals(by: roster)
+      // Somebody may be let in meanwhile.
+      try replacing(name) { (_) throws(VaultError) in
+        let (roster, registry) = (try group(name).verifiedState().roster, try registry())
+        try registry.recordPresence(of: name, roster.groupID)
+        try registry.recordRemovals(by: roster)
+      }
     case .removal: try noteRemoval(of: name)
     default: break
     }

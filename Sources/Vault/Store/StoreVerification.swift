@@ -30,7 +30,8 @@ extension SecretStore {
   ///
   /// For an application, "all groups" means those that it is a member of, or was when its credential was written. For
   /// the owner it includes the registry, which is compared with the folders, so that a missing group is found. In a
-  /// store that is only unlocked, the registry's result says that it was not proved.
+  /// store that is only unlocked, the registry's result says that it was not proved. Removed members that the registry
+  /// could not record then are recorded now; nothing else is changed.
   ///
   /// - Parameters:
   ///   - names: the groups; empty means all.
@@ -167,12 +168,16 @@ extension SecretStore {
     guard let missing = try? registry().unrecordedRemovals(by: roster), !missing.isEmpty || !found.isEmpty else {
       return found
     }
-    let settled = try? replacing(group.name) { (_) throws(VaultError) in
-      let roster = try group.verifiedState().roster
-      noteRemovals(by: roster)
-      return unwantedMembers(of: roster, registeredApplications)
+    do throws(VaultError) {
+      return try replacing(group.name) { (_) throws(VaultError) in
+        let roster = try group.verifiedState().roster
+        noteRemovals(by: roster)
+        return unwantedMembers(of: roster, registeredApplications)
+      }
+    } catch {
+      if !missing.isEmpty { notices.post(.removalUnrecorded(group: roster.groupName, reason: error.message)) }
+      return found
     }
-    return settled ?? found
   }
 
   /// An error for each member of a group whose credential was replaced or revoked according to the registry, or who was

@@ -141,8 +141,9 @@ extension VaultError {
       "bring it back: vault restore-backup DIR vault.owner; without a backup, make a new one of what the groups show: vault group accept vault.owner"
     case .rolledBack(let group, _, _, .vanished):
       "bring it back: vault restore-backup DIR \(group); if you deleted its files yourself: vault group accept \(group)"
+    case .rolledBack("vault.service", _, _, .olderIssue): "vault service enroll --output FILE --replace"
     case .rolledBack(let group, let found, let known, .olderIssue) where found == known:
-      "give the application a newer credential: vault app issue APP --output FILE --replace; or let it in again: vault grant \(group) APP --rights read"
+      "give the application a newer credential: vault app issue APP --output FILE --replace; or, if '\(group)' is still there, let it in again: vault grant \(group) APP --rights read"
     case .rolledBack(_, _, _, .olderIssue):
       "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
     case .rolledBack("vault.owner", _, _, _):
@@ -155,6 +156,8 @@ extension VaultError {
       "unless the command still runs, finish it: vault service enroll --output FILE --replace"
     case .formerMember(_, let application, _, true):
       "unless the command still runs, finish it: vault app issue \(application) --output FILE --replace"
+    case .formerMember(let group, let application, _, false) where group.hasPrefix("vault."):
+      "put it out: vault revoke \(group) \(application)"
     case .formerMember(let group, let application, _, false):
       "put it out: vault revoke \(group) \(application); or, if you have let it in again since an older vault.owner was made: vault grant \(group) \(application) --rights read|write"
     case .unlistedMember(_, Applications.service, _):

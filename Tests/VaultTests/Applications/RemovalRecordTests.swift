@@ -112,6 +112,15 @@ import Testing
     try store.open().revoke("thief", from: "team")
     try putBack("team")
     #expect(throws: VaultError.self) { try store.open().grant(.read, in: "team", to: "thief") }
+    // The process may be killed at the question.
+    var wasRecorded = false
+    #expect(throws: VaultError.declined) {
+      try store.open().grant(.read, in: "team", to: "thief") { _ in
+        wasRecorded = (try? isRecorded()) == true
+        return false
+      }
+    }
+    #expect(wasRecorded)
     try expectStaysOut()
     try store.open().grant(.read, in: "team", to: "thief")
     #expect(try thief.value("a", in: "team") == "old" && !isRecorded())
@@ -155,12 +164,22 @@ import Testing
     try expectStaysOut()
   }
 
-  @Test func `something else in the place of a lock keeps nobody in`() throws {
+  @Test(arguments: [false, true]) func `something else in the place of a lock keeps nobody in`(isLink: Bool) throws {
     let folder = store.location.home + "/set-aside"
     try FileManager.default.createDirectory(
-      atPath: folder + "/.lock-team", withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-    try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: folder)
+      atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let place = folder + "/.lock-team"
+    if isLink {
+      try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: "/nowhere")
+    } else {
+      try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: false)
+    }
     try store.open().revoke("thief", from: "team")
     #expect(throws: notAMember) { try thief.value("a", in: "team") }
+  }
+
+  @Test func `only the owner learns that an application is no member`() throws {
+    #expect(throws: VaultError.denied(.ownerOnly)) { try thief.revoke("nobody", from: "team") }
+    #expect(throws: VaultError.notFound(.member)) { try store.open().revoke("nobody", from: "team") }
   }
 }

@@ -81,6 +81,10 @@ struct SecretStoreTests {
     #expect(throws: inside) {
       try StoreRecovery(from: store.path("backup"), at: location) { _ throws(VaultError) in .keyFile(store.keyFile) }
     }
+    let link = store.path("link")
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: store.folder)
+    let linked = try StoreLocation(home: home, state: link + "/new" + name)
+    #expect(throws: inside) { try SecretStore.create(at: linked, with: .keyFile(store.path("new-key"))) }
     #expect(![home, store.path("new-key")].contains(where: FileManager.default.fileExists))
     // One that was made by an earlier build is named.
     let moved = try StoreLocation(home: store.location.home, state: store.location.home + name)
