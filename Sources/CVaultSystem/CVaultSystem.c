@@ -6,9 +6,7 @@
 #include <linux/magic.h>
 #include <nss.h>
 #include <sched.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>

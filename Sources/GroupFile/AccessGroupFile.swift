@@ -1,6 +1,5 @@
 internal import Glibc
 internal import Ground
-internal import Sealing
 
 /// One access group's file, opened as one member: begins verified reads and writes, from any thread.
 package final class AccessGroupFile: Sendable {

@@ -1,6 +1,5 @@
 internal import Glibc
 internal import Ground
-internal import Sealing
 
 /// The folder of a group and the files in it, examined only with `lstat`.
 ///

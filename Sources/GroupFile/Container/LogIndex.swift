@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Ground
 
 /// A log's index (https://www.sqlite.org/walformat.html) that somebody uses; not mapped, because others could cut it short.
 package struct LogIndex {

@@ -2,7 +2,6 @@ internal import CVaultSQLite
 internal import CVaultSystem
 internal import Glibc
 internal import Ground
-internal import Sealing
 
 /// A prepared statement that checks each value's type and length before it returns it.
 ///

@@ -1,6 +1,5 @@
 internal import Glibc
 internal import Ground
-internal import Sealing
 
 /// The right to write, first among the threads of this process, and then among all processes: a `flock` on the file
 /// `lock`.

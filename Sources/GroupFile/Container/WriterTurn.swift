@@ -1,6 +1,5 @@
 internal import Glibc
 internal import Ground
-internal import Sealing
 
 /// The right to write to one file among the threads of this process.
 ///

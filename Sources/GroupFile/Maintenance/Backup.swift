@@ -1,5 +1,3 @@
-import Sealing
-
 extension AccessGroupFile {
   /// Copies the group's current state into `folder`, and proves the copy completely against its signed root.
   ///

@@ -1,5 +1,3 @@
-import Sealing
-
 extension AccessGroupFile {
   /// Drops tombstones with their history and returns free pages to the file system.
   ///

@@ -1,7 +1,6 @@
 internal import CVaultSystem
 internal import Glibc
 internal import Ground
-import Sealing
 
 /// A folder in which a group's file is prepared; once complete, it becomes the group, replacing an existing one.
 ///

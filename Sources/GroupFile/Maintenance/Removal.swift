@@ -1,6 +1,5 @@
 internal import Glibc
 internal import Ground
-internal import Sealing
 
 extension AccessGroupFile {
   /// Removes the group: flags its witness, so that the file cannot come back unnoticed, and moves its folder away.

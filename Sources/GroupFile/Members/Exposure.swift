@@ -1,5 +1,3 @@
-import Sealing
-
 extension AccessGroupFile {
   /// Calls `body` with each current item, and with the removed members that could read its value and may have kept a copy;
   /// there are none if the value was changed since. It is called again for an item with a new value that is one which they

@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Sealing
 
 extension AccessGroupFile {
   /// Proves a commit against the group's state, and makes its state this file's.

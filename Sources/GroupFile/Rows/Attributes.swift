@@ -1,5 +1,4 @@
 internal import Ground
-internal import Sealing
 
 /// The content that is sealed in addition to a value: its name and everything that a listing shows.
 package struct Attributes: Sendable, Equatable {

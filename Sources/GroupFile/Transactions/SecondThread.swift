@@ -1,7 +1,6 @@
 internal import CVaultSystem
 internal import Glibc
 internal import Ground
-import Sealing
 import Synchronization
 
 /// A second thread for work on data that the caller has already read: sealing and opening rows.

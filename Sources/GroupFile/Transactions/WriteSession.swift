@@ -1,5 +1,4 @@
 internal import Ground
-import Sealing
 
 /// The only writer of a group file: holds the lock, and an immediate transaction unless it reads alone, until it ends.
 final class WriteSession {

@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 
 /// The result of binding an application.
 public struct BoundApplication: Sendable, Equatable {

@@ -1,6 +1,5 @@
 internal import Glibc
 internal import GroupFile
-internal import Sealing
 
 /// The state of this host's copy of a group.
 package struct GroupCopy: Sendable, Equatable {

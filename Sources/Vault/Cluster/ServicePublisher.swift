@@ -1,5 +1,4 @@
 internal import GroupFile
-internal import Sealing
 
 /// Orders a group's changes in its cluster, through this machine's `vaultd`.
 struct ServicePublisher: CommitPublishing {

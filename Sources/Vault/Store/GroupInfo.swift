@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 
 /// A group's metadata.
 public struct GroupInfo: Sendable {

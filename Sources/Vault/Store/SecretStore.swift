@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 
 /// An open store: an identity and the access groups below one folder.
 ///

@@ -1,5 +1,4 @@
 public import GroupFile
-internal import Sealing
 
 /// A key for the identity in a backup: it may open any of the slots.
 public enum RecoveryKey: ~Copyable, Sendable {
