@@ -184,7 +184,6 @@ package final class AccessGroupFile: Sendable {
     }
   }
 
-  /// - Parameter isAlone: as for `WriteSession.init`.
   func beginSession(alone isAlone: Bool = false) throws(VaultError) -> WriteSession {
     do { return try WriteSession(of: self, alone: isAlone) } catch { throw meaning(of: error, toWrite: true) }
   }

@@ -7,7 +7,6 @@ package struct Nonce: Sendable, Hashable {
   // Inline instead of an array, because one is read with every row.
   @usableFromInline var words: (UInt64, UInt64, UInt64) = (0, 0, 0)
 
-  /// Makes a random nonce.
   package init() {
     Sodium.ready
     unsafe Swift.withUnsafeMutableBytes(of: &words) { unsafe randombytes_buf($0.baseAddress!, Nonce.byteCount) }

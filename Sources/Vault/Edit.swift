@@ -211,7 +211,6 @@ extension AccessGroup {
 struct NewValue {
   let secret: OpenedSecret
   let kind: SecretKind
-  /// The name of an archived value's type.
   var typeName: String?
 }
 

@@ -82,7 +82,6 @@ public final class ItemList {
     return texts
   }
 
-  /// The next opened rows; `nil` after the last.
   private func nextRows() throws(VaultError) -> OpenedRows? {
     if ready.isEmpty, case .file(_, let walk, let opener) = source { try openRows(walk, opener) }
     guard let rows = ready.popFirst() else {

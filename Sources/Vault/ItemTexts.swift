@@ -31,7 +31,6 @@ package struct ItemTexts: Sendable {
 
   package var count: Int { texts.count }
 
-  /// Adds the text that `write` appends for `item`.
   mutating func add(_ item: ItemSummary, _ write: ItemText) {
     names.append { unsafe $0.append(contentsOf: item.name) }
     texts.append { write(item, &$0) }

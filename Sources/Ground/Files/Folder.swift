@@ -80,7 +80,6 @@ package struct Folder: ~Copyable {
     try file.synchronize()
   }
 
-  /// Whether an entry with this name exists.
   package func contains(_ name: String) -> Bool {
     var status = stat()
     // An entry that cannot be examined counts as existing.

@@ -167,8 +167,6 @@ package struct FileIdentity: Hashable, Sendable {
   package init(_ status: stat) { (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino)) }
 
   /// Identifies the file at `path`, without following a link; `nil` if it cannot be examined, with the reason in `errno`.
-  ///
-  /// - Parameter folder: the open folder that a relative path starts from.
   package init?(_ path: String, in folder: CInt = AT_FDCWD) {
     var (device, inode): (UInt64, UInt64) = (0, 0)
     guard unsafe csystem_identity(folder, path, &device, &inode) == 0 else { return nil }
@@ -204,7 +202,6 @@ package struct ChangeTime: Equatable, Sendable {
 package struct Deadline: Sendable {
   private let nanoseconds: Int
 
-  /// The moment `milliseconds` from now.
   package init(after milliseconds: Int) { nanoseconds = Deadline.now() + milliseconds * 1_000_000 }
 
   package var hasPassed: Bool { Deadline.now() >= nanoseconds }

@@ -221,7 +221,6 @@ internal import Ground
     }
   }
 
-  /// Rolls the transaction back, if one is open.
   package func rollback() {
     guard !handle.isForked, !handle.isClosed else { return }
     endStatements()

@@ -72,7 +72,6 @@ extension Connection {
     }
   }
 
-  /// Makes an empty file.
   static func newFile(_ path: String, mode: UInt32) throws(VaultError) -> OpenFile {
     // No other code has the file open yet, so closing this descriptor releases no lock that SQLite holds.
     let file = try onDisk(OpenFile(path, O_CREAT | O_EXCL | O_RDWR, mode: mode))

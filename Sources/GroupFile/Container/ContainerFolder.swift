@@ -34,7 +34,6 @@ extension ContainerShape {
   /// A folder that is interrupted for a minute, in nanoseconds, was left by a killed command.
   package static let longestInterruption = 60_000_000_000
 
-  /// The Unix group of the folder.
   private var folderGroup: UInt32 {
     if case .interrupted(let group) = self { return group.number }
     // A group that is closed again gives up the Unix group that it was shared with.
@@ -57,7 +56,6 @@ extension ContainerShape {
     try onDisk(folder.synchronize())
   }
 
-  /// Gives the folder, which is at `path`, this shape.
   private func take(_ folder: borrowing OpenFile, at path: String) throws(VaultError) {
     let mode = folderMode
     let found = try onDisk(folder.status())

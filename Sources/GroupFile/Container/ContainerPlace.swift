@@ -174,8 +174,6 @@ package final class ContainerPlace: Equatable, Sendable {
 
   /// Identifies what is at `path`, without following a link; `nil` if nothing exists there. For files that are written
   /// often: unlike `status`, it does not slow down the next sync.
-  ///
-  /// - Parameter folder: the open folder that a relative path starts from.
   package static func identity(of path: String, in folder: CInt = AT_FDCWD) throws(VaultError) -> FileIdentity? {
     if let identity = FileIdentity(path, in: folder) { return identity }
     guard errno == ENOENT else { throw VaultError(FileFault(errno: errno)) }

@@ -182,8 +182,6 @@ enum ContainerHeader {
 
   /// Checks the fields of the header that never change, before SQLite parses anything. The versions that it states are
   /// compared later with those that the owner signed.
-  ///
-  /// - Parameter bytes: 100 bytes.
   static func check(_ bytes: [UInt8]) throws(VaultError) {
     guard bytes.count == byteCount, bytes[..<16].elementsEqual("SQLite format 3\0".utf8),
       bytes.word(at: 68) == applicationID
@@ -212,7 +210,6 @@ enum Schema {
       Entry(type: "table", name: name, table: name, sql: sql)
     }
 
-    /// Whether it is the current row of `rows`.
     fileprivate func isRow(of rows: Statement) -> Bool {
       rows.holds(type, 0) && rows.holds(name, 1) && rows.holds(table, 2) && rows.holds(sql, 3)
     }

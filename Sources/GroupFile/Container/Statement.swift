@@ -265,7 +265,6 @@ internal import Ground
   /// Gives the next call of `sqlite3_step` the full limit again.
   func refillBudget() { unsafe watch.pointee.budget = Int64(stepLimit) }
 
-  /// How many transactions this handle has committed.
   var commitCount: Int { unsafe Int(watch.pointee.commits) }
 
   /// How many pages the log held after the last commit; 0 before the first.

@@ -22,7 +22,6 @@ public enum AcceptanceReason: Sendable, Equatable {
   case older
   /// A state with an older roster or key: members that were removed since come back.
   case olderRoster
-  /// The owner removed the group.
   case removed
   /// Another group than the one known by this name.
   case anotherGroup
@@ -110,7 +109,6 @@ extension AccessGroupFile {
   /// - Parameters:
   ///   - owner: set if the caller is the owner.
   ///   - takesAnother: whether to accept another group than the one known by this name.
-  ///   - places: the paths for the new file that the owner's acceptance makes, and for the one that it replaces.
   ///   - confirm: receives the state before anything is changed; `false` changes nothing.
   /// - Throws: `rolledBack` for an older roster or key; `anotherGroup`; the errors of a reader.
   package func accept(

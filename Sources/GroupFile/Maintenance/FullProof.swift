@@ -176,10 +176,8 @@ extension VerifiedState {
 
 /// The counts of a group that was proved completely.
 package struct ProvedGroup: Sendable, Equatable {
-  /// The number of current items.
   package var items: UInt64
   package var tombstones: UInt64
-  /// The number of older versions.
   package var versions: UInt64
   package var epoch: UInt64
   /// Whether there are rows that a writer signed but that are not valid items. Only `verify` knows which names are
@@ -191,9 +189,7 @@ package struct ProvedGroup: Sendable, Equatable {
 extension AccessGroupFile {
   /// Proves everything in the file.
   ///
-  /// - Parameters:
-  ///   - isName: whether a name is valid for an item.
-  ///   - progress: called now and then with the number of rows proved so far.
+  /// - Parameter progress: called now and then with the number of rows proved so far.
   /// - Throws: the first defect, including an invalid or unavailable witness, which a read would only report as a
   ///   notice.
   package func verify(

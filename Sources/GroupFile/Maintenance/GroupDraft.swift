@@ -10,7 +10,6 @@ package struct GroupDraft: Sendable {
   /// The draft's folder, on the file system of the store.
   package let folder: String
   private let target: String
-  /// The permissions of the group's files.
   package let fileMode: UInt32
 
   /// Makes the draft's folder, with the modes and the Unix group of `target`, if attainable, unless it gets another shape.
@@ -27,7 +26,6 @@ package struct GroupDraft: Sendable {
 
   package var filePath: String { "\(folder)/\(ContainerPlace.groupFileName)" }
 
-  /// Copies `group` into the draft.
   package func fill(from group: Snapshot, progress: (MaintenanceProgress) -> Void = { _ in }) throws(VaultError) {
     try group.copy(to: folder, mode: fileMode, progress: progress)
     // Create an empty log and index, so that users who may only read the folder can open the file.

@@ -149,7 +149,6 @@ private struct Run: Sendable {
   var count: Int { older.places.count + current.places.count }
   var olderCount: Int { older.places.count }
 
-  /// As `GroupWriter.add(_:)`.
   mutating func add(_ rows: [Row]) {
     for index in rows.indices {
       let token = rows[index].token

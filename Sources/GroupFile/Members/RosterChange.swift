@@ -73,7 +73,6 @@ struct RosterPlan {
   private(set) var joining: [Member] = []
   private(set) var leaving: [Member] = []
   let rotates: Bool
-  /// Whether the plan changes anything.
   let isChange: Bool
 
   /// - Throws: `overLimit`; `rolledBack` for an issue that was replaced.

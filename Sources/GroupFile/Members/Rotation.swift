@@ -30,7 +30,6 @@ struct Rotation {
   ///
   /// - Parameters:
   ///   - root: the root that proves the rows.
-  ///   - writer: makes the new file.
   ///   - left: the counts of what is left behind are added to it.
   /// - Returns: the root of the new tree.
   /// - Throws: `damaged` if something that the root names cannot be proved.

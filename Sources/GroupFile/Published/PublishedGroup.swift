@@ -40,7 +40,6 @@ extension AccessGroupFile {
   /// seen; the state after the commits may not.
   ///
   /// - Parameters:
-  ///   - draft: holds the file.
   ///   - kept: an unused path, to which the replaced files are moved.
   ///   - drops: whether they are not needed, as for `GroupDraft.take(keeping:dropping:)`.
   ///   - following: returns the next commits after a state, and none at the end.

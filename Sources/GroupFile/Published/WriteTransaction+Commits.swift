@@ -44,7 +44,6 @@ extension WriteTransaction {
     try end(with: state)
   }
 
-  /// The marks of the kept versions at `token`.
   private func keptMarks(at token: Token) throws(VaultError) -> Set<UInt64> {
     guard let current = try storedRow(at: token) else { return [] }
     return try view.connection.olderMarks(of: token, from: current.oldest).union([current.nonce.mark])

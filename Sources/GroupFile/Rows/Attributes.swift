@@ -31,7 +31,6 @@ package struct Attributes: Sendable, Equatable {
     (self.valueKind, self.typeName, self.valueEpoch, self.writer) = (valueKind, typeName, valueEpoch, writer)
   }
 
-  /// The tags of the encoding, in the order of their fields.
   fileprivate enum Tag: UInt8 {
     case name = 1
     case label, pairs, created, changed, expires, valueKind, typeName, valueEpoch, writer

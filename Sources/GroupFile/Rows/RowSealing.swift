@@ -202,7 +202,6 @@ struct RowBinding: Sendable {
     start = writer.bytes
   }
 
-  /// Lends the 88 bytes for `half` of a row.
   func withBytes<Result, Failure>(
     token: Token, version: UInt64, state: Row.State, half: Half,
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result

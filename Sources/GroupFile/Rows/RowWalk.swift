@@ -75,7 +75,6 @@ struct TreeWalk {
     pending = [(root, .root)]
   }
 
-  /// The next item; `nil` after the last.
   mutating func next() throws(VaultError) -> TreeEntry? {
     while leaf.isEmpty {
       guard let (digest, place) = pending.popLast() else { return nil }

@@ -165,7 +165,6 @@ package final class MemberSeed: Sendable {
     }
   }
 
-  /// The public key of ``signingKey()``.
   package var signingPublicKey: PublicKey { get throws(SealingError) { try signingKey().publicKey } }
 
   /// The key that wraps the group's key of one generation for this member.

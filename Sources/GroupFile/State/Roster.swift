@@ -54,7 +54,6 @@ package struct Roster: Sendable, Equatable {
   /// Sorted by application, issue, epoch.
   package var removed: [RemovedMember]
 
-  /// The member that signs with `key`.
   package func member(signing key: PublicKey) -> Member? { members.first { $0.signingKey == key } }
 }
 
@@ -309,6 +308,5 @@ package struct RemovedMember: Sendable, Equatable {
   package var application: String
   /// The last generation whose key they held.
   package var lastGeneration: UInt64
-  /// The epoch in which they were removed.
   package var epoch: UInt64
 }

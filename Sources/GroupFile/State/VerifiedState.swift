@@ -16,6 +16,7 @@ package final class VerifiedState: Sendable {
   let sealedManifest: [UInt8]
   let sealedRoster: [UInt8]
   let header: [UInt8]
+  /// The opening member's.
   private let seed: MemberSeed
   /// Whether a mark took the place of verifying a signature.
   private let isMarked: Bool
@@ -25,9 +26,6 @@ package final class VerifiedState: Sendable {
   /// Whether a log orders the group's states, so that no program writes the file past it.
   package var isPublished: Bool { roster.flags.version.write >= FormatVersion.published.write }
 
-  /// - Parameters:
-  ///   - seed: the opening member's.
-  ///   - isMarked: whether a mark took the place of verifying a signature.
   init(
     keys: GroupKeys, signedRoster: SignedRoster, manifest: Manifest, member: Member, sealedManifest: [UInt8],
     sealedRoster: [UInt8], header: [UInt8], as seed: MemberSeed, isMarked: Bool = false
@@ -192,7 +190,6 @@ package struct GroupContext: Sendable {
   package let ownerKey: PublicKey
   /// Confirms that ``ownerKey`` is the key of whoever opens the group as its owner.
   let confirmOwner: @Sendable () throws(VaultError) -> Void
-  /// The member that opens the group.
   package let seed: MemberSeed
   /// The kind that the roster must give to that member: the owner opens as the owner, an application as an application.
   package let kind: Member.Kind

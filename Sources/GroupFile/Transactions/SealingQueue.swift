@@ -143,7 +143,6 @@ final class RowDraft: Sendable {
 }
 
 final class SealedDraft: Sendable {
-  /// The proved row that this one replaces.
   let old: Row?
   let row: Row
   let digest: Digest

@@ -21,7 +21,6 @@ import Synchronization
     if !bench.offer(job) { job() }
   }
 
-  /// Begins `job`, which makes `result`.
   package func begin<Value>(_ result: JobResult<Value>, _ job: @escaping @Sendable () throws(VaultError) -> Value) {
     begin { result.make(job) }
   }
@@ -112,7 +111,6 @@ package final class JobResult<Value: Sendable>: Sendable {
 
   package func get() throws(VaultError) -> Value { try result.withLock { $0 }.get() }
 
-  /// Returns the result and forgets it.
   func take(leaving empty: Value) throws(VaultError) -> Value {
     try result.withLock { result in
       defer { result = .success(empty) }

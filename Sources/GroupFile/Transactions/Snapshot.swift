@@ -168,9 +168,6 @@ package struct OpenedSecret: Sendable {
     range = Padding.lengthByteCount..<Padding.lengthByteCount + value.count
   }
 
-  /// - Parameters:
-  ///   - bytes: a padded text.
-  ///   - range: the range of the text, as `Padding.unpad` returns it.
   init(bytes: GuardedBytes, range: Range<Int>) {
     self.bytes = bytes
     self.range = range

@@ -66,7 +66,6 @@ final class WriteSession {
       sealedManifest: sealed, sealedRoster: state.sealedRoster, header: state.header, as: seed)
   }
 
-  /// Makes the transaction durable.
   func commit() throws(VaultError) {
     do throws(VaultError) { try connection.commit() } catch {
       // The other hosts have the change, and this one gets it with the next commits.

@@ -86,7 +86,6 @@ package final class WriteTransaction: ItemReading {
   /// Otherwise as `put(_:_:keepsValue:)`.
   ///
   /// - Parameters:
-  ///   - token: the token of the name in `attributes`.
   ///   - lowest: older versions than this are dropped, although the group would keep them.
   ///   - endsHistory: whether all older versions are dropped, and the new one does not name its predecessor.
   @discardableResult

@@ -50,9 +50,7 @@ extension Applications {
   ///
   /// The application keeps its groups, and the service stays a member of them.
   ///
-  /// - Parameters:
-  ///   - id: the application's id.
-  ///   - alternative: `nil` removes all.
+  /// - Parameter alternative: `nil` removes all.
   /// - Returns: the rest of the binding; `nil` if nothing is left.
   /// - Throws: ``VaultError/notFound(_:)`` if there is no such binding; ``VaultError/denied(_:)`` for anyone but the
   ///   owner.

@@ -91,14 +91,12 @@ struct IdentityFile: Equatable, Sendable {
   /// The file of a new store, with one slot.
   init(ownerKey: PublicKey, first: Slot) { (self.ownerKey, slots) = (ownerKey, [first]) }
 
-  /// - Returns: also the slot that it opened.
   /// - Throws: `locked` if there is no passphrase slot; as ``Slot/open(passphrase:ownerKey:)``.
   func unlock(passphrase: GuardedBytes) throws(VaultError) -> (identity: Identity, slot: Slot) {
     guard let slot = slots.first(where: { $0.kind == .passphrase }) else { throw .locked(.noSlot(.passphrase)) }
     return (try slot.open(passphrase: passphrase, ownerKey: ownerKey), slot)
   }
 
-  /// - Returns: also the slot that it opened.
   /// - Throws: `locked` if there is no slot of this use; `wrongKey` if the key opens none of them; as
   ///   ``Slot/open(key:ownerKey:)``.
   func unlock(key: borrowing Key, use: Slot.Kind) throws(VaultError) -> (identity: Identity, slot: Slot) {
@@ -115,7 +113,6 @@ struct IdentityFile: Equatable, Sendable {
 
   /// Opens the root seed with a recovery code as typed by a person.
   ///
-  /// - Returns: also the slot that it opened.
   /// - Throws: `mistypedCode` before any key is tried; as ``unlock(key:use:)``.
   func unlock(recoveryCode text: GuardedBytes) throws(VaultError) -> (identity: Identity, slot: Slot) {
     let code = try RecoveryCode(parsing: text)

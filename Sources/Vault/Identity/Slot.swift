@@ -16,14 +16,12 @@ public struct Slot: Sendable, Equatable {
   private let nonce: Nonce
   private let sealedSeed: [UInt8]
 
-  /// The kind of secret that opens a slot.
   public typealias Kind = SlotKind
 
   /// The cost of each guess of a passphrase: Argon2id.
   public struct Cost: Sendable, Equatable {
     /// The number of passes over the memory.
     public let passes: Int
-    /// The memory, in KiB.
     public let memoryKiB: Int
   }
 
@@ -175,7 +173,6 @@ enum KeyFile {
     do throws(FileFault) { return try key(at: path, .secret(user: user)) } catch { throw fault(error) }
   }
 
-  /// The key in a file of exactly 32 bytes.
   static func key(at path: String, _ trust: FileTrust) throws(FileFault) -> Key {
     let bytes = try SecretFile.read(path, trust, size: Key.byteCount...Key.byteCount)
     do { return try Key(bytes) } catch { throw .wrongSize }

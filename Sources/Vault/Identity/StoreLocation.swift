@@ -99,7 +99,6 @@ public struct StoreLocation: Sendable {
 
   func groupFolder(_ name: String) -> String { "\(home)/\(IdentityFolder.groupsName)/\(name)" }
 
-  /// Whether the group's file exists.
   func hasGroup(_ name: AccessGroup.Name) -> Bool { AccessGroupFile.exists(in: groupFolder(name.description)) }
 
   func witnesses(of ownerKey: PublicKey) -> WitnessFolder {

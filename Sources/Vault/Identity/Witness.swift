@@ -277,7 +277,6 @@ struct WitnessFile: ~Copyable {
   /// The last change of the file; `nil` if the status is not available.
   func change() -> Change? { (try? file.status()).map(Change.init) }
 
-  /// Whether the file at `path` is this one.
   func hasPath(_ path: String?) -> Bool {
     guard let path else { return false }
     return (try? ContainerPlace.identity(of: path)) == identity

@@ -62,7 +62,6 @@ public final class AuditRecords {
 }
 
 extension AccessGroup {
-  /// The items of the record.
   func auditList() throws(VaultError) -> ItemList {
     do { return try list() } catch .notFound(.group) { throw .notFound(.record) }
   }
@@ -82,7 +81,6 @@ extension ItemList {
 /// Something wrong with the record. Numbers are those of batches.
 @nonexhaustive
 public enum AuditFinding: Sendable, Equatable {
-  /// Batches are missing.
   case missing(from: UInt64, through: UInt64)
   /// The batch does not continue the chain: it, or one before it, was replaced.
   case altered(UInt64)

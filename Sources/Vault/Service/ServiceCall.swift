@@ -42,8 +42,6 @@ package struct ServiceCall: Sendable, Equatable {
   package var answerLimit: Int { operation == .list || operation == .history ? 1 << 26 : Self.byteLimit + 1 << 10 }
 
   /// Performs the call in `store`. The caller must have decided that it is allowed.
-  ///
-  /// - Parameter value: the value to set.
   package func answer(in store: SecretStore, value: borrowing Secret) -> ServiceAnswer {
     do throws(VaultError) {
       let group = try store.group(group)
@@ -88,7 +86,6 @@ package struct ServiceAnswer: Sendable {
   package var secret: OpenedSecret?
   /// The answer to `hello`: who the caller is.
   package var caller: Caller?
-  /// The answer to joining.
   package var joined: [JoinedGroup] = []
 
   /// What `vaultd` knows about a caller.

@@ -32,7 +32,6 @@ final class ServiceClient: Sendable {
     self.connection = Locked(connection)
   }
 
-  /// - Parameter value: the value to set.
   /// - Throws: the error that `vaultd` reports for the call.
   func answer(to call: ServiceCall, _ value: OpenedSecret? = nil) throws(VaultError) -> ServiceAnswer {
     let answer = try connection.withLock { (connection) throws(VaultError) in

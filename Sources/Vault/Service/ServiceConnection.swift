@@ -117,7 +117,6 @@ final class ServiceConnection: Sendable {
     try unsafe value?.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken) }
   }
 
-  /// - Parameter broken: the error if the connection ends before everything was sent.
   private func send(_ bytes: UnsafeRawBufferPointer, or broken: VaultError) throws(VaultError) {
     var rest = unsafe bytes
     while unsafe !rest.isEmpty {

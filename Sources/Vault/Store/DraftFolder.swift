@@ -151,7 +151,6 @@ struct DraftFolder: ~Copyable {
     DraftPlaces(draft: path(of: group), kept: keepingPath(of: group))
   }
 
-  /// The path of the draft of one group.
   func path(of group: AccessGroup.Name) -> String { "\(home)/\(DraftFolder.parentName)/\(name)/\(group)" }
 
   /// The folder to which the files of `group` were moved most recently; `nil` if there is none.
@@ -165,7 +164,6 @@ struct DraftFolder: ~Copyable {
     kept(of: group).filter { $0.place(of: DraftPlaces.lockedMark) != nil }
   }
 
-  /// Removes files that were replaced.
   func removeFiles(_ path: String) { DraftFolder.remove(CanonicalPath.split(path).name, in: parent) }
 
   /// All folders with files of `group` that were replaced.

@@ -22,8 +22,6 @@ final class UnlockedOwner: Sendable {
   var isOpen: Bool { opened.withLock { $0 != nil } }
 
   /// The identity; the first call opens it.
-  ///
-  /// - Throws: the error of opening it.
   func identity() throws(VaultError) -> Identity {
     try opened.withLock { (opened) throws(VaultError) in
       if let opened { return opened }

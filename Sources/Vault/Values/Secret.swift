@@ -23,7 +23,6 @@ public struct Secret: ~Copyable, Sendable {
   /// - Throws: as ``init(copying:)``.
   public init(_ value: some SecretValue) throws(VaultError) { opened = try OpenedSecret(value) }
 
-  /// The number of bytes.
   public var count: Int { opened.count }
 
   /// Lends the bytes. Do not copy them: the copy would not be wiped.
@@ -48,7 +47,6 @@ public struct Secret: ~Copyable, Sendable {
 
 /// A value that an item can hold: text, bytes, or a scalar, each with a kind that is stored in the sealed attributes.
 public protocol SecretValue {
-  /// The kind of the value.
   var secretKind: SecretKind { get }
 
   /// Lends the value's bytes.
@@ -175,9 +173,6 @@ public enum BuildVersions {
   /// The format version that is written.
   public static var format: Int { Int(FormatVersion.known.read) }
 
-  /// libsodium's version.
   public static var sodium: String { Sodium.version }
-
-  /// SQLite's version.
   public static var sqlite: String { ContainerLibrary.version }
 }

@@ -40,7 +40,6 @@ struct SalvagedGroup {
   let group: GroupRepair
   let itemCount: UInt64
   let versionRowCount: UInt64
-  /// The root of the tree over the rows.
   let root: Digest
   /// Set if the state contradicts what was seen, so that the owner must accept it.
   let offered: OfferedState?
@@ -104,7 +103,6 @@ extension AccessGroupFile {
   ///
   /// - Parameters:
   ///   - acceptance: may accept a state that contradicts what was seen, if the file holds no other.
-  ///   - places: the paths for the new and the replaced files.
   ///   - members: applications that may be members; if the owner's wrap is lost, one of theirs leads to the key.
   /// - Throws: `denied`, `contradiction(.superseded)`, `declined`, `overLimit`, `rolledBack`; `unproved` if something signed
   ///   is lost and the change does not allow dropping it; `damaged` if no signed state is left. Nothing is changed then.
@@ -279,7 +277,6 @@ extension AccessGroupFile {
   /// Writes the named unproved values, which an earlier repair listed, as new versions of their items.
   ///
   /// - Parameters:
-  ///   - names: the items.
   ///   - aside: the folder of the damaged files, which are only read.
   ///   - salvage: an unused path.
   /// - Throws: `notFound` if a name has no value there that opens under the group's current key; nothing is changed

@@ -47,8 +47,6 @@ struct SalvageIndex: ~Copyable {
   }
 
   /// Reads every page of the file at `path`.
-  ///
-  /// - Parameter stored: what SQLite finds through the file's tables.
   init(of path: String, _ stored: StoredParts, progress: (UInt64, UInt64) -> Void) throws(VaultError) {
     self.stored = stored
     pages = try DatabasePages(path: path)
