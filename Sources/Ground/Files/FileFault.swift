@@ -42,9 +42,7 @@ public enum FileFault: Error, Sendable, Equatable {
       default: .storage(.inputOutput)
       }
   }
-}
 
-extension FileFault {
   /// The fault as a predicate that follows the name of the thing: "the key file" … "is a symbolic link".
   package var reason: String {
     switch self {

@@ -126,9 +126,7 @@ package struct Folder: ~Copyable {
       guard goesOn else { return }
     }
   }
-}
 
-extension Folder {
   /// Makes the folder at the absolute `path` and all missing folders above it, mode 0700 each.
   ///
   /// - Throws: `wrongKind` if something else is in the way; `denied`, `storage`.

@@ -87,9 +87,7 @@ package enum UTCDate {
     let quotient = value / divisor
     return value % divisor < 0 ? quotient - 1 : quotient
   }
-}
 
-extension UTCDate {
   /// A moment read from ISO 8601 text: whole seconds since 1970, and a fraction of a second.
   package struct Moment: Equatable {
     let seconds: Int64

@@ -41,9 +41,7 @@ public enum Notice: Sendable, Hashable {
   case groupClosed(group: String)
   /// A killed command of the owner has left the group's files closed to this Unix group.
   case groupInterrupted(group: String, unixGroup: UInt32)
-}
 
-extension Notice {
   package static let stateInsideStore = Notice.witnessUnavailable(
     reason: "the state folder is inside it; name another place for that: VAULT_STATE")
   package static let witnessUnwritten = Notice.witnessUnavailable(reason: "the witness cannot be written")

@@ -191,11 +191,9 @@ public struct Remote: Sendable {
       unsafe UnsafeRawBufferPointer(rebasing: bytes[start..<start + word.count]).elementsEqual(word)
     }
   }
-}
 
-// The bytes of a remote (format article, "A remote").
+  // MARK: The bytes of a remote (format article, "A remote")
 
-extension Remote {
   /// The serialized form, in guarded memory because it contains the key and the password.
   ///
   /// - Throws: ``VaultError/storage(_:)`` if memory is short.

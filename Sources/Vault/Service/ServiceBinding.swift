@@ -145,10 +145,9 @@ public struct ServiceBinding: Sendable, Equatable {
     self.application = try Applications.name(application).description
     self.alternatives = alternatives
   }
-}
 
-/// The bytes of a binding, in JSON (format article, "The service").
-extension ServiceBinding {
+  // MARK: The bytes of a binding, in JSON (format article, "The service")
+
   /// Reads the value of an item `bind/APP`. Anything that a newer version may have added is refused, because an unknown
   /// condition must not be ignored.
   ///

@@ -65,9 +65,7 @@ public final class SecretStore: Sendable {
 
   /// Opens a store as an application.
   ///
-  /// - Parameters:
-  ///   - location: by default the one that this process's environment names.
-  ///   - path: the application's credential file.
+  /// - Parameter location: by default the one that this process's environment names.
   /// - Throws: ``VaultError/locked(_:)`` for a credential that is missing or unsuitable; otherwise as
   ///   ``open(at:unlocking:)``.
   public static func open(
@@ -202,6 +200,15 @@ public final class SecretStore: Sendable {
   ///
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
   func registry() throws(VaultError) -> Registry { try Registry(of: owner(), at: location, notices) }
+
+  /// Calls `observer` after every call that reads or changes items of this store's groups.
+  ///
+  /// A transaction, a bulk set and the beginning of a list are one call each. The looks of a ``GroupWatch`` are not
+  /// calls. Observers run on the thread of the call, in the order in which they were added, for as long as the store is
+  /// open. An observer must not call the store.
+  public func observe(_ observer: @escaping @Sendable (StoreCall) -> Void) {
+    notices.observers.withLock { $0.append(observer) }
+  }
 }
 
 /// Collects notices from all threads until they are shown, and knows who wants to hear of each call.
@@ -252,17 +259,6 @@ public struct StoreCall: Sendable {
   public let duration: Duration
   /// The error that it threw. An error that the closure of a transaction threw itself is `unexpected` here.
   public let error: VaultError?
-}
-
-extension SecretStore {
-  /// Calls `observer` after every call that reads or changes items of this store's groups.
-  ///
-  /// A transaction, a bulk set and the beginning of a list are one call each. The looks of a ``GroupWatch`` are not
-  /// calls. Observers run on the thread of the call, in the order in which they were added, for as long as the store is
-  /// open. An observer must not call the store.
-  public func observe(_ observer: @escaping @Sendable (StoreCall) -> Void) {
-    notices.observers.withLock { $0.append(observer) }
-  }
 }
 
 extension AccessGroup {

@@ -21,6 +21,13 @@ public struct GroupRepair: Sendable {
   public package(set) var keptAside = ""
   package internal(set) var isKeptAside = false
   package internal(set) var isUnwitnessed = false
+
+  /// Throws `unproved` if something signed is lost, unless that is accepted.
+  fileprivate func requireWhole(or isAccepted: (GroupRepair) -> Bool) throws(VaultError) {
+    guard lost == 0 && lostVersions == 0 || isAccepted(self) else {
+      throw .unproved(items: lost, versions: lostVersions)
+    }
+  }
 }
 
 /// A value that opens under the group's key but that its signed state does not prove.
@@ -45,15 +52,6 @@ struct SalvagedGroup {
   let offered: OfferedState?
   /// All records that could be the members' wraps, by slot.
   let wraps: [[UInt8]: Set<[UInt8]>]
-}
-
-extension GroupRepair {
-  /// Throws `unproved` if something signed is lost, unless that is accepted.
-  fileprivate func requireWhole(or isAccepted: (GroupRepair) -> Bool) throws(VaultError) {
-    guard lost == 0 && lostVersions == 0 || isAccepted(self) else {
-      throw .unproved(items: lost, versions: lostVersions)
-    }
-  }
 }
 
 extension AccessGroupFile {
@@ -263,17 +261,7 @@ extension AccessGroupFile {
       }
     }
   }
-}
 
-extension VaultError {
-  /// The defect for which a repair ends, because nothing could be proved.
-  fileprivate var withoutSignedState: VaultError {
-    guard case .damaged(nil, let level, let detail) = self else { return self }
-    return .damaged(level, "\(detail); no signed state is left to repair it from")
-  }
-}
-
-extension AccessGroupFile {
   /// Writes the named unproved values, which an earlier repair listed, as new versions of their items.
   ///
   /// - Parameters:
@@ -312,5 +300,13 @@ extension AccessGroupFile {
       return (attributes, secret.value, row.version)
     }
     throw .notFound(.item)
+  }
+}
+
+extension VaultError {
+  /// The defect for which a repair ends, because nothing could be proved.
+  fileprivate var withoutSignedState: VaultError {
+    guard case .damaged(nil, let level, let detail) = self else { return self }
+    return .damaged(level, "\(detail); no signed state is left to repair it from")
   }
 }
