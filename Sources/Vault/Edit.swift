@@ -269,13 +269,9 @@ extension WriteTransaction {
   /// Ends the item's history, and writes the versions `kept` again.
   fileprivate func destroy(_ name: String, keeping kept: [UInt64]) throws(VaultError) {
     guard try answered(at: view.state.keys.token(of: name)) == nil else { return }
-    var values: [(Attributes, OpenedSecret)] = []
-    for version in kept {
-      let (item, secret) = try opened(name, version: version)
-      values.append((item.attributes, secret))
-    }
+    let values = try kept.map { (version) throws(VaultError) in try opened(name, version: version) }
     try destroy(name)
-    for (attributes, secret) in values { try put(attributes, secret, keepsValue: true) }
+    for (item, secret) in values { try put(item.attributes, secret, keepsValue: true) }
   }
 
   private func require(_ expected: UInt64?, in old: StoredItem?) throws(VaultError) {

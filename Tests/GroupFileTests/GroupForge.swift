@@ -173,7 +173,7 @@ extension Connection {
   /// Runs a statement with values. Only tests write outside a transaction.
   func run(_ sql: StaticString, _ bytes: [UInt8]...) throws {
     let statement = try statement(sql)
-    for (index, bytes) in bytes.enumerated() { try statement.bind(Int32(index + 1), bytes) }
+    for (index, bytes) in bytes.enumerated() { _ = try statement.bind(Int32(index + 1), bytes) }
     try statement.run()
   }
 }

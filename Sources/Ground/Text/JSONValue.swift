@@ -45,19 +45,10 @@ package enum JSONValue: Sendable, Equatable {
   }
 
   /// The elements of an array; empty for anything else.
-  package var elements: [JSONValue] {
-    guard case .array(let elements) = self else { return [] }
-    return elements
-  }
+  package var elements: [JSONValue] { if case .array(let elements) = self { elements } else { [] } }
 
-  /// The text of a string.
-  package var text: String? {
-    guard case .string(let text) = self else { return nil }
-    return text
-  }
-}
+  package var text: String? { if case .string(let text) = self { text } else { nil } }
 
-extension JSONValue {
   /// The value as JSON without white space.
   package var json: [UInt8] {
     var bytes: [UInt8] = []
@@ -89,9 +80,7 @@ extension JSONValue {
       bytes.append(UInt8(ascii: "}"))
     }
   }
-}
 
-extension JSONValue {
   private struct Parser {
     private let bytes: [UInt8]
     private var scanner: JSONScanner

@@ -158,7 +158,13 @@ internal import Ground
   ///
   /// - Throws: `damaged` if the tables are not those of the format.
   package func statement(_ sql: StaticString) throws(VaultError) -> Statement {
-    if awaitsSnapshot { try takeSnapshot() }
+    if awaitsSnapshot {
+      try begin(.reading)
+      guard verified.found != nil else {
+        rollback()
+        throw .storage(.replaced)
+      }
+    }
     try requireIntact()
     // The text of a literal never moves, so its address identifies it.
     let key = unsafe UInt(bitPattern: sql.utf8Start)
@@ -190,14 +196,6 @@ internal import Ground
       rollback()
       if error == .storage(.replaced) { close() }
       throw error
-    }
-  }
-
-  private func takeSnapshot() throws(VaultError) {
-    try begin(.reading)
-    guard verified.found != nil else {
-      rollback()
-      throw .storage(.replaced)
     }
   }
 

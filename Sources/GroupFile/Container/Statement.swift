@@ -42,7 +42,6 @@ internal import Ground
     return self
   }
 
-  @discardableResult
   package func bind(_ index: Int32, _ bytes: [UInt8]) throws(VaultError) -> Statement {
     try unsafe bytes.span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe bind(index, bytes) }
   }
@@ -54,14 +53,12 @@ internal import Ground
     unsafe sqlite3_clear_bindings(statement)
   }
 
-  @discardableResult
   package func bind(_ index: Int32, _ value: Bytes32) throws(VaultError) -> Statement {
     reset()
     try handle.check(unsafe value.withUnsafeBytes { unsafe csqlite_bind_blob(statement, index, $0.baseAddress, 32, 0) })
     return self
   }
 
-  @discardableResult
   func bind(_ index: Int32, _ token: Token) throws(VaultError) -> Statement {
     try unsafe token.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe bind(index, bytes) }
   }
@@ -74,7 +71,6 @@ internal import Ground
   }
 
   /// Binds a counter, which is below 2^53, to the parameter `index`.
-  @discardableResult
   package func bind(_ index: Int32, counter: UInt64) throws(VaultError) -> Statement { try bind(index, Int64(counter)) }
 
   // MARK: Running

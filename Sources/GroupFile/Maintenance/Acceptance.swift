@@ -219,8 +219,7 @@ extension AccessGroupFile {
       return .nothingToAccept
     }
     session.end(renewed)
-    guard noteAccepted(renewed) else { throw .storage(.unconfirmed) }
-    return .accepted(epoch: renewed.manifest.epoch)
+    return try replaceWitness(renewed, or: .unconfirmed)
   }
 
   private func signAnew(
@@ -237,12 +236,13 @@ extension AccessGroupFile {
     try session.publish(signed, after: state)
     try session.commit()
     session.end(signed)
-    guard noteAccepted(signed) else { throw .storage(.unconfirmed) }
-    return .accepted(epoch: manifest.epoch)
+    return try replaceWitness(signed, or: .unconfirmed)
   }
 
-  private func replaceWitness(_ state: VerifiedState) throws(VaultError) -> AcceptedState {
-    guard noteAccepted(state) else { throw .storage(.stateFolder) }
+  private func replaceWitness(
+    _ state: VerifiedState, or failure: StorageFailure = .stateFolder
+  ) throws(VaultError) -> AcceptedState {
+    guard noteAccepted(state) else { throw .storage(failure) }
     return .accepted(epoch: state.manifest.epoch)
   }
 

@@ -198,11 +198,9 @@ struct Rotation {
         let nonce = nonces.removeLast().marked(version.nonce.mark)
         // The attributes stay as they are: no text is made of them.
         func seal(_ padded: UnsafeRawBufferPointer?) -> (row: Row, blob: [UInt8]?) {
-          unsafe encoded.span.withUnsafeBytes { encoded in
-            unsafe keys.sealedRow(
-              encoded: encoded, padded: padded, token: token, version: version.version, oldest: version.oldest,
-              previous: before?.digest ?? .zero, nonce: nonce)
-          }
+          unsafe keys.sealedRow(
+            encoded: encoded, padded: padded, token: token, version: version.version, oldest: version.oldest,
+            previous: before?.digest ?? .zero, nonce: nonce)
         }
         let (row, blob): (Row, [UInt8]?)
         if version.state != .present {

@@ -70,10 +70,9 @@ extension GroupCommit {
       roster = nil
       return
     }
-    var wraps: [[UInt8]] = []
-    for member in new.roster.members {
+    let wraps = try new.roster.members.map { (member) throws(VaultError) in
       guard let wrap = try connection.wrap(member.slotID) else { throw .damaged(.wrap, "a member's wrap is missing") }
-      wraps.append(wrap)
+      return wrap
     }
     roster = RosterPart(header: new.header, roster: new.sealedRoster, wraps: wraps)
   }
@@ -146,9 +145,7 @@ extension GroupCommit.RosterPart {
     roster = try reader.readCounted32(limit: GroupLimits.rosterByteCount)
     let count = try reader.read(UInt32.self)
     guard count <= GroupLimits.memberCount else { throw ByteReader.Failure() }
-    var wraps: [[UInt8]] = []
-    for _ in 0..<count { wraps.append(try reader.readCounted16()) }
-    self.wraps = wraps
+    wraps = try (0..<count).map { (_) throws(ByteReader.Failure) in try reader.readCounted16() }
   }
 }
 

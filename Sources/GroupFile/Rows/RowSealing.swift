@@ -115,11 +115,9 @@ extension GroupKeys {
   ) throws(VaultError) -> (row: Row, blob: [UInt8]?) {
     let encoded = try attributes.encoded()
     func seal(_ padded: UnsafeRawBufferPointer?) -> (row: Row, blob: [UInt8]?) {
-      unsafe encoded.span.withUnsafeBytes { encoded in
-        unsafe sealedRow(
-          encoded: encoded, padded: padded, token: token, version: version, oldest: oldest, previous: previous,
-          nonce: nonce)
-      }
+      unsafe sealedRow(
+        encoded: encoded[...], padded: padded, token: token, version: version, oldest: oldest, previous: previous,
+        nonce: nonce)
     }
     guard let secret else { return seal(nil) }
     return unsafe secret.withPadded { unsafe seal($0) }
@@ -128,7 +126,7 @@ extension GroupKeys {
   /// Seals a row from its encoded attributes and its padded value, otherwise as
   /// `sealedRow(_:_:token:version:oldest:previous:nonce:)`.
   func sealedRow(
-    encoded: UnsafeRawBufferPointer, padded secret: UnsafeRawBufferPointer?, token: Token, version: UInt64,
+    encoded: ArraySlice<UInt8>, padded secret: UnsafeRawBufferPointer?, token: Token, version: UInt64,
     oldest: UInt64, previous: Digest, nonce: Nonce
   ) -> (row: Row, blob: [UInt8]?) {
     let state: Row.State = unsafe secret == nil ? .removed : .present
@@ -159,7 +157,7 @@ extension GroupKeys {
       unsafe nonce.withUnsafeBytes { nonceBytes in
         unsafe Row(head, previous: previous, nonce: nonceBytes) { attributes, stored in
           let padded = unsafe UnsafeMutableRawBufferPointer(rebasing: attributes.dropLast(SealedBox.overhead))
-          unsafe Padding.pad(encoded, into: padded)
+          unsafe encoded.span.withUnsafeBytes { unsafe Padding.pad($0, into: padded) }
           unsafe seal(UnsafeRawBufferPointer(padded), .attributes, into: attributes.baseAddress!)
           if let blob {
             unsafe Hash.digest(.blob, blob).withUnsafeBytes { unsafe stored.copyMemory(from: $0) }

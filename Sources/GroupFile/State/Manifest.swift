@@ -92,11 +92,9 @@ extension Manifest {
 enum SignedManifest {
   static let byteCount = Nonce.byteCount + Manifest.bodyByteCount + SigningKey.signatureByteCount + SealedBox.overhead
 
-  static func seal(
-    _ manifest: Manifest, by writer: SigningKey, with keys: GroupKeys, nonce: Nonce = Nonce()
-  ) -> [UInt8] {
+  static func seal(_ manifest: Manifest, by writer: SigningKey, with keys: GroupKeys) -> [UInt8] {
     let body = manifest.body()
-    return keys.sealMeta(body + writer.sign(body), .manifestBinding, nonce: nonce)
+    return keys.sealMeta(body + writer.sign(body), .manifestBinding)
   }
 
   /// Opens a stored manifest and checks it against the roster that it names: ids, digest, the writer's right and the

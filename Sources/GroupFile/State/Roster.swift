@@ -196,6 +196,7 @@ extension RemovedMember {
 extension Label {
   static let roster = Label("vault1.roster")
   static let rosterHash = Label("vault1.ros.hash")
+  fileprivate static let rosterBinding = Label("vault1.meta.ros")
 }
 
 /// A roster with its signature, and its stored form.
@@ -240,11 +241,11 @@ package struct SignedRoster: Sendable, Equatable {
     digest = Hash.digest(.rosterHash, signed)
   }
 
-  func sealed(with keys: GroupKeys, nonce: Nonce = Nonce()) -> [UInt8] {
+  func sealed(with keys: GroupKeys) -> [UInt8] {
     var content = ByteWriter(reservingCapacity: SignedRoster.paddedCount(signed.count))
     content.writeCounted32(signed)
     content.writeZeros(SignedRoster.paddedCount(signed.count) - 4 - signed.count)
-    return keys.sealMeta(content.bytes, .rosterBinding, nonce: nonce)
+    return keys.sealMeta(content.bytes, .rosterBinding)
   }
 
   /// The largest body whose stored form is within the limit: without nonce and tag a multiple of 256 bytes, which
@@ -254,10 +255,6 @@ package struct SignedRoster: Sendable, Equatable {
   private static let block = 256
 
   private static func paddedCount(_ count: Int) -> Int { (4 + count + block - 1) / block * block }
-}
-
-extension Label {
-  fileprivate static let rosterBinding = Label("vault1.meta.ros")
 }
 
 /// The rights of a member in a group.

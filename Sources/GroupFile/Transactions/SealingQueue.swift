@@ -91,12 +91,11 @@ struct SealingQueue {
     let thread = thread ?? SecondThread()
     self.thread = thread
     thread.begin(sealed) { [drafts = waiting, keys] () throws(VaultError) in
-      var rows: [SealedDraft] = []
-      rows.reserveCapacity(drafts.count)
       // One system call for all. They are drawn here and used at once, so a forked child never has the same ones.
       let nonces = Nonce.random(count: drafts.count)
-      for (draft, nonce) in zip(drafts, nonces) { rows.append(try draft.sealed(by: keys, nonce: nonce)) }
-      return rows
+      return try zip(drafts, nonces).map { (draft, nonce) throws(VaultError) in
+        try draft.sealed(by: keys, nonce: nonce)
+      }
     }
     (waiting, waitingByteCount) = ([], 0)
     waiting.reserveCapacity(SealingQueue.batchCount)

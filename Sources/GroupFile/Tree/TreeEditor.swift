@@ -119,24 +119,13 @@ struct TreeEditor {
   private static func finish(
     _ node: Node, _ store: (TreePlace, [UInt8], Digest, TreeNode) throws(VaultError) -> Void
   ) throws(VaultError) -> Digest {
-    var finished = TreeNode.leaf(node.entries)
-    if node.isBranch {
-      var bitmap: UInt16 = 0
-      var digests: [Digest] = []
-      digests.reserveCapacity(16)
-      for nibble in 0..<16 {
-        let digest =
-          if let child = node.changed[nibble] {
-            try finish(child, store)
-          } else {
-            TreeNode.child(nibble, bitmap: node.bitmap, children: node.children)
-          }
-        guard let digest else { continue }
-        bitmap |= 1 << UInt16(nibble)
-        digests.append(digest)
-      }
-      finished = .branch(bitmap: bitmap, children: digests)
-    }
+    let branch =
+      node.isBranch
+      ? try TreeNode.branch { (nibble) throws(VaultError) in
+        if let child = node.changed[nibble] { return try finish(child, store) }
+        return TreeNode.child(nibble, bitmap: node.bitmap, children: node.children)
+      } : nil
+    let finished = branch ?? .leaf(node.entries)
     let body = finished.body()
     let digest = TreeNode.digest(ofBody: body, at: node.place)
     try store(node.place, body, digest, finished)

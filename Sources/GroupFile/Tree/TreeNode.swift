@@ -143,24 +143,25 @@ enum TreeNode: Sendable, Equatable {
     self = .leaf(entries)
   }
 
-  /// The digest of the child under `nibble`.
+  /// The branch with the digests that `child` returns for nibbles; `nil` if there are none.
+  static func branch<Failure>(_ child: (Int) throws(Failure) -> Digest?) throws(Failure) -> TreeNode? {
+    var bitmap: UInt16 = 0
+    var children: [Digest] = []
+    children.reserveCapacity(16)
+    for nibble in 0..<16 {
+      guard let digest = try child(nibble) else { continue }
+      bitmap |= 1 << UInt16(nibble)
+      children.append(digest)
+    }
+    return children.isEmpty ? nil : .branch(bitmap: bitmap, children: children)
+  }
+
   static func child(_ nibble: Int, bitmap: UInt16, children: [Digest]) -> Digest? {
     let bit = UInt16(1) << UInt16(nibble)
     guard bitmap & bit != 0 else { return nil }
     return children[(bitmap & (bit - 1)).nonzeroBitCount]
   }
-}
 
-/// One step of the search for a row's digest.
-enum TreeStep {
-  /// The search continues in the node with this digest.
-  case child(Digest, TreePlace)
-  /// The row's digest; `nil` is a proof of absence (a clear bit, or a leaf without the token).
-  case end(Digest?)
-}
-
-extension TreeNode {
-  /// The step from this node, which stands at `place`, toward the row at `token`.
   func step(toward token: Token, at place: TreePlace) -> TreeStep {
     switch self {
     case .leaf(let entries):
@@ -172,6 +173,14 @@ extension TreeNode {
       return .child(child, place.child(nibble))
     }
   }
+}
+
+/// One step of the search for a row's digest.
+enum TreeStep {
+  /// The search continues in the node with this digest.
+  case child(Digest, TreePlace)
+  /// The row's digest; `nil` is a proof of absence (a clear bit, or a leaf without the token).
+  case end(Digest?)
 }
 
 extension Digest {

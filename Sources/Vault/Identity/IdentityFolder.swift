@@ -232,13 +232,9 @@ enum CheckedFile {
 enum FolderName {
   static func isValid(_ name: String) -> Bool {
     let bytes = Array(name.utf8)
-    guard let first = bytes.first, bytes.count <= 128, isAlphanumeric(first) else { return false }
-    return bytes.allSatisfy { isAlphanumeric($0) || ".-_".utf8.contains($0) }
+    guard let first = bytes.first, bytes.count <= 128, first.isLetter || first.isDigit else { return false }
+    return bytes.allSatisfy { ServiceBinding.isPlain($0) && !(UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) }
       && !zip(bytes, bytes.dropFirst()).contains { $0 == UInt8(ascii: ".") && $1 == UInt8(ascii: ".") }
-  }
-
-  private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-    (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
   }
 }
 

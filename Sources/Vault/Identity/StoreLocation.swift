@@ -32,8 +32,7 @@ public struct StoreLocation: Sendable {
   init(environment: [String: String], user: uid_t, homeFolder: (uid_t) -> String?) throws(VaultError) {
     self.environment = environment
     func named(_ variable: String) -> String? {
-      guard let value = environment[variable], !value.isEmpty else { return nil }
-      return StoreLocation.absolute(value)
+      environment[variable].flatMap { $0.isEmpty ? nil : StoreLocation.absolute($0) }
     }
     // XDG: a path that is not absolute is treated as not set.
     func rooted(_ variable: String) -> String? { environment[variable].flatMap { $0.hasPrefix("/") ? $0 : nil } }

@@ -150,10 +150,7 @@ enum StoreAccess: Sendable {
 
 extension StoreLocation {
   /// A variable of the environment; an empty one is treated as not set.
-  func variable(_ name: String) -> String? {
-    guard let value = environment[name], !value.isEmpty else { return nil }
-    return value
-  }
+  func variable(_ name: String) -> String? { environment[name].flatMap { $0.isEmpty ? nil : $0 } }
 
   var identityFolder: IdentityFolder { IdentityFolder(store: home) }
 

@@ -116,9 +116,7 @@ struct LogFrames: ~Copyable {
   /// SQLite's sum of words of four bytes, which goes on from frame to frame.
   private struct Checksum {
     let isBigEndian: Bool
-    private var sums: (UInt32, UInt32) = (0, 0)
-
-    init(isBigEndian: Bool) { self.isBigEndian = isBigEndian }
+    var sums: (UInt32, UInt32) = (0, 0)
 
     mutating func add(_ bytes: ArraySlice<UInt8>) {
       unsafe bytes.withUnsafeBytes { bytes in

@@ -50,14 +50,7 @@ struct SalvagedTree {
   /// The branch built from the nodes that are stored below `place`, or from the rows there.
   private mutating func branch(at place: TreePlace, _ index: borrowing SalvageIndex, prefersNodes: Bool) -> TreeNode? {
     guard place.depth < 32 else { return nil }
-    var bitmap: UInt16 = 0
-    var children: [Digest] = []
-    for nibble in 0..<16 {
-      guard let digest = candidate(at: place.child(nibble), index, prefersNodes: prefersNodes) else { continue }
-      bitmap |= 1 << UInt16(nibble)
-      children.append(digest)
-    }
-    return children.isEmpty ? nil : .branch(bitmap: bitmap, children: children)
+    return TreeNode.branch { candidate(at: place.child($0), index, prefersNodes: prefersNodes) }
   }
 
   private mutating func candidate(at place: TreePlace, _ index: borrowing SalvageIndex, prefersNodes: Bool) -> Digest? {
