@@ -10,6 +10,7 @@
 /// ``VaultError/newerFormat(read:write:)``, ``VaultError/denied(_:)``, ``VaultError/busy(group:)`` and
 /// ``VaultError/storage(_:)``; each call lists its other errors.
 public final class AccessGroup: Sendable {
+  /// The group's name.
   public let name: Name
   private let place: Place
   let notices: NoticeBoard
@@ -89,7 +90,9 @@ public final class AccessGroup: Sendable {
 
   /// Opens the secret of an item.
   ///
-  /// - Parameter version: a kept version; `nil` for the current one.
+  /// - Parameters:
+  ///   - name: the item's name.
+  ///   - version: a kept version; `nil` for the current one.
   /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/invalid(_:)`` if `name` is not a valid name.
   public func get(_ name: String, version: UInt64? = nil) throws(VaultError) -> Secret {
     guard service == nil, version == nil else { return Secret(try opened(name, version).secret) }
@@ -225,7 +228,9 @@ public final class AccessGroup: Sendable {
 
   /// Writes an older version's value and details again, as a new version.
   ///
-  /// - Parameter version: a kept version; `nil` for the last one before the item was removed.
+  /// - Parameters:
+  ///   - name: the item's name.
+  ///   - version: a kept version; `nil` for the last one before the item was removed.
   /// - Returns: the new version's number.
   /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/contradiction(_:)`` if the item is present and `version` is
   ///   `nil`.

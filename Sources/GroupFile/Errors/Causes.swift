@@ -10,13 +10,17 @@ public enum VerificationLevel: String, Sendable {
 /// How a state contradicts what was verified before.
 @nonexhaustive
 public enum RollbackReason: String, Sendable {
+  /// The group's state is older.
   case olderState = "epoch"
+  /// Its list of members is older.
   case olderRoster = "roster"
+  /// Its key is older.
   case olderKey = "generation"
   /// Two states of one epoch, or a state that does not descend from the known one.
   case fork
   /// A removed group came back.
   case broughtBack = "removed"
+  /// The file is gone.
   case vanished
   /// An application's issue is lower than one that a group's roster names; the numbers are issues, not epochs.
   case olderIssue = "issue"

@@ -40,6 +40,7 @@ public enum VaultError: Error, Sendable, Equatable {
   case unlistedMember(group: String, application: String, issue: UInt32)
   /// Other processes or threads have held the group for too long.
   case busy(group: String?)
+  /// A wrong passphrase or key.
   case wrongKey(SlotKind)
   /// A recovery code with a typing error; no key was tried.
   case mistypedCode(RecoveryCodeDefect)
@@ -47,6 +48,7 @@ public enum VaultError: Error, Sendable, Equatable {
   case newerFormat(read: Int?, write: Int?)
   /// The item's current version is not the expected one; 0 means that there is no current item.
   case conflict(expected: UInt64, present: UInt64)
+  /// The operation contradicts the current state.
   case contradiction(Contradiction)
   /// A group that a backup would replace exists in another state than in the backup.
   case otherState(group: String)
@@ -58,6 +60,7 @@ public enum VaultError: Error, Sendable, Equatable {
   case tooManyStates
   /// There is no store at this path; it is empty if no place could be determined.
   case noStore(path: String)
+  /// It exists already.
   case exists(Existing)
   /// The storage failed: disk full, read-only, I/O. Nothing was changed, except that `unconfirmed` leaves this unknown.
   case storage(StorageFailure)
@@ -110,6 +113,7 @@ public enum VaultError: Error, Sendable, Equatable {
     /// The service knows no application by these conditions.
     case binding
     case remote
+    /// The group is not published.
     case publication
   }
 
@@ -118,7 +122,9 @@ public enum VaultError: Error, Sendable, Equatable {
   public enum Denial: Sendable, Equatable {
     /// This member has no entry in the group.
     case notAMember
+    /// This member may only read.
     case readOnly
+    /// Only the owner may do this.
     case ownerOnly
     /// Only a credential or the owner may do this: `vaultd` answers calls that concern single items and lists.
     case throughService
@@ -145,6 +151,7 @@ public enum VaultError: Error, Sendable, Equatable {
     case deviceKey(FileFault)
     /// The state folder, which holds the device key, cannot be determined.
     case noStateFolder
+    /// The store has no slot of this kind.
     case noSlot(SlotKind)
     /// The store has these slots, and no source was named; the text says why the key file that opened it before is not
     /// known.
@@ -166,6 +173,7 @@ public enum VaultError: Error, Sendable, Equatable {
     case lastSlot
     /// A recovery of the store was begun and not finished.
     case recovering
+    /// The backup belongs to another store.
     case anotherStoresBackup
     /// Another store has replaced the one that was opened.
     case anotherStore
@@ -179,6 +187,7 @@ public enum VaultError: Error, Sendable, Equatable {
     case superseded
     /// The item is present, so a restore must name a version.
     case presentItem
+    /// This group is published at the remote.
     case publishedGroup(String)
     /// A published group is made smaller only by a new key.
     case notByLog

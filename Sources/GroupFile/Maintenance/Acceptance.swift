@@ -22,6 +22,7 @@ public enum AcceptanceReason: Sendable, Equatable {
   case older
   /// A state with an older roster or key: members that were removed since come back.
   case olderRoster
+  /// The owner removed the group.
   case removed
   /// Another group than the one known by this name.
   case anotherGroup

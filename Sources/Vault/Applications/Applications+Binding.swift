@@ -50,7 +50,9 @@ extension Applications {
   ///
   /// The application keeps its groups, and the service stays a member of them.
   ///
-  /// - Parameter alternative: `nil` removes all.
+  /// - Parameters:
+  ///   - id: the application's id.
+  ///   - alternative: `nil` removes all.
   /// - Returns: the rest of the binding; `nil` if nothing is left.
   /// - Throws: ``VaultError/notFound(_:)`` if there is no such binding; ``VaultError/denied(_:)`` for anyone but the
   ///   owner.

@@ -182,6 +182,7 @@ extension Identity: RosterAuthority {}
 
 /// A group that an application is a member of.
 public struct ApplicationGroup: Sendable, Equatable {
+  /// The group's name.
   public let name: String
   public let rights: MemberRights
   /// The group's declared lifetime, which decides what happens to it at uninstallation.
@@ -190,7 +191,9 @@ public struct ApplicationGroup: Sendable, Equatable {
 
 /// A group that could not be changed.
 public struct UnchangedGroup: Sendable, Equatable {
+  /// The group's name.
   public let name: String
+  /// Why it could not be changed.
   public let problem: VaultError
 }
 
@@ -206,6 +209,7 @@ public struct IssuedCredential: Sendable, Equatable {
 
 /// The contents of a group that a new member can read at once.
 public struct Admission: Sendable, Equatable {
+  /// The group's name.
   public let group: String
   public let rights: MemberRights
   /// Items, removed ones included.

@@ -2,12 +2,14 @@ public import GroupFile
 
 /// A value that a removed member could read, and that has not been changed since.
 public struct Exposure: Sendable, Equatable {
+  /// The group's name.
   public let group: String
   public let item: Item.Name
   /// The item's current version.
   public let version: UInt64
   /// When that version was written.
   public let changed: Timestamp
+  /// The removed members that could read it.
   public let readers: [Item.Writer]
 }
 

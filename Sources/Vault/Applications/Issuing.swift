@@ -15,6 +15,7 @@ extension Applications {
 
   /// Rights in a group that an application gets with its credential.
   public struct Grant: Sendable, Equatable {
+    /// The group's name.
     public var group: String
     public var rights: MemberRights
 
@@ -30,6 +31,7 @@ extension Applications {
   /// - Parameters:
   ///   - id: `[a-z0-9][a-z0-9._-]{0,127}`, without `..`; not `default`, and not beginning with `vault.`.
   ///   - path: the credential's file, made with mode 0600; only the output of an unfinished call may exist there.
+  ///   - issuance: which identity the credential holds.
   ///   - grants: rights in other groups, added to the rights that the application already has.
   ///   - lifetime: what happens to the private group at uninstallation; by default it survives.
   ///   - remote: the name of the remote that the credential tells a machine without these groups; older programs

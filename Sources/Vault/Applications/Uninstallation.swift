@@ -22,6 +22,7 @@ extension Applications {
   /// removed from that.
   ///
   /// - Parameters:
+  ///   - id: the application's id.
   ///   - revoking: whether the application also leaves the kept groups, so that no credential of it opens anything.
   ///   - isDroppingUnproved: whether signed items of those groups that can no longer be proved may be dropped.
   ///   - areLossesWanted: if given, decides whether these groups may be removed, before anything is changed; one whose

@@ -8,7 +8,9 @@ public struct ApplicationCredential: Sendable {
 
   /// Reads a credential.
   ///
-  /// - Parameter passphrase: returns the passphrase; called only if the credential is sealed.
+  /// - Parameters:
+  ///   - path: the credential's file.
+  ///   - passphrase: returns the passphrase; called only if the credential is sealed.
   /// - Throws: ``VaultError/locked(_:)`` if the file is missing or unsuitable, or if it is sealed and there is no
   ///   passphrase; ``VaultError/wrongKey(_:)``; ``VaultError/damaged(group:level:detail:)``;
   ///   ``VaultError/newerFormat(read:write:)``; ``VaultError/storage(_:)``.

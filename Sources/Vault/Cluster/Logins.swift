@@ -61,8 +61,10 @@ extension SecretStore {
   /// `vaultd` does this, and keeps neither the user nor the password. The call can be repeated.
   ///
   /// - Parameters:
+  ///   - name: the remote's name.
   ///   - others: groups that are to be published there next, which a cluster with users does not permit otherwise.
   ///   - user: an etcd user with the role `root`.
+  ///   - password: that user's password.
   /// - Returns: what each user may do now.
   /// - Throws: ``VaultError/invalid(_:)`` if the remote has no user; ``VaultError/notFound(_:)`` for an unknown remote
   ///   or group; ``VaultError/exists(_:)`` for a group that is published at another remote; ``VaultError/denied(_:)``

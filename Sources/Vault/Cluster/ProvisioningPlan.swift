@@ -3,7 +3,9 @@ package import Sealing
 
 /// What an etcd user may do with the log of one published group.
 public struct EtcdPermission: Sendable, Equatable {
+  /// The etcd user.
   public let user: String
+  /// The group's name.
   public let group: String
   public let access: Access
 

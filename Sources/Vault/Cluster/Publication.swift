@@ -12,6 +12,7 @@ extension SecretStore {
   /// - Parameters:
   ///   - name: the group's name; not one of the store's own groups.
   ///   - remote: the name of a remote.
+  ///   - progress: called now and then.
   /// - Throws: ``VaultError/notFound(_:)`` for an unknown group or remote; ``VaultError/exists(_:)`` if the group is
   ///   published; ``VaultError/unordered(group:_:)``; ``VaultError/service(_:_:)`` if the cluster cannot be reached or
   ///   refuses the login; ``VaultError/denied(_:)`` for anyone but the owner. The group is unchanged then, unless the

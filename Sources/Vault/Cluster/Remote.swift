@@ -36,7 +36,9 @@ public struct Remote: Sendable {
     public var description: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
   }
 
+  /// The size limit of a remote, in bytes.
   public static let byteLimit = 65_536
+  /// The maximum number of endpoints.
   public static let endpointLimit = 64
 
   /// - Parameters:

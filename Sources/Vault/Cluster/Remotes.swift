@@ -34,7 +34,9 @@ extension SecretStore {
 
   /// Stores a remote. Makes the groups `vault.service` and `vault.audit` if they are missing.
   ///
-  /// - Parameter isReplacing: whether to replace a remote of the same name, which must exist.
+  /// - Parameters:
+  ///   - remote: the remote, with its login.
+  ///   - isReplacing: whether to replace a remote of the same name, which must exist.
   /// - Throws: ``VaultError/exists(_:)``; ``VaultError/notFound(_:)`` if there is nothing to replace;
   ///   ``VaultError/denied(_:)`` for anyone but the owner.
   public func addRemote(_ remote: Remote, replacing isReplacing: Bool = false) throws(VaultError) {

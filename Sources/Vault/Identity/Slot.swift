@@ -16,12 +16,14 @@ public struct Slot: Sendable, Equatable {
   private let nonce: Nonce
   private let sealedSeed: [UInt8]
 
+  /// The kind of secret that opens a slot.
   public typealias Kind = SlotKind
 
   /// The cost of each guess of a passphrase: Argon2id.
   public struct Cost: Sendable, Equatable {
     /// The number of passes over the memory.
     public let passes: Int
+    /// The memory, in KiB.
     public let memoryKiB: Int
   }
 

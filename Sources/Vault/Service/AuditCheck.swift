@@ -23,6 +23,7 @@ extension SecretStore {
   /// - Parameters:
   ///   - isAccepted: whether to note the end even if something is wrong, so that the next verification compares with
   ///     it. If the end is lost, the record is continued after the last existing batch.
+  ///   - time: the current time.
   ///   - progress: called now and then with the number of batches verified so far.
   /// - Throws: as ``auditRecords(since:)``.
   public func verifyAudit(

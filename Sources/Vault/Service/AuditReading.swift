@@ -81,6 +81,7 @@ extension ItemList {
 /// Something wrong with the record. Numbers are those of batches.
 @nonexhaustive
 public enum AuditFinding: Sendable, Equatable {
+  /// Batches are missing.
   case missing(from: UInt64, through: UInt64)
   /// The batch does not continue the chain: it, or one before it, was replaced.
   case altered(UInt64)

@@ -8,7 +8,9 @@ public struct AuditRecord: Sendable, Equatable {
   public var time: Timestamp
   public var caller: Caller
   public var action: Action
+  /// The group that it was about.
   public var group: String?
+  /// The name of the item that it was about.
   public var item: String?
   /// The version that was read or written.
   public var version: UInt64?
@@ -107,6 +109,7 @@ extension AuditRecord.Action {
   /// To start or stop the service.
   public static let start = Self(rawValue: 12)
   public static let stop = Self(rawValue: 13)
+  /// To drop months of the record.
   public static let dropMonths = Self(rawValue: 14)
   /// To sign with a key, which does not leave the service.
   public static let sign = Self(rawValue: 15)

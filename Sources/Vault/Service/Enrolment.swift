@@ -55,6 +55,7 @@ extension SecretStore {
   ///
   /// - Parameters:
   ///   - path: the credential's file, made with mode 0600; only the output of an unfinished call may exist there.
+  ///   - issuance: which identity the credential contains.
   ///   - grants: groups to serve in addition to those that it serves already.
   ///   - servesAll: whether to serve all groups that exist, with the right to write.
   ///   - isDroppingUnproved: whether replacing a credential may drop signed items that can no longer be proved.
@@ -100,6 +101,7 @@ extension SecretStore {
   /// Removes the service from every group. Its credential then opens nothing that is written later. Bindings and the
   /// record are kept.
   ///
+  /// - Returns: as ``Applications/uninstall(_:revoking:droppingUnproved:removing:accepting:progress:)``.
   /// - Throws: as ``Applications/uninstall(_:revoking:droppingUnproved:removing:accepting:progress:)``.
   @discardableResult
   public func revokeService(

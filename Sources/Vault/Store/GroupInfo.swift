@@ -13,9 +13,11 @@ public struct GroupInfo: Sendable {
   public let rosterRevision: UInt64
   /// The number of items, removed ones included.
   public let itemCount: UInt64
+  /// The number of older versions.
   public let versionCount: UInt64
   /// How many versions of each item are kept, the current one included.
   public let keep: Int
+  /// What happens to the group when its application is uninstalled.
   public let lifetime: GroupLifetime
   /// Whether the group can be opened only with this machine's device key.
   public let isThisDeviceOnly: Bool
@@ -29,6 +31,7 @@ public struct GroupInfo: Sendable {
 }
 
 extension AccessGroup {
+  /// The group's metadata.
   public func info() throws(VaultError) -> GroupInfo {
     // First, because it says why a group has no files.
     let state = try verifiedState()

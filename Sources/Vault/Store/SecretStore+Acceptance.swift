@@ -3,8 +3,11 @@ internal import Sealing
 
 /// A state that is about to be accepted, and what accepting it would bring back.
 public struct ReturningState: Sendable {
+  /// The group's name.
   public let group: String
+  /// Why it is not accepted without confirmation.
   public let reason: AcceptanceReason
+  /// The number of the state.
   public let epoch: UInt64
   /// The number of the newest state that was seen of this group; `nil` if none was. Accepting discards what was written
   /// between the two, or on another branch.
@@ -52,6 +55,7 @@ extension SecretStore {
   /// take `accepting:`, which accepts the state in the same step, even for a damaged file.
   ///
   /// - Parameters:
+  ///   - name: the group's name.
   ///   - takesAnother: whether to accept another group than the one known by this name. The owner's registry says which
   ///     one that is; for an application, its witness and credential do.
   ///   - isDroppingUnproved: whether signed items that can no longer be proved may be dropped.

@@ -7,6 +7,7 @@ public struct StoreBackup: Sendable {
   /// Each group of the store, sorted by name; the owner's registry is among them.
   public let groups: [Group]
 
+  /// The result for one group.
   public struct Group: Sendable {
     public let name: String
     public let outcome: Outcome

@@ -85,6 +85,7 @@ extension SecretStore {
 public struct NewGroup: Sendable {
   /// How many versions of each item are kept, the current one included: 1...1,000.
   public var keep: Int
+  /// What happens to the group when its application is uninstalled.
   public var lifetime: GroupLifetime
   /// Whether the group can be opened only with this machine's state folder. It cannot be shared with a Unix group.
   public var isThisDeviceOnly: Bool

@@ -51,6 +51,9 @@ extension SecretStore {
 
   /// Creates a group; the owner is its only member.
   ///
+  /// - Parameters:
+  ///   - name: the group's name.
+  ///   - new: the group's properties.
   /// - Throws: ``VaultError/exists(_:)``; ``VaultError/rolledBack(group:found:known:reason:)`` if a group of this name
   ///   is known and its file is gone; ``VaultError/denied(_:)`` for anyone but the owner, and for a Unix group that
   ///   this user is not in; ``VaultError/invalid(_:)``; ``VaultError/locked(_:)`` for a device key that cannot be used.
@@ -172,7 +175,9 @@ extension SecretStore {
 
   /// Drops tombstones and returns free space to the file system.
   ///
-  /// - Parameter progress: called now and then with the number of items proved so far.
+  /// - Parameters:
+  ///   - name: the group's name.
+  ///   - progress: called now and then with the number of items proved so far.
   /// - Returns: the number of dropped tombstones.
   /// - Throws: the error of the group, which is proved completely first; it is unchanged then.
   @discardableResult

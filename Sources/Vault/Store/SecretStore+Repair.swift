@@ -12,6 +12,7 @@ extension SecretStore {
   ///     aside, and written as new versions.
   ///   - isLossAccepted: whether signed items or versions that can no longer be proved may be given up; called only if
   ///     there are some, with what would be kept and lost.
+  ///   - progress: called now and then.
   /// - Returns: `nil` if nothing is damaged; the group is unchanged then.
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner; ``VaultError/unproved(group:items:versions:)`` if a
   ///   loss is not accepted; ``VaultError/damaged(group:level:detail:)`` if no signed state is left;

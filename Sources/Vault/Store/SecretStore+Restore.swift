@@ -128,6 +128,7 @@ public struct StoreRestoration: Sendable {
   /// a device; sorted. If groups were named, only what a registry on a new machine had to record as gone.
   public let missing: [String]
 
+  /// The result for one group.
   public struct Group: Sendable {
     public let name: String
     public let outcome: Outcome
@@ -147,7 +148,9 @@ public struct StoreRestoration: Sendable {
     case failed(VaultError)
   }
 
+  /// A group that was restored.
   public struct Restored: Sendable {
+    /// The number of current items.
     public let items: UInt64
     /// The number of the state that is in place now.
     public internal(set) var epoch: UInt64

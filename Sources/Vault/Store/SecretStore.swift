@@ -5,6 +5,7 @@ public import GroupFile
 /// Safe from any number of threads. It keeps no lock and no plaintext between calls; keys stay in guarded memory for as
 /// long as the store is open.
 public final class SecretStore: Sendable {
+  /// The place of the store.
   public let location: StoreLocation
   let access: StoreAccess
   private let source: Source
@@ -247,6 +248,7 @@ final class NoticeBoard: Sendable {
 
 /// A call of an access group that has ended, for counters, timers and logs. It contains no item's name and no value.
 public struct StoreCall: Sendable {
+  /// What the call did.
   public enum Kind: String, Sendable, CaseIterable {
     /// It read or listed items, or their history.
     case read
@@ -255,7 +257,9 @@ public struct StoreCall: Sendable {
   }
 
   public let kind: Kind
+  /// The group's name.
   public let group: AccessGroup.Name
+  /// How long it took.
   public let duration: Duration
   /// The error that it threw. An error that the closure of a transaction threw itself is `unexpected` here.
   public let error: VaultError?

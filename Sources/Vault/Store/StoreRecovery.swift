@@ -23,6 +23,7 @@ public struct StoreRecovery: Sendable {
   /// Opens a backup's identity.
   ///
   /// - Parameters:
+  ///   - backup: the backup's folder.
   ///   - location: the place of the new store; by default the one that this process's environment names.
   ///   - key: returns a key for one of the kinds of slots that the backup has; called once the place is known to be
   ///     free.

@@ -36,7 +36,9 @@ public struct Alphabet: Sendable, Equatable {
 extension Secret {
   /// Draws `length` characters of `alphabet`, all with equal probability: a text, to be set with `kind: .string`.
   ///
-  /// - Parameter length: 1...65,536.
+  /// - Parameters:
+  ///   - length: 1...65,536.
+  ///   - alphabet: the characters to draw from.
   /// - Throws: ``VaultError/invalid(_:)``, ``VaultError/overLimit(_:)`` beyond 1 MiB, ``VaultError/storage(_:)``.
   public static func random(length: Int, of alphabet: Alphabet = .safe) throws(VaultError) -> Secret {
     guard (1...65_536).contains(length) else { throw .invalid("a generated secret has 1 to 65,536 characters") }

@@ -23,6 +23,7 @@ public struct Secret: ~Copyable, Sendable {
   /// - Throws: as ``init(copying:)``.
   public init(_ value: some SecretValue) throws(VaultError) { opened = try OpenedSecret(value) }
 
+  /// The number of bytes.
   public var count: Int { opened.count }
 
   /// Lends the bytes. Do not copy them: the copy would not be wiped.
@@ -173,6 +174,8 @@ public enum BuildVersions {
   /// The format version that is written.
   public static var format: Int { Int(FormatVersion.known.read) }
 
+  /// libsodium's version.
   public static var sodium: String { Sodium.version }
+  /// SQLite's version.
   public static var sqlite: String { ContainerLibrary.version }
 }
