@@ -141,7 +141,8 @@ extension VaultError {
       "bring it back: vault restore-backup DIR vault.owner; without a backup, make a new one of what the groups show: vault group accept vault.owner"
     case .rolledBack(let group, _, _, .vanished):
       "bring it back: vault restore-backup DIR \(group); if you deleted its files yourself: vault group accept \(group)"
-    case .rolledBack("vault.service", _, _, .olderIssue): "vault service enroll --output FILE --replace"
+    case .rolledBack("vault.service", _, _, .olderIssue):
+      "give the service a newer credential: vault service enroll --output FILE --replace"
     case .rolledBack(let group, let found, let known, .olderIssue) where found == known:
       "give the application a newer credential: vault app issue APP --output FILE --replace; or, if '\(group)' is still there, let it in again: vault grant \(group) APP --rights read"
     case .rolledBack(_, _, _, .olderIssue):
