@@ -66,7 +66,9 @@ public final class SecretStore: Sendable {
 
   /// Opens a store as an application.
   ///
-  /// - Parameter location: by default the one that this process's environment names.
+  /// - Parameters:
+  ///   - location: by default the one that this process's environment names.
+  ///   - path: the application's credential file.
   /// - Throws: ``VaultError/locked(_:)`` for a credential that is missing or unsuitable; otherwise as
   ///   ``open(at:unlocking:)``.
   public static func open(
