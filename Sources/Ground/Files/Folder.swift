@@ -156,6 +156,11 @@ package enum NewName {
   package static func give(_ name: String, to draft: String) throws(FileFault) {
     guard unsafe csystem_rename_new(draft, name) == 0 else { throw FileFault(errno: errno) }
   }
+
+  /// Moves what is in the way at `path` to a new name beside it; whether that was possible.
+  package static func moveAside(_ path: String) -> Bool {
+    (try? give("\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))", to: path)) != nil
+  }
 }
 
 /// Paths as the system resolves them.

@@ -134,9 +134,8 @@ package enum UTCDate {
     if text.last == "Z" { return (text.dropLast(), 0) }
     guard let sign = text.lastIndex(where: { $0 == "+" || $0 == "-" }) else { return nil }
     let parts = text[text.index(after: sign)...].split(separator: ":", omittingEmptySubsequences: false)
-    guard parts.map(\.utf8.count) == [2, 2], let hours = Int64(digits: parts[0]), let minutes = Int64(digits: parts[1]),
-      hours < 24,
-      minutes < 60
+    guard parts.map(\.utf8.count) == [2, 2], let hours = Int64(digits: parts[0]), hours < 24,
+      let minutes = Int64(digits: parts[1]), minutes < 60
     else { return nil }
     let offset = hours * 3_600 + minutes * 60
     return (text[..<sign], text[sign] == "-" ? -offset : offset)

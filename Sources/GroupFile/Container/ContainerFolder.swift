@@ -109,8 +109,7 @@ extension ContainerPlace {
     var isMoved = false
     for path in [logPath, indexPath] {
       guard let found = try? ContainerPlace.status(path), !found.isRegular else { continue }
-      let aside = "\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
-      if (try? NewName.give(aside, to: path)) != nil { isMoved = true }
+      if NewName.moveAside(path) { isMoved = true }
     }
     return isMoved
   }

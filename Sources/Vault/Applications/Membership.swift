@@ -250,9 +250,9 @@ extension SecretStore {
         let former = mayBeDone ? [:] : former.withLock { $0 }
         do throws(VaultError) {
           try registry().changeRemovals(of: former.keys, from: name.description) { former[$0] ?? $1 }
-        } catch  where !granted.isEmpty {
-          notices.post(.removalUnrecorded(group: name.description, reason: error.message))
-        } catch {}
+        } catch {
+          if !granted.isEmpty { notices.post(.removalUnrecorded(group: name.description, reason: error.message)) }
+        }
         throw error
       }
     }

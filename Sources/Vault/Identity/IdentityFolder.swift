@@ -233,7 +233,6 @@ enum FolderName {
   static func isValid(_ name: String) -> Bool {
     let bytes = Array(name.utf8)
     guard let first = bytes.first, bytes.count <= 128, first.isLetter || first.isDigit else { return false }
-    // No capitals.
     return bytes.allSatisfy { $0.isWord && !(0x41...0x5A).contains($0) || ".-".utf8.contains($0) }
       && !zip(bytes, bytes.dropFirst()).contains { $0 == UInt8(ascii: ".") && $1 == UInt8(ascii: ".") }
   }

@@ -198,7 +198,7 @@ enum KeyFile {
     return key
   }
 
-  /// Reads a key file, or creates it if nothing exists at the path, with all missing folders above it if these are made.
+  /// Reads a key file, or creates it if nothing exists at the path, and the folders above it if `makesFolders`.
   static func readOrMake(_ path: String, outside store: String, makesFolders: Bool) throws(VaultError) -> Key {
     do throws(VaultError) {
       return try read(path, outside: store)

@@ -136,11 +136,7 @@ struct DraftFolder: ~Copyable {
       } catch {
         // Only this user could put something else there, which would keep the owner from removing anybody.
         let path = "\(home)/\(DraftFolder.parentName)/\(name)"
-        if error == .wrongKind || error == .link,
-          (try? NewName.give("\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))", to: path)) != nil
-        {
-          continue
-        }
+        if [.wrongKind, .link].contains(error), NewName.moveAside(path) { continue }
         throw error == .busy ? .busy(group: group.description) : VaultError(error, at: .store)
       }
     }

@@ -158,8 +158,8 @@ extension SecretStore {
     return entry?.presence == .present ? vanished(name) : nil
   }
 
-  /// As for its roster, once no other command changes that. Removals that the registry lacks are recorded there. Not for
-  /// callers with the lock of the folder of groups, which others wait for while they change a group.
+  /// As for its roster, but once no other command changes that. Removals that the registry lacks are recorded. The caller
+  /// must not hold the lock of the folder of groups: others wait for it while they change a group.
   func unwantedMembers(
     of group: AccessGroup, _ applications: [String: Application]?, seen roster: Roster? = nil
   ) -> [VaultError] {

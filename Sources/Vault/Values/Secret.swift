@@ -48,6 +48,7 @@ public struct Secret: ~Copyable, Sendable {
 
 /// A value that an item can hold: text, bytes, or a scalar, each with a kind that is stored in the sealed attributes.
 public protocol SecretValue {
+  /// The kind of the value.
   var secretKind: SecretKind { get }
 
   /// Lends the value's bytes.
@@ -176,6 +177,7 @@ public enum BuildVersions {
 
   /// libsodium's version.
   public static var sodium: String { Sodium.version }
+
   /// SQLite's version.
   public static var sqlite: String { ContainerLibrary.version }
 }
