@@ -212,9 +212,7 @@ public struct Details: Sendable, Equatable {
   public var expires: Change<Timestamp>
 
   public init(label: Change<String> = .keep, attributes: [String: String?] = [:], expires: Change<Timestamp> = .keep) {
-    self.label = label
-    self.attributes = attributes
-    self.expires = expires
+    (self.label, self.attributes, self.expires) = (label, attributes, expires)
   }
 
   /// Refuses control characters, with which a label could move a terminal's cursor.

@@ -14,9 +14,7 @@ package enum JSONValue: Sendable, Equatable {
     package let line: Int
 
     package init(name: String, value: JSONValue, line: Int) {
-      self.name = name
-      self.value = value
-      self.line = line
+      (self.name, self.value, self.line) = (name, value, line)
     }
   }
 

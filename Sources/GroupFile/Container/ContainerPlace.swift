@@ -40,9 +40,7 @@ package final class ContainerPlace: Equatable, Sendable {
   }
 
   private init(resolved folder: String, name: String, owner: UInt32) {
-    self.folder = folder
-    self.name = name
-    self.owner = owner
+    (self.folder, self.name, self.owner) = (folder, name, owner)
     path = folder + "/" + name
     logPath = path + "-wal"
     indexPath = path + "-shm"

@@ -92,10 +92,7 @@ package struct OwnersAcceptance {
     authority: any RosterAuthority, _ registration: Registration = .notNeeded,
     confirm: @escaping (OfferedState) -> Bool = { _ in true }, revokes: @escaping @Sendable (Member) -> Bool
   ) {
-    self.confirm = confirm
-    self.authority = authority
-    self.registration = registration
-    self.revokes = revokes
+    (self.confirm, self.authority, self.registration, self.revokes) = (confirm, authority, registration, revokes)
   }
 }
 

@@ -10,9 +10,7 @@ package struct RosterChange: Sendable {
     package var rights: MemberRights
 
     package init(application: String, issue: UInt32, rights: MemberRights) {
-      self.application = application
-      self.issue = issue
-      self.rights = rights
+      (self.application, self.issue, self.rights) = (application, issue, rights)
     }
   }
 
@@ -23,9 +21,7 @@ package struct RosterChange: Sendable {
     package var epoch: UInt64
 
     package init(revision: UInt64 = 0, generation: UInt64 = 0, epoch: UInt64 = 0) {
-      self.revision = revision
-      self.generation = generation
-      self.epoch = epoch
+      (self.revision, self.generation, self.epoch) = (revision, generation, epoch)
     }
   }
 

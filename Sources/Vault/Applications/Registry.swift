@@ -219,8 +219,7 @@ extension Registry {
   /// number like this one, so the number rises with time: by one each second, faster than anybody replaces credentials.
   ///
   /// - Parameters:
-  ///   - rosters: those of the groups. All numbers are at least 1,024 above what they name, and who was removed from a group
-  ///     is recorded, too.
+  ///   - rosters: those of the groups. All numbers are at least 1,024 above what they name.
   ///   - isRevoked: whether the groups show that a credential which the registry calls issued was revoked.
   /// - Returns: the highest issue of unnamed applications.
   @discardableResult
@@ -231,7 +230,6 @@ extension Registry {
     let year2020: UInt64 = 1_577_836_800
     let seconds = UInt32(clamping: max(SystemClock.milliseconds() / 1_000, year2020) - year2020)
     let (ids, found) = (try applications().keys, SecretStore.issues(in: rosters))
-    for (_, roster) in rosters { try recordRemovals(by: roster) }
     let highest = max(try unnamedIssues(), found.values.max() ?? 0)
     return try group.writing { (edit) throws(VaultError) in
       var unnamed = highest

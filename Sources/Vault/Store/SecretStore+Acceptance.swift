@@ -252,12 +252,16 @@ extension SecretStore {
     for name in try groupNames() {
       do throws(VaultError) {
         let name = try AccessGroup.Name(name)
-        found.append((name, try group(name).file.unwitnessed().beginReadingAlone().state.roster))
+        found.append((name, try rosterFound(of: name)))
       } catch {
         leftOut(name, error.named(name))
       }
     }
     return found
+  }
+
+  func rosterFound(of name: AccessGroup.Name) throws(VaultError) -> Roster {
+    try group(name).file.unwitnessed().beginReadingAlone().state.roster
   }
 
   /// The highest issue of each application in the rosters of the groups that are here.

@@ -95,9 +95,6 @@ public struct NewGroup: Sendable {
   public init(
     keep: Int = 10, lifetime: GroupLifetime = .survives, isThisDeviceOnly: Bool = false, unixGroup: UnixGroup? = nil
   ) {
-    self.keep = keep
-    self.lifetime = lifetime
-    self.isThisDeviceOnly = isThisDeviceOnly
-    self.unixGroup = unixGroup
+    (self.keep, self.lifetime, self.isThisDeviceOnly, self.unixGroup) = (keep, lifetime, isThisDeviceOnly, unixGroup)
   }
 }

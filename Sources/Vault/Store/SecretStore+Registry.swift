@@ -28,6 +28,7 @@ extension SecretStore {
         let rosters = try rostersFound { notices.post(.groupLeftOut(group: $0, reason: $1.message)) }
         let entries = groupEntries(of: rosters)
         for (group, entry) in entries { try registry.record(entry, of: group) }
+        for (_, roster) in rosters { try registry.recordRemovals(by: roster) }
         let unnamed = try registry.raiseIssues(above: rosters)
         let applications = try applicationEntries(of: rosters, above: unnamed)
         for application in applications { try registry.record(application, since: nil) }
@@ -54,6 +55,14 @@ extension SecretStore {
     let registry = try registry()
     if !isNew { guard try registry.awaitsRaise() else { return } }
     let rosters = try rostersFound()
+    for (name, _) in rosters {
+      // Somebody may be let in meanwhile.
+      do throws(VaultError) {
+        try replacing(name) { (_) throws(VaultError) in try registry.recordRemovals(by: rosterFound(of: name)) }
+      } catch {
+        notices.post(.removalUnrecorded(group: name.description, reason: error.message))
+      }
+    }
     try registry.raiseIssues(above: rosters) { known in
       guard known.standing == .issued, let own = rosters.first(where: { $0.name.description == known.id })?.roster
       else {

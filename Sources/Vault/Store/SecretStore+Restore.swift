@@ -101,7 +101,9 @@ extension SecretStore {
       try registry.record(known, as: .absent, of: name)
       missing.append(name.description)
     }
-    try registry.raiseIssues(above: rostersFound())
+    let rosters = try rostersFound()
+    for (_, roster) in rosters { try registry.recordRemovals(by: roster) }
+    try registry.raiseIssues(above: rosters)
     try steps[index].proveAgain()
     return missing.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }

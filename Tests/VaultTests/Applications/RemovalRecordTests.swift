@@ -126,6 +126,29 @@ import Testing
     #expect(try thief.value("a", in: "team") == "old" && !isRecorded())
   }
 
+  @Test func `what an accepted registry lacks is recorded while nobody is let in`() throws {
+    try store.open().revoke("thief", from: "team")
+    try store.open().registry().group.destroy("removed/team/thief")
+    let isHeld = CountingSemaphore()
+    let isRaised = Locked(false)
+    let errors = onThreads(2) { thread in
+      let open = try store.open()
+      if thread == 1 {
+        isHeld.wait()
+        try open.raiseIssues(isNew: true)
+        isRaised.withLock { $0 = true }
+      } else {
+        try open.replacing(AccessGroup.Name("team")) { (_) throws(VaultError) in
+          isHeld.signal()
+          usleep(400_000)
+          #expect(!isRaised.withLock { $0 } && (try? isRecorded()) == false)
+        }
+      }
+    }
+    #expect(errors.isEmpty && isRaised.withLock { $0 }, "\(errors)")
+    #expect(try isRecorded())
+  }
+
   private enum Absence: CaseIterable { case hidden, older, damaged }
 
   @Test(arguments: Absence.allCases)

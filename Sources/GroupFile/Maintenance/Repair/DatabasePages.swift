@@ -149,9 +149,7 @@ struct Record {
 
   init?(_ payload: [UInt8], rowID: Int64) {
     guard let columns = Record.columns(payload, byteCount: payload.count) else { return nil }
-    self.payload = payload
-    self.rowID = rowID
-    self.columns = columns
+    (self.payload, self.rowID, self.columns) = (payload, rowID, columns)
   }
 
   /// The columns of a record of `byteCount` bytes that begins with `payload`; `nil` if no record does.
