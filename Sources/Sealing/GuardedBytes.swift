@@ -148,7 +148,7 @@ package enum Sodium {
 package enum Randomness {
   package static func bytes(_ count: Int) -> [UInt8] {
     Sodium.ready
-    return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+    return unsafe [UInt8](unsafeUninitializedCapacity: max(count, 1)) { buffer, initialized in
       if let base = buffer.baseAddress { unsafe randombytes_buf(base, count) }
       initialized = count
     }

@@ -1,3 +1,4 @@
+internal import CVaultSQLite
 internal import Ground
 import Sealing
 
@@ -63,6 +64,7 @@ struct GroupWriter {
       }
     }
     writtenCount = end
+    if end % 8_192 == 0 { unsafe csqlite_begin_writing(connection.handle.database) }
     return end < run.count
   }
 

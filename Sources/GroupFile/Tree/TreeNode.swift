@@ -60,8 +60,9 @@ enum TreeNode: Sendable, Equatable {
   /// The stored form: the entries, or the bitmap and the digests.
   func body() -> [UInt8] {
     // Written in place: a change makes four bodies, and appending to an array costs as much as hashing it.
+    // With no capacity, all threads would write the count of the standard library's one empty array.
     let count = byteCount
-    return unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
+    return unsafe [UInt8](unsafeUninitializedCapacity: max(count, 1)) { buffer, initializedCount in
       let bytes = UnsafeMutableRawBufferPointer(buffer)
       switch self {
       case .leaf(let entries):

@@ -123,7 +123,7 @@ extension PropertyList {
   /// The code units of a UTF-16 string.
   package func codeUnits(_ node: Node) -> [UInt16] {
     let raw = rawBytes(node)
-    return unsafe [UInt16](unsafeUninitializedCapacity: node.size) { buffer, count in
+    return unsafe [UInt16](unsafeUninitializedCapacity: max(node.size, 1)) { buffer, count in
       var position = raw.startIndex
       for index in 0..<node.size {
         unsafe buffer[index] = UInt16(raw[position]) << 8 | UInt16(raw[position + 1])
