@@ -3,7 +3,6 @@
 #include "GuardingVFS.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -121,11 +120,6 @@ long long csqlite_next_data(sqlite3 *db, long long offset) {
   off_t next = lseek(descriptor, offset, SEEK_DATA);
   if (next >= 0) return next;
   return errno == ENXIO ? -1 : offset;
-}
-
-void csqlite_begin_writing(sqlite3 *db) {
-  sqlite3_file *file;
-  if (main_file(db, &file) == SQLITE_OK) sync_file_range(guarding_vfs_descriptor(file), 0, 0, SYNC_FILE_RANGE_WRITE);
 }
 
 int csqlite_log_has_one_name(sqlite3 *db) {

@@ -30,9 +30,6 @@ int csqlite_size(sqlite3 *db, long long *count);
 /// be told, and -1 if only a hole follows.
 long long csqlite_next_data(sqlite3 *db, long long offset);
 
-/// Begins to write to the disk what the main file got so far, so that less is left to wait for at the end.
-void csqlite_begin_writing(sqlite3 *db);
-
 /// 1 if the log that `db` has open is the one at its path and has no other name, otherwise 0.
 int csqlite_log_has_one_name(sqlite3 *db);
 

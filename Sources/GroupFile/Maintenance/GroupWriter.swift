@@ -1,4 +1,3 @@
-internal import CVaultSQLite
 internal import Ground
 import Sealing
 
@@ -64,7 +63,6 @@ struct GroupWriter {
       }
     }
     writtenCount = end
-    if end % 8_192 == 0 { unsafe csqlite_begin_writing(connection.handle.database) }
     return end < run.count
   }
 
