@@ -197,3 +197,22 @@ extension Entry {
     }
   }
 }
+
+extension Unicode.Scalar {
+  /// Whether XML 1.0 can contain it (§2.2).
+  package var fitsXML: Bool {
+    value >= 0x20 && value != 0xFFFE && value != 0xFFFF || [0x09, 0x0A, 0x0D].contains(value)
+  }
+}
+
+extension String {
+  package var fitsXML: Bool { unicodeScalars.allSatisfy(\.fitsXML) }
+}
+
+extension Entry {
+  /// Its names that XML cannot contain: its own and those of fields, attributes and attachments.
+  package var namesUnfitForXML: Set<String> {
+    let fields = ([current] + history).flatMap { $0.fields.map(\.name) }
+    return Set(([name] + fields + attributes.keys + attachments.map(\.name)).filter { !$0.fitsXML })
+  }
+}

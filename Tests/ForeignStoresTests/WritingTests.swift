@@ -27,13 +27,33 @@ import Testing
 
   private let cheap = Gcrypt.Argon2(isArgon2id: true, passes: 1, kibibytes: 64, lanes: 2)
 
-  @Test func `a written database is read back completely`() throws {
-    var writer = try KeePassWriter(Self.entries)
+  /// The entries as a database, and those that are read from it.
+  private func roundTrip(_ entries: [Entry]) throws -> (file: [UInt8], read: [Entry]) {
+    var writer = try KeePassWriter(entries)
     let file = try writer.file(passphrase: Array("pw".utf8), cost: cheap)
     var read: [Entry] = []
     try KeePassFile.read(file, KeePassKey(passphrase: Array("pw".utf8), keyFile: nil)) { line in
       if case .entry(let entry) = line { read.append(entry) }
     }
+    return (file, read)
+  }
+
+  @Test func `a database keeps the control characters of every value`() throws {
+    var entry = Entry("a", at: "")
+    let text = "u\u{1}v\u{1B}[0m\0\u{FFFE}\r\n"
+    for name in ["username", "password", "url", "notes", "PIN"] { entry.current.add(name, text) }
+    entry.history = [entry.current]
+    entry.attributes = ["tags": text, "k": text]
+    #expect(entry.namesUnfitForXML.isEmpty)
+    let read = try #require(try roundTrip([entry]).read.first)
+    #expect(read.history.map(\.fields) == [entry.current.fields])
+    #expect(read.current.fields.map(\.text) == [String](repeating: text, count: 7))
+    entry.current.add("a\u{1}", "b")
+    #expect(entry.namesUnfitForXML == ["a\u{1}"])
+  }
+
+  @Test func `a written database is read back completely`() throws {
+    var (file, read) = try roundTrip(Self.entries)
     read.sort { $0.name > $1.name }
     #expect(read.map(\.name) == ["https://a.test/", "Work/Web/GitHub"])
     let (login, written) = (read[1], Self.entries[0])

@@ -138,7 +138,8 @@ package struct KeePassWriter {
     _ version: Entry.Version, _ title: String, _ identifier: String, _ entry: Entry?
   ) throws(ImportFault) {
     element("UUID", identifier)
-    if let tags = entry?.attributes["tags"] { element("Tags", tags) }
+    let tags = entry?.attributes["tags"].flatMap { $0.fitsXML ? $0 : nil }
+    if let tags { element("Tags", tags) }
     xml += "<Times>".utf8
     if let modified = version.modified { element("LastModificationTime", Self.moment(modified)) }
     element("Expires", entry?.expires == nil ? "False" : "True")
@@ -156,7 +157,7 @@ package struct KeePassWriter {
     for field in version.fields where !written.contains(field.name) {
       try text(Self.taken.contains(field.name) ? "\(field.name) (2)" : field.name, field.text, isProtected: true)
     }
-    for (name, text) in (entry?.attributes ?? [:]).sorted(by: { $0.key < $1.key }) where name != "tags" {
+    for (name, text) in (entry?.attributes ?? [:]).sorted(by: { $0.key < $1.key }) where name != "tags" || tags == nil {
       try self.text("attribute \(name)", text)
     }
   }
@@ -169,7 +170,8 @@ package struct KeePassWriter {
   private mutating func text(_ name: String, _ value: String, isProtected: Bool = false) throws(ImportFault) {
     xml += "<String>".utf8
     element("Key", name)
-    if isProtected {
+    // XML cannot contain every character, but a protected text is base64.
+    if isProtected || !value.fitsXML {
       var hidden = Array(value.utf8)
       try stream.encrypt(&hidden)
       xml += "<Value Protected=\"True\">\(Self.base64(hidden))</Value>".utf8
@@ -188,8 +190,8 @@ package struct KeePassWriter {
       case ">": xml += "&gt;".utf8
       case "\r": xml += "&#13;".utf8
       case "\t", "\n": xml.append(UInt8(scalar.value))
-      // XML cannot contain other control characters.
-      case _ where scalar.value < 0x20 || scalar.value == 0xFFFE || scalar.value == 0xFFFF: xml += "\u{FFFD}".utf8
+      // Only a name can contain such a character. The command that exports lists it as lost.
+      case _ where !scalar.fitsXML: xml += "\u{FFFD}".utf8
       default: xml += String(Character(scalar)).utf8
       }
     }

@@ -48,6 +48,10 @@ struct ForeignExport {
   mutating func database(_ passphrase: WipedBytes) throws -> WipedBytes {
     let attributes = entries.count { !$0.attributes.isEmpty }
     lose(attributes, "the attributes of 1 item, which become", "the attributes of # items, which become", "fields")
+    let names = entries.reduce(0) { $0 + $1.namesUnfitForXML.count }
+    lose(
+      names, "the control characters in 1 name, which become", "the control characters in # names, which become",
+      "\u{FFFD}")
     let lines = try WipedBytes(capacity: ExchangeProgram.limit)
     for entry in entries {
       let line = EntryLine.entry(entry).json + [0x0A]
