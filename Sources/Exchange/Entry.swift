@@ -114,11 +114,18 @@ extension ImportedItems {
     for entry in kept {
       let name =
         seen[entry.name]?.count == 1 ? entry.name : names.name(entry.name, user: entry.current.text("username"))
-      if !entry.current.fields.isEmpty || !entry.history.isEmpty { items.append(entry.item(name)) }
+      let hasFields = !entry.current.fields.isEmpty || !entry.history.isEmpty
+      if hasFields { items.append(entry.item(name)) }
       for attachment in entry.attachments {
         let file = attachment.name.isEmpty ? "attachment" : Self.cleaned(attachment.name)
         let place = "\(entry.place), an attachment"
-        items.append(ImportedItem(names.name("\(name)/\(file)", user: ""), .bytes, attachment.bytes, at: place))
+        var item = ImportedItem(names.name("\(name)/\(file)", user: ""), .bytes, attachment.bytes, at: place)
+        // No other item can hold what is said of an entry without fields.
+        if !hasFields {
+          item.attributes = entry.attributes.merging(entry.current.attributes) { $1 }
+          item.expires = entry.expires
+        }
+        items.append(item)
       }
     }
   }

@@ -48,6 +48,11 @@ struct ForeignExport {
   mutating func database(_ passphrase: WipedBytes) throws -> WipedBytes {
     let attributes = entries.count { !$0.attributes.isEmpty }
     lose(attributes, "the attributes of 1 item, which become", "the attributes of # items, which become", "fields")
+    for entry in entries where entry.current.fields.isEmpty {
+      for attachment in entry.attachments {
+        losses.append("'\(entry.name)': its name, which becomes '\(entry.name)/\(attachment.name)'")
+      }
+    }
     let names = entries.reduce(0) { $0 + $1.namesUnfitForXML.count }
     lose(
       names, "the control characters in 1 name, which become", "the control characters in # names, which become",
@@ -121,9 +126,12 @@ struct ForeignExport {
     let name = item.name.description
     if item.kind == .archive { losses.append("'\(name)': the name of its type") }
     if item.version > item.oldestVersion { losses.append("'\(name)': former versions") }
+    if item.label != nil { losses.append("'\(name)': its label") }
     let slash = name.lastIndex(of: "/")
     let file = slash.map { String(name[name.index(after: $0)...]) } ?? name
     if let slash, !file.isEmpty, let position = positions[String(name[..<slash])] {
+      if !item.attributes.isEmpty { losses.append("'\(name)': its attributes") }
+      if item.expires != nil { losses.append("'\(name)': its expiry") }
       entries[position].attachments.append(Entry.Attachment(file, bytes))
     } else {
       var entry = entry(of: item)
