@@ -67,7 +67,7 @@ package struct EntryExport {
     for (index, entry) in entries.enumerated() {
       json += "\(index > 0 ? "," : "")\n    ".utf8
       json += item(entry, folders).json
-      lose(Self.lostAlways(entry), of: entry)
+      lose(Self.lostAlways(entry) + Self.lostVersions(entry), of: entry)
     }
     return json + Array("\n  ]\n}\n".utf8)
   }
@@ -78,7 +78,7 @@ package struct EntryExport {
     let (folder, title) = Self.parts(of: entry.name)
     let version = entry.current
     let urls = version.fields.filter { Self.isURL($0.name) }
-    let isLogin = !urls.isEmpty || ["username", "password", "totp"].contains { !version.text($0).isEmpty }
+    let isLogin = Self.isLogin(version)
     var members: [(String, JSONValue)] = [
       ("folderId", folder.flatMap { folders[$0] }.map { .string(Self.identifier($0)) } ?? .null),
       ("type", .number(isLogin ? "1" : "2")), ("name", .string(title)),
@@ -112,6 +112,25 @@ package struct EntryExport {
       members.append(("secureNote", .object([("type", .number("0"))])))
     }
     return .object(members)
+  }
+
+  private static func isLogin(_ version: Entry.Version) -> Bool {
+    version.fields.contains { isURL($0.name) || ["username", "password", "totp"].contains($0.name) }
+  }
+
+  /// What Bitwarden loses of former versions: everything but the passwords of a login.
+  private static func lostVersions(_ entry: Entry) -> [String] {
+    let hasPasswords = isLogin(entry.current)
+    let now = Set(entry.current.fields)
+    let isKept = entry.history.map { former in
+      let fields = Set(former.fields)
+      guard fields != now else { return true }
+      return hasPasswords && !former.text("password").isEmpty
+        && fields.symmetricDifference(now).allSatisfy { $0.name == "password" }
+    }
+    guard isKept.contains(false) else { return [] }
+    let keepsPasswords = hasPasswords && entry.history.contains { !$0.text("password").isEmpty }
+    return [keepsPasswords ? "former versions, except their passwords" : "former versions"]
   }
 
   /// `url`, `url (2)` and so on.
