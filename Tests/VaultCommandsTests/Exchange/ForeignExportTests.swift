@@ -61,6 +61,35 @@ import Testing
     #expect(store.run("get", "empty", "-g", group).status == 10)
   }
 
+  @Test func `an export lists the members of JSON that become text or vanish, and JSON that is no object`() throws {
+    let text = #"{"username":"","port":5432,"on":true,"none":null,"o":{"a":1},"password":"p"}"#
+    store.run("set", "j", "--type", "json", input: text)
+    store.run("set", "array", "--type", "json", input: "[1,2]")
+    store.run("set", "former", "--type", "json", input: #"{"n":1}"#)
+    store.run("set", "former", "--type", "json", input: #"{"n":"1"}"#)
+    store.run("set", "other", "--type", "json", input: "1")
+    store.run("set", "other", "--type", "json", input: #"{"n":"1"}"#)
+    let lost = """
+      not kept: 'former': the kind of 'n', which becomes text
+      not kept: 'j': the kind of 'none', 'o', 'on', 'port', which becomes text
+      not kept: 'j': 'username', which is empty
+      not kept: 'other': the kind of former versions, which become a field of an entry
+      not kept: the kinds of 2 values, which become a field of an entry
+
+      """
+    #expect(try roundTrip("kdbx", "out.kdbx", "kdbx").0.errors == lost)
+    for (form, name) in [("bitwarden", "out.json"), ("csv", "out.csv")] {
+      #expect(try roundTrip(form, name, form).0.errors.hasPrefix(lost))
+    }
+  }
+
+  @Test func `a name with characters that XML cannot contain is listed`() throws {
+    store.run("set", "j", "--type", "json", input: #"{"a\u0001":"b","c":"\u0001"}"#)
+    let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
+    #expect(written.errors.contains("not kept: the control characters in 1 name, which become \u{FFFD}\n"))
+    #expect(store.run("get", "j", "-g", group).output.contains(#""c":"\u0001""#))
+  }
+
   @Test func `an export lists what an attachment loses, its own name included`() throws {
     store.run(
       "set", "web/GitHub/seal", "--type", "bytes", "--label", "L", "-a", "k=v", "--expires", "2031-01-02", input: "1")

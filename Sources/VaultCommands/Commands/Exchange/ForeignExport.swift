@@ -14,6 +14,7 @@ struct ForeignExport {
   init(_ items: [Item], _ list: ItemList, in group: AccessGroup) throws {
     var positions: [String: Int] = [:]
     var attached: [(item: Item, bytes: [UInt8])] = []
+    var plainValues = 0
     for item in items {
       let value = try list.open(item.name.description).secret.withBytes { value in
         value.indices.map { value[$0] }
@@ -23,15 +24,21 @@ struct ForeignExport {
       } else {
         positions[item.name.description] = entries.count
         var entry = entry(of: item)
-        entry.current = Self.version(value, item)
-        entry.history = try history(of: item, in: group)
+        var changes = Changes()
+        entry.current = Self.version(value, item, &changes)
+        let isPlain = changes.plainValues > 0
+        if isPlain { plainValues += 1 }
+        entry.history = try history(of: item, in: group, &changes)
         entries.append(entry)
+        if !isPlain, changes.plainValues > 0 {
+          losses.append("'\(item.name)': the kind of former versions, which become a field of an entry")
+        }
+        losses += changes.losses.map { "'\(item.name)': \($0)" }
       }
     }
     for (item, bytes) in attached { attach(bytes, item, positions) }
-    let texts = items.filter { $0.kind != .json && $0.kind != .bytes && $0.kind != .archive }
     lose(
-      texts.count, "the kind of 1 value, which becomes", "the kinds of # values, which become", "a field of an entry")
+      plainValues, "the kind of 1 value, which becomes", "the kinds of # values, which become", "a field of an entry")
     let labels = entries.count { entry in entry.current.fields.contains { $0.name == "label" } }
     lose(labels, "1 label, which becomes", "# labels, which become", "a field of an entry")
     let empty = entries.count { $0.current.fields.isEmpty && $0.attachments.isEmpty }
@@ -90,34 +97,65 @@ struct ForeignExport {
     return entry
   }
 
+  /// The members of a JSON object that fields cannot hold, in any version of an item.
+  private struct Changes {
+    /// The number of values that are no object.
+    var plainValues = 0
+    /// The names of members that become texts, such as numbers.
+    var retyped: Set<String> = []
+    /// The names of members with an empty text, which become no field.
+    var empty: Set<String> = []
+    var excess = 0
+
+    var losses: [String] {
+      var losses: [String] = []
+      if !retyped.isEmpty { losses.append("the kind of \(Self.list(retyped)), which becomes text") }
+      if !empty.isEmpty { losses.append("\(Self.list(empty)), which is empty") }
+      if excess > 0 { losses.append("\(excess) fields, of too many") }
+      return losses
+    }
+
+    private static func list(_ names: Set<String>) -> String {
+      names.sorted().map { "'\($0)'" }.joined(separator: ", ")
+    }
+  }
+
   /// The fields of a value: the members of a JSON object, or the whole value as a password.
-  private static func version(_ value: [UInt8], _ item: Item) -> Entry.Version {
+  private static func version(_ value: [UInt8], _ item: Item, _ changes: inout Changes) -> Entry.Version {
     var version = Entry.Version()
     version.modified = item.attributes["modified"].flatMap(Self.moment) ?? Int64(clamping: item.changed.milliseconds)
     let text = String(decoding: value, as: UTF8.self)
     if item.kind == .json, let parsed = try? JSONValue(parsing: text), case .object(let members) = parsed {
       for member in members {
+        if member.value.text == nil { changes.retyped.insert(member.name) }
+        if member.value.text == "" { changes.empty.insert(member.name) }
         version.add(member.name, member.value.text ?? String(decoding: member.value.json, as: UTF8.self))
       }
     } else {
+      changes.plainValues += 1
       version.add(item.kind == .url ? "url" : "password", text)
     }
     if let label = item.label, label != version.text("username") { version.add("label", label) }
+    changes.excess += version.lostFields
     return version
   }
 
   private static func moment(_ text: String) -> Int64? { UTCDate.moment(text)?.milliseconds }
 
-  private func history(of item: Item, in group: AccessGroup) throws -> [Entry.Version] {
+  private func history(
+    of item: Item, in group: AccessGroup, _ changes: inout Changes
+  ) throws -> [Entry.Version] {
     guard item.version > item.oldestVersion else { return [] }
     let name = item.name.description
     let former = try group.history(name).filter { former in
       former.version < item.version && !former.isRemoved && former.kind != .bytes && former.kind != .archive
     }
-    return try former.reversed().map { former in
+    var versions: [Entry.Version] = []
+    for former in former.reversed() {
       let value = try group.get(name, version: former.version).withBytes { value in value.indices.map { value[$0] } }
-      return Self.version(value, former)
+      versions.append(Self.version(value, former, &changes))
     }
+    return versions
   }
 
   /// Adds bytes as an attachment of the entry named by the part before the last `/`. If there is none, they get their
