@@ -7,6 +7,7 @@ package enum CSVItems {
     let rows = try CSVFile(text).rows
     guard let header = rows.first else { throw ImportFault("it holds no header") }
     let columns = try LoginColumns(header: header)
+    let root = root(of: rows.dropFirst(), columns)
     var imported = ImportedItems()
     var entries: [Entry] = []
     var lost = [Int](repeating: 0, count: header.fields.count)
@@ -18,7 +19,7 @@ package enum CSVItems {
       for (column, text) in row.fields.enumerated() where columns.roles[column] == nil && !text.isEmpty {
         lost[column] += 1
       }
-      let entry = try Entry(row, columns)
+      let entry = try Entry(row, columns, root: root)
       if columns.areLogins, entry.login.isEmpty {
         imported.losses.append("line \(row.line): it has only a name")
       } else {
@@ -31,6 +32,13 @@ package enum CSVItems {
       imported.losses.append("column \(column + 1) ('\(header.fields[column])'): \(values)")
     }
     return imported
+  }
+
+  /// The name of the whole database, with which every group of KeePassXC begins; nil if the groups have no such name.
+  private static func root(of rows: ArraySlice<CSVFile.Row>, _ columns: LoginColumns) -> Substring? {
+    guard columns.groupsHaveRoot, let column = columns.roles.firstIndex(of: .group) else { return nil }
+    let roots = Set(rows.map { $0.fields.indices.contains(column) ? $0.fields[column].prefix { $0 != "/" } : "" })
+    return roots.count == 1 ? roots.first : nil
   }
 
   /// Leaves out duplicate entries. Entries that share a name get the user's name added, and a number if that is not
@@ -76,7 +84,7 @@ package enum CSVItems {
     var name = ""
     var login = Login()
 
-    init(_ row: CSVFile.Row, _ columns: LoginColumns) throws(ImportFault) {
+    init(_ row: CSVFile.Row, _ columns: LoginColumns, root: Substring?) throws(ImportFault) {
       line = row.line
       var group = ""
       for (column, text) in row.fields.enumerated() {
@@ -97,9 +105,7 @@ package enum CSVItems {
       if name.isEmpty { name = Exchange.Entry.host(of: login.url) }
       if name.isEmpty { name = login.username }
       guard !name.isEmpty else { throw ImportFault("it has neither a name nor an address", at: "line \(line)") }
-      if columns.groupsHaveRoot {
-        group = group.firstIndex(of: "/").map { String(group[group.index(after: $0)...]) } ?? ""
-      }
+      if let root { group = String(group.dropFirst(root.count + 1)) }
       if columns.groupsHaveBackslashes { group = group.exchanging("\\", for: "/") }
       if !group.isEmpty { name = "\(group)/\(name)" }
     }

@@ -18,7 +18,7 @@ struct LoginColumns {
 
   /// The role of each column; `nil` for a column that is not imported.
   let roles: [Role?]
-  /// Whether group names begin with the name of the whole database, as in KeePassXC's tables.
+  /// Whether the table has the columns of KeePassXC, whose group names all begin with the name of the whole database.
   let groupsHaveRoot: Bool
   /// Whether a folder in a folder is written with `\`, as in LastPass's tables.
   let groupsHaveBackslashes: Bool
@@ -59,7 +59,10 @@ struct LoginColumns {
     self.roles = roles
     self.names = names
     groupsHaveBackslashes = names.contains("grouping")
-    groupsHaveRoot = names.contains("group") && names.contains("title")
+    // Other tables have a group and a title, too, but not the times and icons of KeePassXC.
+    groupsHaveRoot =
+      names.contains("group") && names.contains("title")
+      && names.contains { ["icon", "last modified", "created"].contains($0) }
   }
 
   /// Whether each row is a login; otherwise it is a name and a value.

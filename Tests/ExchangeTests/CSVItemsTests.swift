@@ -68,6 +68,18 @@ import Testing
     #expect(found.losses.count == 3)
   }
 
+  @Test func `only the groups of KeePassXC lose their first folder, and only if all have the same`() throws {
+    let plain = "Group,Title,Username,Password\nweb,Mail,ann,pw\nweb/sub,Post,ann,pw\n"
+    #expect(try items(plain).map { $0[0] } == ["web/Mail", "web/sub/Post"])
+    let several = "Group,Title,Username,Password,Icon\nweb,Mail,ann,pw,0\nhome/sub,Post,ann,pw,0\n"
+    #expect(try items(several).map { $0[0] } == ["web/Mail", "home/sub/Post"])
+    let without = "Group,Title,Username,Password,Created\n,Mail,ann,pw,\nhome/sub,Post,ann,pw,\n"
+    #expect(try items(without).map { $0[0] } == ["Mail", "home/sub/Post"])
+    #expect(throws: ImportFault("it has 1 fields, and the header 5", at: "line 2")) {
+      try items("Password,Title,Username,Group,Icon\npw\n")
+    }
+  }
+
   @Test func `tables from Bitwarden and from Apple's Passwords become logins`() throws {
     let bitwarden = """
       folder,favorite,type,name,notes,fields,reprompt,login_uri,login_username,login_password,login_totp
