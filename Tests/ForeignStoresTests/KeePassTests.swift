@@ -56,6 +56,20 @@ import Testing
     expectSite(try ForeignFile("exported.xml").items(as: .keepassXML))
   }
 
+  @Test(arguments: [("bmV3", false), ("b2xk", true)])
+  func `an older content of an attachment is reported as lost`(older: String, isLost: Bool) throws {
+    func entry(_ base64: String, _ history: String) -> String {
+      "<Entry><String><Key>Title</Key><Value>t</Value></String>"
+        + "<Binary><Key>f</Key><Value>\(base64)</Value></Binary>\(history)</Entry>"
+    }
+    let document =
+      "<KeePassFile><Root><Group>" + entry("bmV3", "<History>\(entry(older, ""))</History>")
+      + "</Group></Root></KeePassFile>"
+    let imported = try ForeignFile(Array(document.utf8)).items(as: .keepassXML)
+    #expect(imported.items.map(\.text) == ["{}", "new"])
+    #expect(imported.losses == (isLost ? ["entry 1: a content of an attachment that only former versions had"] : []))
+  }
+
   @Test(arguments: ["argon2d-aes.kdbx", "kdbx31.kdbx"])
   func `a wrong passphrase and damage have different errors`(_ name: String) throws {
     #expect(try ForeignFile(name, passphrase: "wrong").fault(as: .kdbx) == .wrongKey)

@@ -60,9 +60,9 @@ struct OpenEntry {
     entry.history = history.map(\.version)
     // KeePass writes the oldest one first, but some programs do not.
     entry.history.sort { ($0.modified ?? .min) < ($1.modified ?? .min) }
-    let names = Set(attachments.map(\.name))
-    if history.contains(where: { $0.attachments.contains { !names.contains($0.name) } }) {
-      entry.losses.append("an attachment that only former versions had")
+    let kept = Set(attachments)
+    if history.contains(where: { !kept.isSuperset(of: $0.attachments) }) {
+      entry.losses.append("a content of an attachment that only former versions had")
     }
     return entry
   }
