@@ -1,8 +1,9 @@
 internal import Exchange
+internal import Ground
 internal import KeyedArchives
 
 /// Reads the XML that exporters write, event by event: elements, attributes, text, CDATA and XML's five entities.
-/// Declarations in the document are refused, so nothing in it can expand.
+/// Declarations in the document are refused, so nothing in it can expand; so is any encoding but UTF-8.
 struct XMLReader: XMLSource {
   struct Element {
     let name: String
@@ -31,6 +32,7 @@ struct XMLReader: XMLSource {
   /// The pending end of an element without content.
   private var endIsDue = false
   private var isBegun = false
+  private var isChecked = false
 
   init(_ bytes: [UInt8]) {
     self.bytes = bytes
@@ -49,6 +51,7 @@ struct XMLReader: XMLSource {
       open.removeLast()
       return .end
     }
+    if !isChecked { try checkEncoding() }
     while position < bytes.count {
       guard bytes[position] == UInt8(ascii: "<") else {
         let text = try text()
@@ -83,6 +86,18 @@ struct XMLReader: XMLSource {
     }
     guard open.isEmpty, isBegun else { throw fault }
     return nil
+  }
+
+  private mutating func checkEncoding() throws(ImportFault) {
+    isChecked = true
+    guard unsafe bytes.withUnsafeBytes({ unsafe $0.isUTF8 }) else { throw ImportFault("it is not UTF-8", .damaged) }
+    guard follows("<?xml"), let end = bytes[position...].firstIndex(of: UInt8(ascii: ">")) else { return }
+    let declaration = String(decoding: bytes[position..<end], as: UTF8.self).lowercased()
+    guard let name = declaration.place(of: "encoding") else { return }
+    let encoding = declaration[name.upperBound...].drop { $0.isWhitespace || $0 == "=" }
+    guard ["utf-8", "utf8", "us-ascii"].contains(String(encoding.dropFirst().prefix { $0 != "\"" && $0 != "'" })) else {
+      throw ImportFault("it declares another encoding than UTF-8", .damaged)
+    }
   }
 
   private mutating func element() throws(ImportFault) -> Element {

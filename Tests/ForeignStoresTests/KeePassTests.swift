@@ -1,3 +1,4 @@
+import Ground
 import Testing
 
 @testable import Exchange
@@ -141,6 +142,35 @@ import Testing
     for document in opened.document.mutations(300) {
       var reader = KeePassDocument(document, opened.binaries, stream: stream)
       do throws(ImportFault) { try reader.read { _ in } } catch { #expect(error.kind != .wrongKey) }
+    }
+  }
+
+  @Test(arguments: [
+    ("encoding=\"windows-1252\"", [0x63] as [UInt8], true), ("encoding = 'ISO-8859-1' standalone='yes'", [0x63], true),
+    ("encoding=\"utf-8\"", [0xE9], true), ("", [0xE9], true), ("encoding='UTF-8'", [0xC3, 0xA9], false),
+    ("", [0x63], false),
+  ])
+  func `a document in another encoding than UTF-8 is refused`(encoding: String, text: [UInt8], isRefused: Bool) {
+    let start = "<?xml version=\"1.0\" \(encoding)?><KeePassFile><Root><Entry><String><Key>Password</Key><Value>"
+    let document = start.utf8 + text + "</Value></String></Entry></Root></KeePassFile>".utf8
+    #expect(ForeignFile(Array(document)).fault(as: .keepassXML) == (isRefused ? .damaged : nil))
+  }
+
+  @Test func `a protected text that is not UTF-8 is refused`() throws {
+    let start = "<KeePassFile><Root><Entry><String><Key>Password</Key><Value Protected=\"True\">"
+    let key = [UInt8](repeating: 7, count: 64)
+    for (text, isRefused) in [([0xC3, 0xA9], false), ([0xE9], true)] as [([UInt8], Bool)] {
+      let stream = try #require(try KeePassFile.InnerStream.chacha20(key: key).cipher())
+      var hidden = text
+      try stream.encrypt(&hidden)
+      var base64: [UInt8] = []
+      Base64.append(encoding: hidden, to: &base64)
+      let bytes = start.utf8 + base64 + "</Value></String></Entry></Root></KeePassFile>".utf8
+      let reading = try #require(try KeePassFile.InnerStream.chacha20(key: key).cipher())
+      var document = KeePassDocument(Array(bytes), [], stream: reading)
+      var fault: ImportFault?
+      do throws(ImportFault) { try document.read { _ in } } catch { fault = error }
+      #expect(fault == (isRefused ? ImportFault("a protected text is not UTF-8", .damaged) : nil))
     }
   }
 

@@ -109,7 +109,7 @@ package struct KeePassDocument {
     case (_, "Entry"): return try endEntry()
     case ("String", "Key"), ("Binary", "Key"): entries[last].key = String(decoding: text, as: UTF8.self)
     case ("String", "Value"): entries[last].value = value
-    case ("Entry", "String"): entries[last].addText()
+    case ("Entry", "String"): try entries[last].addText()
     case ("Binary", "Value"): entries[last].value = element["Ref"].flatMap { binaries[$0] } ?? value
     case ("Entry", "Binary"):
       attachmentBytes += entries[last].value.count

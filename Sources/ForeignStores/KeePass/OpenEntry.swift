@@ -17,9 +17,13 @@ struct OpenEntry {
   private var isExpiring = false
 
   /// Adds the text that was just read.
-  mutating func addText() {
+  ///
+  /// - Throws: `damaged` if a protected text is not UTF-8.
+  mutating func addText() throws(ImportFault) {
     guard !value.isEmpty else { return }
-    let text = String(decoding: value, as: UTF8.self)
+    guard let text = String(validating: value, as: UTF8.self) else {
+      throw ImportFault("a protected text is not UTF-8", .damaged)
+    }
     texts.append((key, text))
     if text.contains("{REF:") { lost.insert("references to other entries, which stay as they are written") }
   }
