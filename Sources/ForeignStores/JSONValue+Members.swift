@@ -17,6 +17,15 @@ extension JSONValue {
     }
   }
 
+  /// The text of a field: a scalar, or an array or object as JSON. Nothing becomes the empty text.
+  var fieldText: String {
+    switch self {
+    case .null, .array([]), .object([]): ""
+    case .array, .object: String(decoding: json, as: UTF8.self)
+    case .string, .number, .bool: scalar ?? ""
+    }
+  }
+
   func text(_ name: String) -> String { self[name]?.scalar ?? "" }
 
   /// A whole number that is not negative.

@@ -62,6 +62,20 @@ import Testing
     }
   }
 
+  @Test func `an item of an unknown kind keeps its members, and what has no field is reported`() throws {
+    let export = #"""
+      {"items":[{"type":6,"name":"Bank","notes":"m","bankAccount":{"accountNumber":"DE89","pin":9,"x":{"a":[1]},"y":null}},
+      {"type":1,"name":"Site","login":{"password":"b"},"reprompt":1,"extra":"e","more":[1],"none":null,"empty":[]}]}
+      """#
+    let imported = try ForeignFile(Array(export.utf8)).items(as: .bitwarden)
+    #expect(
+      imported.items.map(\.text) == [
+        #"{"notes":"m","accountNumber":"DE89","pin":"9","x":"{\"a\":[1]}"}"#, #"{"password":"b"}"#,
+      ])
+    #expect(
+      imported.losses == ["parts of an unknown kind (2 entries)", "requests to ask for the passphrase again (1 entry)"])
+  }
+
   @Test func `an export with any changed byte is read or refused`() throws {
     for bytes in try Vectors.bytes("bitwarden.json").mutations(300) {
       #expect(ForeignFile(bytes).fault(as: .bitwarden).map { $0 == .damaged } != false)

@@ -45,10 +45,18 @@ struct BitwardenExport {
     entry.current = version
     entry.history = history(of: item, now: version)
     if item["favorite"] == .bool(true) { lost.add("marks of favourites") }
+    if let count = item.count("reprompt"), count > 0 { lost.add("requests to ask for the passphrase again") }
     if let count = item["collectionIds"]?.elements.count, count > 1 { lost.add("further collections") }
     if item["attachments"]?.elements.isEmpty == false { lost.add("attachments, which are not in this export") }
     return entry
   }
+
+  /// The members of an item that are read by name, or say nothing about its secret.
+  private static let known: Set<String> = [
+    "id", "organizationId", "folderId", "collectionIds", "type", "object", "name", "notes", "favorite", "reprompt",
+    "login", "secureNote", "fields", "passwordHistory", "attachments", "revisionDate", "creationDate", "deletedDate",
+    "archivedDate", "edit", "viewPassword", "permissions", "organizationUseTotp", "key",
+  ]
 
   private mutating func version(of item: JSONValue) -> Entry.Version {
     var version = Entry.Version()
@@ -64,8 +72,13 @@ struct BitwardenExport {
       if login["fido2Credentials"]?.elements.isEmpty == false { lost.add("passkeys") }
     }
     version.add("notes", item.text("notes"))
-    for kind in ["card", "identity", "sshKey"] {
-      for member in item[kind]?.members ?? [] { version.add(member.name, member.value.scalar ?? "") }
+    // Cards, persons, keys, and kinds that newer versions have.
+    for part in item.members where !Self.known.contains(part.name) {
+      if case .object(let members) = part.value {
+        for member in members { version.add(member.name, member.value.fieldText) }
+      } else if !part.value.fieldText.isEmpty {
+        lost.add("parts of an unknown kind")
+      }
     }
     for field in item["fields"]?.elements ?? [] {
       if field.count("type") == 3 {
