@@ -1,3 +1,4 @@
+import Ground
 import Testing
 
 @testable import Exchange
@@ -84,6 +85,28 @@ import Testing
 }
 
 @Suite struct OnePasswordTests {
+  /// A zip archive of uncompressed files.
+  private static func zip(_ files: [(name: String, content: String)]) -> [UInt8] {
+    var (archive, directory) = ([UInt8](), [UInt8]())
+    func short(_ number: Int) -> [UInt8] { UInt16(number).littleEndianBytes }
+    func long(_ number: Int) -> [UInt8] { UInt32(number).littleEndianBytes }
+    for (name, content) in files {
+      var sum = UInt32.max
+      for byte in content.utf8 {
+        sum ^= UInt32(byte)
+        for _ in 0..<8 { sum = sum >> 1 ^ (sum & 1 == 1 ? 0xEDB8_8320 : 0) }
+      }
+      let about =
+        short(20) + short(0) + short(0) + long(0) + (~sum).littleEndianBytes + long(content.utf8.count)
+        + long(content.utf8.count) + short(name.utf8.count) + short(0)
+      directory += [0x50, 0x4B, 1, 2] + short(20) + about + short(0) + short(0) + short(0) + long(0)
+      directory += long(archive.count) + name.utf8
+      archive += [0x50, 0x4B, 3, 4] + about + name.utf8 + content.utf8
+    }
+    let end = short(files.count) + short(files.count) + long(directory.count) + long(archive.count)
+    return archive + directory + [0x50, 0x4B, 5, 6] + long(0) + end + short(0)
+  }
+
   @Test func `an export of 1Password gives vaults, fields, former passwords and attached files`() throws {
     let imported = try ForeignFile("export.1pux").items(as: .onePassword)
     #expect(imported.items.map(\.name) == ["Personal/GitHub", "Personal/GitHub/scan.txt", "Shared/Wifi"])
@@ -102,6 +125,31 @@ import Testing
         == #"{"password":"alone","username":"root","Console username":"guest","Console password":"other"}"#)
     #expect(
       imported.losses == ["marks of favourites (1 entry)", "references to other entries (1 entry)"])
+  }
+
+  @Test func `nested values of 1Password are kept as JSON, and everything else that has no field is reported`() throws {
+    let data = #"""
+      {"accounts":[{"vaults":[{"items":[{"overview":{"title":"T","urls":[{"label":"admin","url":"https://a"}]},
+      "details":{"sections":[{"fields":[
+      {"title":"sso","value":{"ssoLogin":{"provider":{"name":"g"},"item":"u"}}},
+      {"title":"mail","value":{"email":{"email_address":"a@b","provider":"p"}}},
+      {"title":"key","value":{"sshKey":{"privateKey":"PRIV","metadata":{"keyType":{"t":1}}}}},
+      {"title":"two","value":{"string":"1","concealed":"2"}},
+      {"title":"file","value":{"file":{"fileName":"f","documentId":"D1"}}}]}]}}]}]}]}
+      """#
+    let archive = Self.zip([
+      ("export.attributes", "{}"), ("export.data", data), ("files/D1__f", "abc"), ("files/D9__g", "lost"),
+    ])
+    let imported = try ForeignFile(archive).items(as: .onePassword)
+    #expect(
+      imported.items.map(\.text) == [
+        #"{"url":"https://a","sso provider":"{\"name\":\"g\"}","sso item":"u","mail":"a@b","mail provider":"p","#
+          + #""key":"PRIV","key keyType":"{\"t\":1}","two":"1"}"#, "abc",
+      ])
+    #expect(
+      imported.losses == [
+        "1 file that no entry names", "further values of fields (1 entry)", "labels of addresses (1 entry)",
+      ])
   }
 
   @Test func `an export of 1Password with any changed byte is read or refused`() throws {

@@ -11,9 +11,12 @@ struct OnePasswordExport {
 
   /// The names of attached files, `files/ID__name`, by their ids.
   private var documents: [String: String] = [:]
+  /// The names of files that no entry has attached.
+  private var unused: Set<String>
 
   init(_ bytes: [UInt8]) throws(ImportFault) {
     zip = try ZipFile(bytes, limit: Self.limit)
+    unused = Set(zip.names.filter { !$0.hasPrefix("export.") && !$0.hasSuffix("/") })
     for name in zip.names.sorted() where name.hasPrefix("files/") {
       guard let end = name.place(of: "__") else { continue }
       documents[String(name[name.index(name.startIndex, offsetBy: 6)..<end.lowerBound])] = name
@@ -33,6 +36,9 @@ struct OnePasswordExport {
         // Older exports wrap each item in an object.
         try found(.entry(entry(item["item"] ?? item, in: folder)))
       }
+    }
+    if !unused.isEmpty {
+      try found(.loss(unused.count == 1 ? "1 file that no entry names" : "\(unused.count) files that no entry names"))
     }
     try lost.tell(found)
   }
@@ -55,6 +61,7 @@ struct OnePasswordExport {
     for file in files {
       let fileName = file.text("fileName")
       if let stored = documents[file.text("documentId")], let bytes = try zip.file(stored) {
+        unused.remove(stored)
         entry.attachments.append(Entry.Attachment(fileName, bytes))
       } else {
         entry.losses.append("an attachment that is not in the export")
@@ -75,7 +82,9 @@ struct OnePasswordExport {
       }
     }
     version.add("password", details.text("password"))
-    let urls = (overview["urls"]?.elements ?? []).map { $0.text("url") }
+    let addresses = overview["urls"]?.elements ?? []
+    if addresses.contains(where: { !$0.text("label").isEmpty }) { lost.add("labels of addresses") }
+    let urls = addresses.map { $0.text("url") }
     for url in urls.isEmpty ? [overview.text("url")] : urls { version.add("url", url) }
     version.add("notes", details.text("notesPlain"))
     for field in login where !["username", "password"].contains(field.text("designation")) {
@@ -95,7 +104,9 @@ struct OnePasswordExport {
   ) {
     var title = field.text("title").isEmpty ? field.text("id") : field.text("title")
     if !section.isEmpty, version.fields.contains(where: { $0.name == title }) { title = "\(section) \(title)" }
-    guard let value = field["value"]?.members.first else { return }
+    let values = field["value"]?.members ?? []
+    if values.dropFirst().contains(where: { !$0.value.fieldText.isEmpty }) { lost.add("further values of fields") }
+    guard let value = values.first else { return }
     switch (value.name, value.value) {
     case (_, .null): break
     case ("totp", let code): version.add(version.text("totp").isEmpty ? "totp" : title, code.scalar ?? "")
@@ -107,11 +118,17 @@ struct OnePasswordExport {
       version.add(title, moment.map { String($0.prefix(10)) } ?? seconds)
     case ("sshKey", let key):
       version.add(title, key.text("privateKey"))
-      for member in key["metadata"]?.members ?? [] { version.add("\(title) \(member.name)", member.value.scalar ?? "") }
-    case ("email", let email) where email.scalar == nil: version.add(title, email.text("email_address"))
+      let others = key.members.filter { !["privateKey", "metadata"].contains($0.name) }
+      for member in others + (key["metadata"]?.members ?? []) {
+        version.add("\(title) \(member.name)", member.value.fieldText)
+      }
+    case ("email", .object(let members)):
+      for member in members {
+        version.add(member.name == "email_address" ? title : "\(title) \(member.name)", member.value.fieldText)
+      }
     case (_, .object(let members)):
-      for member in members { version.add("\(title) \(member.name)", member.value.scalar ?? "") }
-    case (_, let value): version.add(title, value.scalar ?? String(decoding: value.json, as: UTF8.self))
+      for member in members { version.add("\(title) \(member.name)", member.value.fieldText) }
+    case (_, let value): version.add(title, value.fieldText)
     }
   }
 
