@@ -53,7 +53,7 @@ struct KeychainDump {
     return entry(attributes, data)
   }
 
-  private func entry(_ attributes: [String: [UInt8]], _ data: [UInt8]) -> Entry {
+  private mutating func entry(_ attributes: [String: [UInt8]], _ data: [UInt8]) -> Entry {
     func text(_ name: String) -> String {
       // Dates and some numbers end with a zero byte.
       String(decoding: (attributes[name] ?? []).filter { $0 != 0 }, as: UTF8.self)
@@ -72,8 +72,26 @@ struct KeychainDump {
     if !host.isEmpty { entry.current.add("url", url(host, text("ptcl"), attributes["port"], text("path"))) }
     entry.current.add("service", text("svce"))
     entry.current.add("notes", text("icmt"))
+    entry.current.add("description", text("desc"))
+    entry.current.add("securityDomain", text("sdmn"))
+    // Applications may write any bytes into this one.
+    if let generic = attributes["gena"] {
+      if let text = String(validating: generic, as: UTF8.self) {
+        entry.current.add("generic", text)
+      } else {
+        entry.attachments.append(Entry.Attachment("generic", generic))
+      }
+    }
+    for (name, value) in attributes where !value.isEmpty && !Self.known.contains(name) {
+      lost.add(Self.unkept[name] ?? "attributes of other kinds")
+    }
     return entry
   }
+
+  private static let known: Set<String> = [
+    "0x00000007", "acct", "desc", "gena", "icmt", "mdat", "path", "port", "ptcl", "sdmn", "srvr", "svce",
+  ]
+  private static let unkept = ["atyp": "ways to sign in", "cdat": "dates of creation"]
 
   private func url(_ host: String, _ kind: String, _ port: [UInt8]?, _ path: String) -> String {
     let scheme = ["htps": "https", "http": "http", "ftp ": "ftp", "ftps": "ftps", "ssh ": "ssh", "smb ": "smb"][kind]

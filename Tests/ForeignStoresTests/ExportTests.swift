@@ -166,13 +166,47 @@ import Testing
     #expect(imported.items.map(\.name) == ["Wifi", "example.com", "Bytes", "Bytes/data"])
     #expect(
       imported.items.map(\.text).prefix(3) == [
-        #"{"username":"Home Network","password":"a \"quoted\" word","service":"AirPort"}"#,
+        #"{"username":"Home Network","password":"a \"quoted\" word","service":"AirPort","#
+          + #""description":"AirPort network password"}"#,
         #"{"username":"anné","password":"päss\u0000","url":"https://example.com:8443/login"}"#,
         #"{"username":"raw","service":"Bytes"}"#,
       ])
     #expect(imported.items.last?.value == [0xFF, 0, 0xFE])
     #expect(imported.items.first?.attributes == ["modified": "2024-01-02T03:04:05Z"])
-    #expect(imported.losses == ["keys and certificates (1 entry)"])
+    #expect(
+      imported.losses == [
+        "dates of creation (1 entry)", "keys and certificates (1 entry)", "ways to sign in (1 entry)",
+      ])
+  }
+
+  @Test func `the realm and an application's own bytes are kept, and other attributes are reported`() throws {
+    let dump = """
+      keychain: "x"
+      class: "inet"
+      attributes:
+          0x00000008 <blob>=<NULL>
+          "crtr"<uint32>="aapl"
+          "gena"<blob>=0x534543524554  "SECRET"
+          "sdmn"<blob>="My Realm"
+          "srvr"<blob>="a.test"
+      data:
+      "pw"
+      keychain: "x"
+      class: "genp"
+      attributes:
+          "acct"<blob>="b"
+          "gena"<blob>=0xFF00  "\\377\\000"
+      data:
+      "pw"
+      """
+    let imported = try ForeignFile(Array(dump.utf8)).items(as: .keychain)
+    #expect(
+      imported.items.map(\.text).prefix(2) == [
+        #"{"password":"pw","url":"https://a.test","securityDomain":"My Realm","generic":"SECRET"}"#,
+        #"{"username":"b","password":"pw"}"#,
+      ])
+    #expect(imported.items.last.map { "\($0.name) \($0.value)" } == "b/generic [255, 0]")
+    #expect(imported.losses == ["attributes of other kinds (1 entry)"])
   }
 
   @Test func `a keychain without passwords and any other text are refused`() {
