@@ -40,7 +40,7 @@ package enum JSONItems {
 
   /// The kind that keeps a number as it is written. An int or a double has only one text, so 1.10 or a number of 20
   /// digits is kept as JSON.
-  private static func numberKind(_ number: String) -> ImportedItem.Kind {
+  package static func numberKind(_ number: String) -> ImportedItem.Kind {
     if Int64(number).map(String.init) == number { return .int }
     return Double(number).map { String($0) } == number ? .double : .json
   }

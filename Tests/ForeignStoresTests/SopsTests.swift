@@ -44,6 +44,16 @@ import Testing
     #expect(fault(plain) == .damaged)
   }
 
+  @Test func `a number enters the code as sops writes it`() throws {
+    func code(_ number: String) throws -> [UInt8] {
+      var values = SopsValues(key: [], onlySealed: false)
+      #expect(try values.opened(.number(number), ["n"]) == .number(number))
+      return try values.code()
+    }
+    #expect(try code("1.10") == code("1.1") && code("-0") == code("0"))
+    #expect(try code("1.1") != code("1.2"))
+  }
+
   @Test func `a file that no identity opens and a damaged file have different errors`() throws {
     let file = try ForeignFile("sealed.yaml")
     #expect(throws: ImportFault("no identity of age opens it", .wrongKey)) {
@@ -95,6 +105,41 @@ import Testing
     #expect(try json("a: |+\n  one\n\n") == #"{"a":"one\n\n"}"#)
     #expect(try json("a: >\n  one\n  two\n\n  three\n   more\n  last\n") == #"{"a":"one two\nthree\n more\nlast\n"}"#)
     #expect(try json("a: |2\n    one\n") == #"{"a":"  one\n"}"#)
+  }
+
+  @Test func `blocks keep lines of spaces, and have a last line break only if the file has one`() throws {
+    #expect(try json("a: |\n  one") == #"{"a":"one"}"#)
+    #expect(try json("a: |+\n  one") == #"{"a":"one"}"#)
+    #expect(try json("a: |+\n  one\n ") == #"{"a":"one\n"}"#)
+    #expect(try json("a: >\n  one\n  two") == #"{"a":"one two"}"#)
+    #expect(try json("a: |+\n\n\nz: 1\n") == #"{"a":"\n\n","z":1}"#)
+    #expect(try json("a: |+\n\n") == #"{"a":"\n"}"#)
+    #expect(try json("a: |\n\n\nz: 1\n") == #"{"a":"","z":1}"#)
+    #expect(try json("a: |+") == #"{"a":""}"#)
+    #expect(try json("a: |\n  one\n     \n\nz: 1\n") == #"{"a":"one\n   \n","z":1}"#)
+    #expect(try json("a: |\n  one\n   \n  two\n") == #"{"a":"one\n \ntwo\n"}"#)
+    #expect(try json("a: |-\n  one\n     ") == #"{"a":"one\n   "}"#)
+    #expect(try json("a: |2\n    \n  one\n") == #"{"a":"  \none\n"}"#)
+    // The first line has more spaces than the text, so its indentation is unclear.
+    #expect(throws: ImportFault.self) { try json("a: |\n    \n  one\n") }
+  }
+
+  @Test(arguments: ["1.10", "1234567890.12345678901", "-0", "7", "2.5", "-0.0"])
+  func `a number is kept as it is written`(number: String) throws {
+    let imported = try ForeignFile(Array("n: \(number)\n".utf8)).items(as: .yaml)
+    #expect(
+      imported.items
+        == (try JSONItems.items(of: #"{"n":\#(number)}"#).items.map { item in
+          var item = item
+          item.place = "'n'"
+          return item
+        }))
+    #expect(imported.items.map(\.text) == [number])
+  }
+
+  @Test(arguments: ["+49170123", "0123", "1_000", "1e3", ".5", "1.", "12345678901234567890", "1.5e400", "-", "٣"])
+  func `what is no plain number stays text`(text: String) throws {
+    #expect(try json("n: \(text)\n") == #"{"n":"\#(text)"}"#)
   }
 
   @Test(arguments: [

@@ -70,7 +70,7 @@ struct SopsFile {
     case .array: try found(.value(name, .json, String(decoding: value.json, as: UTF8.self), at: place))
     case .string(let text): try found(.value(name, .string, text, at: place))
     case .bool(let bool): try found(.value(name, .bool, String(bool), at: place))
-    case .number(let number): try found(.value(name, Int64(number) == nil ? .double : .int, number, at: place))
+    case .number(let number): try found(.value(name, JSONItems.numberKind(number), number, at: place))
     }
   }
 }
@@ -110,10 +110,17 @@ struct SopsValues {
       return try taken(String(decoding: bytes, as: UTF8.self), kind, bytes)
     case .null: return value
     case .string(let text): if !onlySealed { gathered += text.utf8 }
-    case .number(let number): if !onlySealed { gathered += number.utf8 }
+    case .number(let number): if !onlySealed { gathered += Self.canonical(number).utf8 }
     case .bool(let bool): if !onlySealed { gathered += (bool ? "True" : "False").utf8 }
     }
     return value
+  }
+
+  /// The number as sops writes it: without the zeros and digits that its value does not have.
+  private static func canonical(_ number: String) -> String {
+    if let whole = Int64(number) { return String(whole) }
+    let text = Double(number).map { String($0) } ?? number
+    return text.contains("e") ? number : text
   }
 
   private mutating func taken(_ text: String, _ kind: String, _ bytes: [UInt8]) throws(ImportFault) -> JSONValue {

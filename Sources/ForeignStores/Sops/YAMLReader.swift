@@ -25,6 +25,8 @@ struct YAMLReader {
 
   private var lines: [Line] = []
   private var position = 0
+  /// Whether the last line ends with a line break.
+  private let isLastLineEnded: Bool
 
   /// - Throws: `damaged` with the line and without any of the text; `unsupported` for refused syntax.
   static func value(of text: String) throws(ImportFault) -> JSONValue {
@@ -39,6 +41,7 @@ struct YAMLReader {
     guard text.utf8.count(where: { $0 == 0x0A || $0 == 0x0D }) < Self.mostLines else {
       throw ImportFault("it has more than \(Self.mostLines) lines", .overLimit)
     }
+    isLastLineEnded = text.last.map(Self.isLineBreak) ?? true
     for (index, raw) in text.split(omittingEmptySubsequences: false, whereSeparator: Self.isLineBreak).enumerated() {
       let content = raw.drop { $0 == " " }
       let trimmed = content.lastIndex { $0 != " " && $0 != "\t" }.map { content[...$0] } ?? ""
@@ -46,7 +49,7 @@ struct YAMLReader {
         Line(indent: raw.utf8.count - content.utf8.count, text: trimmed, content: content, number: index + 1))
     }
     // After the last line break there is no further line.
-    if lines.last?.content.isEmpty == true { lines.removeLast() }
+    if isLastLineEnded { lines.removeLast() }
     if let first = lines.firstIndex(where: { !$0.isSilent }), lines[first].text == "---" { position = first + 1 }
     if let more = lines[position...].first(where: { $0.indent == 0 && ($0.text == "---" || $0.text == "...") }) {
       throw ImportFault("it holds more than one document", at: "line \(more.number)", .unsupported)
@@ -204,14 +207,13 @@ struct YAMLReader {
     case "false", "False", "FALSE": return .bool(false)
     default: break
     }
-    // `0123` and `1_000` mean different things to different readers, so they stay texts.
-    let digits = text.drop { $0 == "-" || $0 == "+" }
-    guard digits.first?.isASCII == true, digits.allSatisfy({ "0123456789.eE+-".contains($0) }),
-      !(digits.count > 1 && digits.hasPrefix("0") && !digits.hasPrefix("0."))
+    // `0123` and `1_000` mean different things to different readers, so they stay texts, and so do `+49` and `1e3`.
+    // A number stays as it is written.
+    guard let first = text.utf8.first, first == UInt8(ascii: "-") || (0x30...0x39).contains(first),
+      case .number(let number)? = try? JSONValue(parsing: text), number == text
     else { return .string(text) }
-    if let number = Int64(text) { return .number(String(number)) }
-    if text.contains("."), let number = Double(text), number.isFinite { return .number("\(number)") }
-    return .string(text)
+    let isFraction = text.contains(".") && Double(text)?.isFinite == true
+    return Int64(text) != nil || isFraction ? .number(text) : .string(text)
   }
 
   /// The quoted text at the start, and the rest of the line.
@@ -261,26 +263,31 @@ struct YAMLReader {
     else { throw fault(line) }
     var indent = marks.compactMap(\.wholeNumberValue).first.map { max(parent, 0) + $0 }
     var texts: [String] = []
+    // The most spaces in a line before the first text.
+    var spaces = 0
     while position < lines.count {
       let line = lines[position]
       if line.content.isEmpty {
-        texts.append("")
+        // Further spaces than those of the indentation are text.
+        texts.append(String(repeating: " ", count: max(0, line.indent - (indent ?? line.indent))))
+        if indent == nil { spaces = max(spaces, line.indent) }
       } else {
         let wanted = indent ?? line.indent
         guard line.indent >= wanted, line.indent > parent else { break }
+        guard indent != nil || spaces <= wanted else { throw fault(line) }
         indent = wanted
         texts.append(String(repeating: " ", count: line.indent - wanted) + line.content)
       }
       position += 1
     }
-    var trailing = 0
-    while texts.last?.isEmpty == true {
-      texts.removeLast()
-      trailing += 1
-    }
+    let count = texts.count
+    while texts.last?.isEmpty == true { texts.removeLast() }
+    // The line breaks that follow the text. The last line may have none.
+    var breaks = count - texts.count + (texts.isEmpty ? 0 : 1)
+    if count > 0, position == lines.count, !isLastLineEnded { breaks -= 1 }
+    if !marks.contains("+") { breaks = marks.contains("-") || texts.isEmpty ? 0 : min(breaks, 1) }
     let text = header.first == "|" ? texts.joined(separator: "\n") : Self.folded(texts)
-    if marks.contains("-") || texts.isEmpty { return text }
-    return text + String(repeating: "\n", count: marks.contains("+") ? 1 + trailing : 1)
+    return text + String(repeating: "\n", count: breaks)
   }
 
   /// Line breaks become spaces, except those around empty and further indented lines.
