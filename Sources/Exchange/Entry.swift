@@ -217,6 +217,9 @@ extension String {
 }
 
 extension Entry {
+  /// The names of KeePass for its own fields. Another field with such a name gets a number.
+  package static let namesOfKeePass: Set<String> = ["Title", "UserName", "Password", "URL", "Notes", "otp"]
+
   /// Its names that XML cannot contain: its own and those of fields, attributes and attachments.
   package var namesUnfitForXML: Set<String> {
     let fields = ([current] + history).flatMap { $0.fields.map(\.name) }

@@ -155,7 +155,8 @@ package struct KeePassWriter {
     }
     let written = Self.members.map(\.1) + ["totp"]
     for field in version.fields where !written.contains(field.name) {
-      try text(Self.taken.contains(field.name) ? "\(field.name) (2)" : field.name, field.text, isProtected: true)
+      try text(
+        Entry.namesOfKeePass.contains(field.name) ? "\(field.name) (2)" : field.name, field.text, isProtected: true)
     }
     for (name, text) in (entry?.attributes ?? [:]).sorted(by: { $0.key < $1.key }) where name != "tags" || tags == nil {
       try self.text("attribute \(name)", text)
@@ -165,7 +166,6 @@ package struct KeePassWriter {
   static let members = [
     ("UserName", "username"), ("Password", "password"), ("URL", "url"), ("Notes", "notes"),
   ]
-  private static let taken: Set<String> = ["Title", "UserName", "Password", "URL", "Notes", "otp"]
 
   private mutating func text(_ name: String, _ value: String, isProtected: Bool = false) throws(ImportFault) {
     xml += "<String>".utf8

@@ -83,6 +83,15 @@ import Testing
     }
   }
 
+  @Test func `a field with a name of KeePass and a one-time secret without a URL are listed`() throws {
+    store.run("set", "j", "--type", "json", input: #"{"Title":"t","totp":"JBSWY3DP"}"#)
+    let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
+    #expect(
+      written.errors.contains(
+        "'j': the name 'Title', which becomes 'Title (2)'\nnot kept: 'j': the form of 'totp', which becomes a URL\n"))
+    #expect(store.run("get", "j", "-g", group).output.contains(#""Title (2)":"t""#))
+  }
+
   @Test func `a name with characters that XML cannot contain is listed`() throws {
     store.run("set", "j", "--type", "json", input: #"{"a\u0001":"b","c":"\u0001"}"#)
     let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
@@ -93,7 +102,9 @@ import Testing
   @Test func `an export lists what an attachment loses, its own name included`() throws {
     store.run(
       "set", "web/GitHub/seal", "--type", "bytes", "--label", "L", "-a", "k=v", "--expires", "2031-01-02", input: "1")
-    store.run("set", "lone", "--type", "bytes", "--label", "L", "--expires", "2031-01-02", input: "2")
+    store.run(
+      "set", "lone", "--type", "bytes", "--label", "L", "-a", "modified=2020-01-02T00:00:00Z", "--expires",
+      "2031-01-02", input: "2")
     let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
     #expect(
       written.errors == """
@@ -105,7 +116,8 @@ import Testing
         not kept: 'lone': its name, which becomes 'lone/lone'
 
         """)
-    #expect(store.run("info", "lone/lone", "-g", group, "--json").output.contains("2031-01-02"))
+    let lone = store.run("info", "lone/lone", "-g", group, "--json").output
+    #expect(lone.contains("2031-01-02") && lone.contains(#""modified":"2020-01-02T00:00:00Z""#))
     let (table, _) = try roundTrip("csv", "out.csv", "csv")
     #expect(table.errors.contains("not kept: 'lone': its expiry\nnot kept: 'lone': its bytes\n"))
     #expect(!table.errors.contains("lone/lone"))

@@ -55,6 +55,15 @@ struct ForeignExport {
   mutating func database(_ passphrase: WipedBytes) throws -> WipedBytes {
     let attributes = entries.count { !$0.attributes.isEmpty }
     lose(attributes, "the attributes of 1 item, which become", "the attributes of # items, which become", "fields")
+    for entry in entries {
+      let fields = ([entry.current] + entry.history).flatMap(\.fields)
+      for name in Entry.namesOfKeePass.intersection(fields.map(\.name)).sorted() {
+        losses.append("'\(entry.name)': the name '\(name)', which becomes '\(name) (2)'")
+      }
+      if fields.contains(where: { $0.name == "totp" && !$0.text.hasPrefix("otpauth://") }) {
+        losses.append("'\(entry.name)': the form of 'totp', which becomes a URL")
+      }
+    }
     for entry in entries where entry.current.fields.isEmpty {
       for attachment in entry.attachments {
         losses.append("'\(entry.name)': its name, which becomes '\(entry.name)/\(attachment.name)'")
@@ -123,7 +132,7 @@ struct ForeignExport {
   /// The fields of a value: the members of a JSON object, or the whole value as a password.
   private static func version(_ value: [UInt8], _ item: Item, _ changes: inout Changes) -> Entry.Version {
     var version = Entry.Version()
-    version.modified = item.attributes["modified"].flatMap(Self.moment) ?? Int64(clamping: item.changed.milliseconds)
+    version.modified = modified(item)
     let text = String(decoding: value, as: UTF8.self)
     if item.kind == .json, let parsed = try? JSONValue(parsing: text), case .object(let members) = parsed {
       for member in members {
@@ -140,7 +149,10 @@ struct ForeignExport {
     return version
   }
 
-  private static func moment(_ text: String) -> Int64? { UTCDate.moment(text)?.milliseconds }
+  private static func modified(_ item: Item) -> Int64 {
+    item.attributes["modified"].flatMap { UTCDate.moment($0)?.milliseconds }
+      ?? Int64(clamping: item.changed.milliseconds)
+  }
 
   private func history(
     of item: Item, in group: AccessGroup, _ changes: inout Changes
@@ -173,6 +185,7 @@ struct ForeignExport {
       entries[position].attachments.append(Entry.Attachment(file, bytes))
     } else {
       var entry = entry(of: item)
+      entry.current.modified = Self.modified(item)
       entry.attachments = [Entry.Attachment(file.isEmpty ? name : file, bytes)]
       entries.append(entry)
     }
