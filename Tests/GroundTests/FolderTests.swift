@@ -50,6 +50,14 @@ import Testing
     #expect(throws: FileFault.wrongKind) { _ = try open().lockFile("FIFO", waiting: 0) }
   }
 
+  @Test func `a folder that lacks its owner's rights gets them, and keeps those of others`() throws {
+    temporary.makeFolder("own", mode: 0o600)
+    temporary.makeFolder("open", mode: 0o055)
+    for name in ["own", "open"] { try open().makeFolder(name) }
+    #expect(temporary.mode("own") == 0o700)
+    #expect(temporary.mode("open") == 0o755)
+  }
+
   @Test func `new folders of a path are for the owner alone, and existing ones stay unchanged`() throws {
     temporary.makeFolder("a", mode: 0o755)
     try Folder.make(temporary.file("a/b/c"))

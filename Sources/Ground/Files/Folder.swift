@@ -27,19 +27,29 @@ package struct Folder: ~Copyable {
     try OpenFile(name, in: file.descriptor, flags, mode: mode)
   }
 
-  /// Makes the folder `name`, mode 0700, and syncs this one; an existing folder is left as it is.
+  /// Makes a new folder, mode 0700 whatever the umask; if that fails, the result is `false`, and `errno` says why.
+  package static func makeNew(_ path: String, in folder: CInt = AT_FDCWD) -> Bool {
+    unsafe mkdirat(folder, path, 0o700) == 0 && fchmodat(folder, path, 0o700, 0) == 0
+  }
+
+  /// Makes the folder `name`, mode 0700, and syncs this one. An existing folder is left as it is, but for its owner's
+  /// rights, which an earlier program's umask may have taken.
   package func makeFolder(_ name: String) throws(FileFault) {
-    guard unsafe mkdirat(file.descriptor, name, 0o700) == 0 else {
-      if errno == EEXIST { return }
-      throw FileFault(errno: errno)
-    }
-    try file.synchronize()
+    if Folder.makeNew(name, in: file.descriptor) { return try file.synchronize() }
+    guard errno == EEXIST else { throw FileFault(errno: errno) }
+    var status = stat()
+    guard unsafe fstatat(file.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFDIR,
+      status.st_uid == geteuid(), status.st_mode & 0o700 != 0o700
+    else { return }
+    unsafe fchmodat(file.descriptor, name, status.st_mode & 0o7777 | 0o700, 0)
   }
 
   /// Opens the file `name`, creating it if it does not exist, and takes its lock.
   package func lockFile(_ name: String, waiting milliseconds: Int) throws(FileFault) -> OpenFile {
     let file = try open(name, O_RDWR | O_CREAT, mode: 0o600)
-    guard try file.status().st_mode & S_IFMT == S_IFREG else { throw .wrongKind }
+    let mode = try file.status().st_mode
+    guard mode & S_IFMT == S_IFREG else { throw .wrongKind }
+    if mode & 0o600 != 0o600 { try? file.setMode(0o600) }
     try file.lock(waiting: milliseconds)
     return file
   }
@@ -135,7 +145,7 @@ package struct Folder: ~Copyable {
     var parent = "/"
     for part in path.split(separator: "/") {
       let made = parent + part
-      if unsafe mkdir(made, 0o700) == 0 {
+      if makeNew(made) {
         // Without this, a power failure could lose the folder and everything synced in it. A parent that we may write
         // but not read cannot be opened, so it cannot be synced here.
         try? OpenFile(parent, O_RDONLY | O_DIRECTORY).synchronize()

@@ -15,6 +15,8 @@ package struct OpenFile: ~Copyable {
     var descriptor: CInt
     repeat { descriptor = unsafe openat(folder, path, flags, mode) } while descriptor < 0 && errno == EINTR
     guard descriptor >= 0 else { throw FileFault(errno: errno) }
+    // A new file is its owner's to open, whatever the umask.
+    if flags & O_EXCL != 0 { _ = fchmod(descriptor, mode) }
     self.descriptor = descriptor
   }
 

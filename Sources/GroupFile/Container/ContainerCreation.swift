@@ -74,9 +74,7 @@ extension Connection {
 
   static func newFile(_ path: String, mode: UInt32) throws(VaultError) -> OpenFile {
     // No other code has the file open yet, so closing this descriptor releases no lock that SQLite holds.
-    let file = try onDisk(OpenFile(path, O_CREAT | O_EXCL | O_RDWR, mode: mode))
-    try onDisk(file.setMode(mode))
-    return file
+    try onDisk(OpenFile(path, O_CREAT | O_EXCL | O_RDWR, mode: mode))
   }
 
   static func synchronise(_ folder: String) throws(VaultError) {

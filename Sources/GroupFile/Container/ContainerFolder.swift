@@ -44,10 +44,7 @@ extension ContainerShape {
   ///
   /// - Throws: `denied`, `damaged` if something else has the name, `storage`.
   package func makeFolder(_ path: String) throws(VaultError) {
-    if unsafe mkdir(path, 0o700) == 0 {
-      // The umask may have removed bits that opening it needs.
-      unsafe chmod(path, 0o700)
-    } else if errno != EEXIST {
+    if !Folder.makeNew(path), errno != EEXIST {
       throw errno == EACCES || errno == EPERM
         ? .denied(.permissions("making '\(path)'")) : VaultError(FileFault(errno: errno))
     }

@@ -113,7 +113,6 @@ final class LockFile: Sendable {
     let file = try onDisk(OpenFile(path, O_RDONLY | O_CREAT | O_EXCL, mode: mode))
     let status: stat
     do throws(FileFault) {
-      try file.setMode(mode)
       try file.lock(waiting: 0)
       status = try file.status()
     } catch {

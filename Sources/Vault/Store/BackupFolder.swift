@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Ground
 internal import GroupFile
 
 /// The folder of a backup in progress: everything is in its subfolder `.incomplete` until the backup is complete.
@@ -18,7 +19,7 @@ struct BackupFolder: ~Copyable {
   ///
   /// - Throws: `exists` if it is not empty; `busy` if another backup into it is in progress; `denied`, `storage`.
   init(at path: String) throws(VaultError) {
-    isMade = unsafe mkdir(path, 0o700) == 0
+    isMade = Folder.makeNew(path)
     guard isMade || errno == EEXIST else { throw BackupFolder.error(FileFault(errno: errno)) }
     do throws(FileFault) {
       let folder = try Folder(path, .visible(), followingLink: true)

@@ -55,7 +55,7 @@ struct DraftFolder: ~Copyable {
     // Until it is locked, another process would take the new folder for that of a killed one.
     try parent.lock(waiting: 10_000)
     let name = DraftFolder.prefix + String(UInt64.random(in: .min ... .max), radix: 16)
-    guard unsafe mkdirat(parent.file.descriptor, name, 0o700) == 0 else { throw FileFault(errno: errno) }
+    guard Folder.makeNew(name, in: parent.file.descriptor) else { throw FileFault(errno: errno) }
     let folder = try parent.folder(name, .secret())
     try folder.lock(waiting: 0)
     DraftFolder.takeLeft(parent, into: folder)

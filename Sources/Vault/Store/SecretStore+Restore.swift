@@ -1,4 +1,5 @@
 internal import Glibc
+internal import Ground
 public import GroupFile
 
 extension SecretStore {
@@ -38,7 +39,7 @@ extension SecretStore {
     let names = try groups(names, inBackup: location.outside(path))
     try location.makeStateFolder(of: access.ownerKey)
     let groupsFolder = "\(location.home)/\(IdentityFolder.groupsName)"
-    guard unsafe mkdir(groupsFolder, 0o700) == 0 || errno == EEXIST else {
+    guard Folder.makeNew(groupsFolder) || errno == EEXIST else {
       throw VaultError(FileFault(errno: errno), at: .store)
     }
     let drafts = try draftFolder()

@@ -60,6 +60,8 @@ private final class Draft {
       guard errno != ENOENT else { throw Failure(.usage, "the folder of --output does not exist") }
       throw OutputFile.failure(errno)
     }
+    // Whatever the umask.
+    fchmod(descriptor, 0o600)
   }
 
   private static func openNameless(_ folder: String) -> Int32 {

@@ -110,12 +110,16 @@ import Testing
     #expect(result.errors.contains("the identity is open to other users (mode 755)"), "\(result.errors)")
   }
 
-  @Test func `new files are accessible to their user alone, whatever the umask`() {
+  @Test(arguments: ["000", "177", "777"])
+  func `new files are accessible to their user alone, whatever the umask`(mask: String) {
     let result = store.shell(
       """
-      umask 000; cd "$folder"; export VAULT_HOME="$folder/new" VAULT_STATE="$folder/new-state"
+      cd "$folder"; export VAULT_HOME="$folder/new" VAULT_STATE="$folder/new-state"; umask \(mask)
       "$vault" init --key-file new-key 2>/dev/null && echo x | "$vault" set a && "$vault" group create g &&
-      "$vault" get a --output out && find new new-state new-key out -printf '%y%m\\n' | sort | uniq
+      "$vault" get a --output out && "$vault" app issue web -g g:read --output web 2>/dev/null &&
+      "$vault" backup copy >/dev/null && "$vault" export --output all && "$vault" group rotate g >/dev/null &&
+      "$vault" revoke g web 2>/dev/null && "$vault" restore-backup copy --replace >/dev/null 2>&1
+      find new new-state new-key out web copy all -printf '%y%m\\n' | sort | uniq
       """)
     #expect(result.output == "d700\nf600\n", "\(result.errors)")
   }
