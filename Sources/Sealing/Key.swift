@@ -183,8 +183,7 @@ package enum Passphrase {
     package let memoryKiB: UInt32
 
     package init(passes: UInt32, memoryKiB: UInt32) {
-      self.passes = passes
-      self.memoryKiB = memoryKiB
+      (self.passes, self.memoryKiB) = (passes, memoryKiB)
     }
 
     /// The cost of new slots: 3 passes over 256 MiB, about half a second (libsodium's MODERATE).

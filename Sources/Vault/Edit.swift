@@ -11,8 +11,7 @@ public final class Edit {
   package private(set) var failure: VaultError?
 
   init(_ transaction: WriteTransaction, group: String) {
-    self.transaction = transaction
-    self.group = group
+    (self.transaction, self.group) = (transaction, group)
   }
 
   /// Sets `name` to `value`, as ``AccessGroup/set(_:to:_:ifVersion:)-(_,SecretValue,_,_)``.

@@ -11,8 +11,7 @@ public struct UnixGroup: Sendable, Equatable {
   public let isReadOnly: Bool
 
   package init(number: UInt32, isReadOnly: Bool = false) {
-    self.number = number
-    self.isReadOnly = isReadOnly
+    (self.number, self.isReadOnly) = (number, isReadOnly)
   }
 
   /// Whether the system lets this process give files to the group: root may use any group, others only their own.

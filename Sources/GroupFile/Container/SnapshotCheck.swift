@@ -40,8 +40,7 @@ struct SnapshotCheck {
     let isSameFormat = schemaVersion == self.schemaVersion && version == self.version
     self.version = version
     if !isSameFormat { try checkConstants(connection) }
-    self.schemaVersion = schemaVersion
-    self.dataVersion = dataVersion
+    (self.schemaVersion, self.dataVersion) = (schemaVersion, dataVersion)
   }
 
   /// Whether the file holds no other version than that of the last snapshot, in which a state was found.

@@ -14,8 +14,7 @@ package struct GroupCreation: Sendable {
   package var time: UInt64
 
   package init(name: String, time: UInt64) {
-    self.name = name
-    self.time = time
+    (self.name, self.time) = (name, time)
   }
 
   /// Writes the file under a temporary name in `folder` and then moves it into place.

@@ -18,8 +18,7 @@ package struct GroupDraft: Sendable {
   package init(in folder: String, for target: String, shape: ContainerShape? = nil) throws(VaultError) {
     let status = shape == nil ? try ContainerPlace.status(target) : nil
     let shape = shape ?? status.flatMap { try? ContainerShape(folder: $0).attainable } ?? .closed
-    self.folder = folder
-    self.target = target
+    (self.folder, self.target) = (folder, target)
     fileMode = shape.fileMode
     try shape.makeFolder(folder)
   }

@@ -13,8 +13,7 @@ package struct DraftPlaces: Sendable {
   package static let lockedMark = "+locked"
 
   package init(draft: String, kept: String) {
-    self.draft = draft
-    self.kept = kept
+    (self.draft, self.kept) = (draft, kept)
   }
 }
 

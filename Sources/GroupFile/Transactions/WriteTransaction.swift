@@ -30,8 +30,7 @@ package final class WriteTransaction: ItemReading {
 
   init(_ session: WriteSession, _ view: Snapshot) {
     let manifest = view.state.manifest
-    self.session = session
-    self.view = view
+    (self.session, self.view) = (session, view)
     queue = SealingQueue(view.state.keys)
     time = session.file.now()
     epoch = manifest.epoch + 1

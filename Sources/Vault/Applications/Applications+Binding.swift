@@ -78,16 +78,16 @@ extension Applications {
     return left
   }
 
-  /// Removes all bindings of a revoked application and ends its tokens, so that they do not come back with a new
-  /// credential.
+  /// Removes all bindings and the AppRole secret of a revoked application and ends its tokens, so that they do not come
+  /// back with a new credential.
   ///
   /// - Returns: the groups that could not be changed.
   func removeBinding(of id: String) -> [UnchangedGroup] {
     guard id != Applications.service else { return [] }
     var unchanged: [UnchangedGroup] = []
     do throws(VaultError) {
-      if try store.expects(.service) {
-        do { try store.group(.service).remove(ServiceBinding.prefix + id) } catch .notFound(.item) {}
+      for name in try store.expects(.service) ? [ServiceBinding.prefix + id, "settings/approle/" + id] : [] {
+        do { try store.group(.service).remove(name) } catch .notFound(.item) {}
       }
     } catch {
       unchanged.append(UnchangedGroup(name: AccessGroup.Name.service.description, problem: error))

@@ -4,6 +4,7 @@ internal import Sealing
 /// The items `login/REMOTE/APP` of `vault.service`: `user ‖ 0x0A ‖ password`, with no password for the remote's login.
 extension SecretStore {
   private static let loginPrefix = "login/"
+  private static func ownUser(_ application: String) -> String { "vault-" + application }
 
   /// The logins for the remote `name` that were put into credentials, sorted by application. The password is `nil` if
   /// the credential has the remote's own login, which others share.
@@ -49,7 +50,7 @@ extension SecretStore {
       return remote
     }
     if !isNew, let known, let password = known.password { return try remote.loggingIn(as: known.user, password) }
-    let own = "vault-" + application
+    let own = SecretStore.ownUser(application)
     let password = Randomness.bytes(Digest.byteCount).hexadecimal
     try group(.service).set(item, to: Secret(own + "\n" + password))
     return try remote.loggingIn(as: own, Secret(password).opened)
@@ -97,7 +98,13 @@ extension SecretStore {
     plan.users.append(
       .init(name: ownUser, password: remote.openedPassword, grants: published.map { .init(id: $0.id, access: .write) }))
     var permissions = published.map { EtcdPermission(user: ownUser, group: $0.group, access: .write) }
-    for login in try logins(at: name) where login.password != nil {
+    for login in try logins(at: name) {
+      guard login.password != nil else {
+        // A user of its own from an earlier credential.
+        let grants = published.map { ProvisioningPlan.Grant(id: $0.id, access: .none) }
+        plan.users.append(.init(name: SecretStore.ownUser(login.application), password: nil, grants: grants))
+        continue
+      }
       var user = ProvisioningPlan.User(name: login.user, password: login.password)
       for publication in published {
         let access = try access(of: login.application, to: publication.group)
@@ -117,11 +124,12 @@ extension SecretStore {
     guard let publication = try publications().first(where: { $0.group == group }),
       let login = try logins(at: publication.remote).first(where: { $0.application == application })
     else { return .notNeeded }
-    guard login.password != nil else { return .shared(remote: publication.remote, user: login.user) }
     var plan = ProvisioningPlan(remote: try remote(publication.remote))
-    plan.users.append(.init(name: login.user, password: nil, grants: [.init(id: publication.id, access: .none)]))
-    do throws(VaultError) { try carryOut(plan) } catch { return .refused(remote: publication.remote) }
-    return .withdrawn
+    let user = SecretStore.ownUser(application)
+    plan.users.append(.init(name: user, password: nil, grants: [.init(id: publication.id, access: .none)]))
+    let withdrawn = Result { () throws(VaultError) in try carryOut(plan) }
+    guard login.password != nil else { return .shared(remote: publication.remote, user: login.user) }
+    return (try? withdrawn.get()) == nil ? .refused(remote: publication.remote) : .withdrawn
   }
 
   private func access(of application: String, to group: String) throws(VaultError) -> EtcdPermission.Access {

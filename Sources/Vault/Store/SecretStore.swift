@@ -35,8 +35,7 @@ public final class SecretStore: Sendable {
   }
 
   init(_ location: StoreLocation, _ access: StoreAccess) throws(VaultError) {
-    self.location = location
-    self.access = access
+    (self.location, self.access) = (location, access)
     folderOwner = if case .application = access { try location.trustedOwner() } else { nil }
     switch access {
     case .application(let credential):

@@ -14,8 +14,7 @@ final class UnlockedOwner: Sendable {
   /// - Parameter open: opens the identity by other means; it may prompt.
   init?(_ ownerKey: PublicKey, _ open: @escaping @Sendable () throws(VaultError) -> Identity) throws(VaultError) {
     guard let record = UnlockedRecord(of: ownerKey) else { return nil }
-    self.ownerKey = ownerKey
-    self.open = open
+    (self.ownerKey, self.open) = (ownerKey, open)
     member = try sealing(record.member())
   }
 
@@ -74,8 +73,7 @@ struct UnlockedRecord {
     }
     let now = SystemClock.milliseconds()
     guard isOurs, deadline > now, deadline - now <= UnlockedRecord.longest else { return nil }
-    self.bytes = bytes
-    self.deadline = deadline
+    (self.bytes, self.deadline) = (bytes, deadline)
   }
 
   func keep(for seconds: UInt32, as ownerKey: PublicKey) throws(VaultError) {

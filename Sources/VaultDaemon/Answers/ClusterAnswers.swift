@@ -11,6 +11,7 @@
   struct ClusterAnswers: Sendable {
     let replication: Replication
     let limits: Limits
+    let bodies: BodyBudget
     let failures: Failures
 
     /// - Returns: `nil` for any other request.
@@ -61,7 +62,15 @@
         case .commit, .commitAgain: isTrusted ? GroupCommit.byteLimit : limits.body
         case .base, .sync, .status, .provision: limits.strangersBody
         }
-      let body = try await request.body.collect(upTo: limit)
+      if isTrusted {
+        try await perform(wanted, replica, request.body.collect(upTo: limit))
+      } else {
+        try await bodies.lend(request.body, upTo: limit, else: .tooLarge) { try await perform(wanted, replica, $0) }
+      }
+      return replica.logEpoch
+    }
+
+    private func perform(_ wanted: ClusterRequest, _ replica: Replica, _ body: ByteBuffer) async throws {
       let bytes = Array(body.readableBytesView)
       switch wanted {
       case .sync: try await replica.catchUp()
@@ -75,7 +84,6 @@
       case .status: if let problem = replica.lastProblem { throw problem }
       case .provision: break
       }
-      return replica.logEpoch
     }
 
     /// Makes users and permissions in etcd, with a login that comes with the request and is not kept.
@@ -91,7 +99,7 @@
     fileprivate var isOfTheCluster: Bool {
       switch self as? VaultError {
       case .unordered, .busy, .storage: true
-      default: false
+      default: self as? Refusal == .tooManyBodies
       }
     }
   }

@@ -51,14 +51,16 @@
       guard !failures.isBlocked(connection.peer) else {
         throw Refusal(status: .tooManyRequests, retryAfter: 60, "too many failed requests; wait a minute")
       }
-      let cluster = ClusterAnswers(replication: replication, limits: limits, failures: failures)
+      let cluster = ClusterAnswers(replication: replication, limits: limits, bodies: bodies, failures: failures)
       if let answer = try await cluster.answer(to: request, target, connection) { return answer }
       guard let opened = seal.current else { throw Refusal.sealed }
       var isKnown = false
       do {
         let visit = try await opened.visit(connection, token: connection.token(of: request))
         isKnown = visit.application != nil
-        return try await withBody(of: request, upTo: isKnown ? limits.body : limits.strangersBody) { body in
+        return try await bodies.lend(
+          request.body, upTo: isKnown ? limits.body : limits.strangersBody, else: isKnown ? .tooLarge : .unknownCaller
+        ) { body in
           try await dispatch(request, target, body, visit, system)
         }
       } catch {
@@ -121,26 +123,6 @@
         }
       default: throw Refusal.notFound
       }
-    }
-
-    /// Lends the body, and counts it towards the limit of all bodies until the answer is made.
-    private func withBody(
-      of request: Request, upTo limit: Int, _ answer: (ByteBuffer) async throws -> Response
-    ) async throws -> Response {
-      var body = ByteBuffer()
-      defer { bodies.giveBack(body.readableBytes) }
-      do {
-        for try await part in request.body {
-          guard body.readableBytes + part.readableBytes <= limit else {
-            throw limit < limits.body ? Refusal.unknownCaller : Refusal.tooLarge
-          }
-          guard bodies.take(part.readableBytes) else { throw Refusal.tooManyBodies }
-          body.writeImmutableBuffer(part)
-        }
-      } catch {
-        throw error as? Refusal ?? Refusal.invalid("the body is incomplete")
-      }
-      return try await answer(body)
     }
   }
 

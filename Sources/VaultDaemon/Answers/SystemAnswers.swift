@@ -68,7 +68,7 @@
       case ("capabilities-self", .post), ("capabilities-self", .put): return try await capabilities(body, visit)
       case ("mounts", _):
         throw Refusal.ownerOnly("vault group \(request.method == .delete ? "remove" : "create") NAME")
-      case ("policies", _), ("policy", _): throw Refusal.ownerOnly("vault group grant GROUP APP")
+      case ("policies", _), ("policy", _): throw Refusal.ownerOnly("vault grant GROUP APP")
       case ("auth", _): throw Refusal.ownerOnly("vault app bind APP")
       default: throw Refusal.unsupported("sys", parts.first)
       }

@@ -1,4 +1,6 @@
 #if Daemon
+  import Hummingbird
+  import NIOCore
   import Synchronization
 
   /// Limits the bytes of bodies that are held for all callers together.
@@ -18,6 +20,27 @@
     }
 
     func giveBack(_ count: Int) { held.withLock { $0 -= count } }
+
+    /// Lends the body of a request, and counts it until the answer is made.
+    ///
+    /// - Parameter refusal: for a body of more than `limit` bytes.
+    func lend<Answer>(
+      _ requestBody: RequestBody, upTo limit: Int, else refusal: Refusal,
+      _ answer: (ByteBuffer) async throws -> Answer
+    ) async throws -> Answer {
+      var body = ByteBuffer()
+      defer { giveBack(body.readableBytes) }
+      do {
+        for try await part in requestBody {
+          guard body.readableBytes + part.readableBytes <= limit else { throw refusal }
+          guard take(part.readableBytes) else { throw Refusal.tooManyBodies }
+          body.writeImmutableBuffer(part)
+        }
+      } catch {
+        throw error as? Refusal ?? Refusal.invalid("the body is incomplete")
+      }
+      return try await answer(body)
+    }
   }
 
   /// Counts the open connections, for each user and in total.

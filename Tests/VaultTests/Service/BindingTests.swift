@@ -115,14 +115,17 @@ import Testing
     #expect(throws: VaultError.self) { try ServiceBinding(application: web, parsing: long) }
   }
 
-  @Test func `a revoked application loses its bindings`() throws {
+  @Test func `a revoked application loses its bindings and its AppRole secret`() throws {
     let fixture = try ServiceFixture()
+    let (settings, secret) = (try fixture.owner().group("vault.service"), "settings/approle/" + web)
+    try settings.set(secret, to: "a secret of 16 bytes or more")
     try fixture.owner().applications.bind(web, Alternative(unit: "web.service"))
     try fixture.owner().applications.bind("com.example.db", Alternative(user: "70"))
     try fixture.owner().applications.uninstall(web)
     #expect(try fixture.service().serviceBindings().count == 2)
     try fixture.owner().applications.uninstall(web, revoking: true)
     #expect(try fixture.service().serviceBindings().map(\.application) == ["com.example.db"])
+    #expect(throws: VaultError.notFound(.item)) { _ = try settings.get(secret) }
     #expect(throws: VaultError.contradiction(.revokedApplication)) {
       try fixture.owner().applications.bind(web, Alternative(unit: "web.service"))
     }

@@ -61,8 +61,7 @@ struct RecordPage {
     let count = Int(bytes[3]) << 8 | Int(bytes[4])
     let end = kind.headerByteCount + 2 * count
     guard end <= bytes.count else { return nil }
-    self.kind = kind
-    self.bytes = bytes
+    (self.kind, self.bytes) = (kind, bytes)
     var places = Set<Int>()
     cells = stride(from: kind.headerByteCount, to: end, by: 2).map { Int(bytes[$0]) << 8 | Int(bytes[$0 + 1]) }
       .filter { places.insert($0).inserted }

@@ -15,8 +15,7 @@ struct SalvagedRows {
 
   /// - Parameter view: the signed state, and the new file.
   init(_ view: Snapshot, _ names: [String], dropping dropped: Set<Token> = []) {
-    self.view = view
-    self.dropped = dropped
+    (self.view, self.dropped) = (view, dropped)
     wanted = Set(names.map(view.state.keys.token))
   }
 

@@ -297,6 +297,7 @@ struct UninstallApplication: Command {
         "\(report.notRemoved.count == 1 ? "1 group was" : "\(report.notRemoved.count) groups were") not removed",
         hint: "vault group remove \(group.name)")
     }
+    if revoke { try session.withdrawLogin(of: app, from: report.revoked, store) }
     if !report.kept.isEmpty { session.say("to close them to such a copy: vault app uninstall \(app) --revoke") }
   }
 }

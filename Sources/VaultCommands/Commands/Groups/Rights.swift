@@ -82,18 +82,29 @@ struct RevokeRights: Command {
     }
     session.endProgress()
     session.say("'\(app)' is no longer a member of '\(group)'; to see what it could read: vault exposure")
-    switch try store.withdrawLogin(of: app, from: group) {
-    case .notNeeded: break
-    case .withdrawn: session.say("its etcd user no longer has access to the group's commits")
-    case .refused(let remote):
-      throw Failure(
-        .denied, "its etcd user still has access to the group's commits, which it cannot open",
-        hint: "take it away: vault remote provision \(remote)")
-    case .shared(let remote, let user):
-      throw Failure(
-        .denied, "it still has the login of '\(remote)', with access to the group's commits, which it cannot open",
-        hint: "change the password of '\(UTF8Text.onOneLine(user))' in etcd, then: vault remote add --replace")
+    try session.withdrawLogin(of: app, from: [group], store)
+  }
+}
+
+extension Session {
+  /// Takes away what the etcd user of an application may do, once the application has left the groups.
+  func withdrawLogin(of app: String, from groups: [String], _ store: SecretStore) throws {
+    var failure: Failure?
+    for group in groups {
+      switch try store.withdrawLogin(of: app, from: group) {
+      case .notNeeded: break
+      case .withdrawn: say("its etcd user no longer has access to the commits of '\(group)'")
+      case .refused(let remote):
+        failure = Failure(
+          .denied, "its etcd user still has access to the commits of '\(group)', which it cannot open",
+          hint: "take it away: vault remote provision \(remote)")
+      case .shared(let remote, let user):
+        failure = Failure(
+          .denied, "it still has the login of '\(remote)', with access to the commits of '\(group)', which it cannot open",
+          hint: "change the password of '\(UTF8Text.onOneLine(user))' in etcd, then: vault remote add --replace")
+      }
     }
+    if let failure { throw failure }
   }
 }
 
