@@ -1,0 +1,200 @@
+#if Daemon
+  import Foundation
+  import Logging
+  import Sealing
+  import Synchronization
+  import VaultFoundation
+
+  // The complete files that a log begins with.
+  extension Replica {
+    /// If it fails, it is tried again later.
+    func renewBaseIfDue() async {
+      do { try await renewBase() } catch {
+        suspect(after: .seconds(15))
+        logger.warning("the log keeps its old complete file", metadata: ["reason": "\(type(of: error))"])
+      }
+    }
+
+    /// Has the log begin with the copy as it is now, if that is due, or if commits between the complete file and the head
+    /// are missing or were written a second time.
+    private func renewBase() async throws {
+      let (isSuspected, isDue, hidings) = renewal.withLock { ($0.takeSuspicion(), $0.isDue, $0.hidings) }
+      guard isSuspected || isDue else { return }
+      let old = try await Replica.result { () async throws(LogError) in try await self.log.base() }.replaceable()
+      renewal.withLock { $0.found(base: old?.epoch ?? 0) }
+      if renewal.withLock({ !$0.isDue }) {
+        guard isSuspected, let copy = try await copy(), copy.isWriter, copy.isPublished,
+          let head = head.withLock({ $0 })
+        else { return }
+        guard head.link.bytes == copy.state.link.bytes else {
+          // A change is on its way. Its head looks again.
+          return renewal.withLock { $0.isSuspected = true }
+        }
+        let start = old.map { $0.epoch <= head.epoch ? $0.epoch : 0 } ?? 0
+        // Whoever rewrites commits, and then the head, leaves no trace but for those who saw them before.
+        let isWatched = renewal.withLock { $0.isWatched } || start == head.epoch
+        if isWatched, try await log.isWhole(from: start, to: head) {
+          return renewal.withLock { $0.watch(since: hidings) }
+        }
+        logger.notice("commits in the log may be missing or changed", metadata: ["epoch": "\(head.epoch)"])
+      }
+      let log = log
+      let base = try await lendingFile { (state, link, pieces) in
+        try await log.putBase(epoch: state.epoch, link: link, replacing: old, keeping: Renewal.margin, pieces: pieces)
+      }
+      renewal.withLock { $0.note(base: base.epoch, after: hidings) }
+      logger.info("the log has a new complete file", metadata: ["epoch": "\(base.epoch)"])
+    }
+
+    /// Lends a complete file with the copy's state to a call of the log.
+    private func lendingFile<Result: Sendable>(
+      _ body: @escaping @Sendable (PublishedState, CommitLink, @escaping BasePieces) async throws -> Result
+    ) async throws -> Result {
+      let (group, store) = (group, store)
+      return try await Blocking.apply {
+        try store.copyFile(of: group) { (path, state) throws(VaultError) in
+          let pieces = FilePieces(path)
+          guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }
+          do {
+            return try Blocking.wait {
+              try await body(state, link) { index throws(LogError) in try pieces.piece(index) }
+            }
+          } catch let error as LogError {
+            throw Replica.meaning(of: error, group, isChange: false)
+          } catch {
+            throw .unexpected("an error of a log")
+          }
+        }
+      }
+    }
+
+    /// Fetches the newest complete file and the commits that follow it, if it is later than the copy.
+    ///
+    /// - Returns: `false` if the copy stays as it is.
+    func adoptBase(over copy: GroupCopy?) async throws -> Bool {
+      let (group, store, log) = (group, store, log)
+      for attempt in 1...8 {
+        guard let base = try await log.base(), base.epoch > copy?.state.epoch ?? 0 else { return false }
+        do {
+          let isAdopted = try await Blocking.apply {
+            try store.adopt(
+              group, { (path) throws(VaultError) in try Replica.fetch(base, of: group, from: log, to: path) },
+              following: { (state) throws(VaultError) in try Replica.commits(after: state.epoch, of: group, from: log) }
+            )
+          }
+          guard isAdopted else { break }
+          logger.info("a complete file was taken from the log", metadata: ["epoch": "\(base.epoch)"])
+          return true
+        } catch VaultError.unordered(_, .overtaken) where attempt < 8 {
+          // A newer one took its place meanwhile.
+        }
+      }
+      // A change of this machine may come first.
+      for _ in 0..<20 {
+        guard try await self.copy() == copy else { return true }
+        try await Task.sleep(for: .milliseconds(50))
+      }
+      return false
+    }
+
+    /// Fetches the newest complete file where there is no copy.
+    ///
+    /// A host that has just been let in cannot begin with a file from before that. The host that let it in puts a new one,
+    /// so this waits for it, for ten seconds at most.
+    func adoptFirstBase(below head: LogHead) async throws -> Bool {
+      let old = try await log.base()
+      do { return try await adoptBase(over: nil) } catch VaultError.denied(.notAMember) {
+        guard let old, old.epoch < head.epoch else { throw VaultError.denied(.notAMember) }
+      }
+      let deadline = ContinuousClock.now + .seconds(10)
+      while ContinuousClock.now < deadline, try await log.base() == old {
+        try await Task.sleep(for: .milliseconds(200))
+      }
+      return try await adoptBase(over: nil)
+    }
+
+    /// Begins the log anew with the copy's state: the cluster has lost the group, or was set back to an older state.
+    func restoreLog(_ copy: GroupCopy, after found: LogHead?) async throws {
+      guard copy.isWriter else {
+        throw VaultError.unordered(group: group, .unreachable("its log is gone, until a host that may write is back"))
+      }
+      let (log, hidings) = (log, renewal.withLock { $0.hidings })
+      let new = try await lendingFile { (state, link, pieces) in
+        try await log.publish(epoch: state.epoch, link: link, after: found, pieces: pieces)
+      }
+      head.withLock { $0 = new }
+      renewal.withLock { $0.note(base: new.epoch, after: hidings) }
+      logger.notice("the log was begun anew", metadata: ["epoch": "\(new.epoch)"])
+    }
+  }
+
+  extension Result<LogBase?, LogError> {
+    /// The base, or what stands for one that cannot be read.
+    fileprivate func replaceable() throws(LogError) -> LogBase? {
+      guard case .failure(.damaged(let damage)) = self,
+        let link = CommitLink([UInt8](repeating: 0, count: CommitLink.byteCount))
+      else { return try get() }
+      return LogBase(epoch: 0, link: link, byteCount: 0, revision: damage.revision)
+    }
+  }
+
+  /// When a host that adds commits to a log puts a new complete file under them.
+  struct Renewal {
+    /// The most commits that a host has to take one by one.
+    private static let commitLimit: UInt64 = 512
+    /// How many commits stay for hosts that are a little behind.
+    static let margin: UInt64 = 64
+
+    private var base: UInt64 = 0
+    private var newest: UInt64 = 0
+    /// Members whom the old file does not name cannot begin with it.
+    private var hasNewMembers = false
+    /// Whether something happened that may have taken commits from hosts that are behind.
+    var isSuspected = false
+    /// Whether somebody is going to look at that.
+    private var isScheduled = false
+    /// How often something may have happened that this host has not seen.
+    private(set) var hidings = 0
+    /// The ``hidings`` before which everything that happened to the commits since the complete file is accounted for.
+    private var watchedSince: Int?
+
+    /// Whether this host has seen everything that happened to the commits since the complete file.
+    var isWatched: Bool { watchedSince == hidings }
+
+    var isDue: Bool { hasNewMembers || newest > base && newest - base >= Renewal.commitLimit }
+
+    /// - Returns: whether nobody else is going to look at it.
+    mutating func suspect() -> Bool {
+      defer { (isSuspected, isScheduled) = (true, true) }
+      return !isScheduled
+    }
+
+    /// From now on, whoever suspects something has to look at it.
+    mutating func beginLooking() { isScheduled = false }
+
+    mutating func takeSuspicion() -> Bool {
+      defer { isSuspected = false }
+      return isSuspected
+    }
+
+    mutating func note(_ commit: GroupCommit) {
+      newest = commit.epoch
+      hasNewMembers = hasNewMembers || commit.changesRoster
+    }
+
+    /// - Parameter hidings: as they were before the new complete file was begun.
+    mutating func note(base epoch: UInt64, after hidings: Int) {
+      (base, hasNewMembers) = (epoch, false)
+      watch(since: hidings)
+    }
+
+    mutating func found(base epoch: UInt64) {
+      // A base above the newest commit is nobody's.
+      base = epoch <= newest ? epoch : 0
+    }
+
+    mutating func watch(since hidings: Int) { watchedSince = hidings }
+
+    mutating func hide() { hidings += 1 }
+  }
+#endif
