@@ -149,6 +149,8 @@
     case commitRemoved(epoch: UInt64)
     /// Somebody removed the head.
     case headRemoved
+    /// The base was replaced or removed.
+    case baseChanged
     /// A head or a commit was written that cannot be read.
     case damaged(LogDamage)
     /// Some events are lost: the server has forgotten them, or was set back. Read ``CommitLog/head()`` and the commits

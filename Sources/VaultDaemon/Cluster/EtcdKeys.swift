@@ -19,8 +19,8 @@
     /// The end of all keys.
     var end: Data { Data(prefix.utf8.dropLast() + [UInt8(ascii: "/") + 1]) }
     var commitsEnd: Data { key("commit0") }
-    /// Head and commits stand side by side in the order of keys.
-    var watched: (start: Data, end: Data) { (key("commit/"), key("head\0")) }
+    /// Base, commits and head stand side by side in the order of keys.
+    var watched: (start: Data, end: Data) { (base, key("head\0")) }
 
     func commit(_ epoch: UInt64) -> Data { key("commit/\(Self.digits(of: epoch))") }
 

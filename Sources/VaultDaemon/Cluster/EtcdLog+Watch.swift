@@ -173,6 +173,8 @@
         } catch {
           throw .malformed
         }
+      } else if pair.key == log.keys.base {
+        await queue.add(.baseChanged)
       } else if let epoch = log.keys.epoch(of: pair.key) {
         if isRemoval { await queue.add(.commitRemoved(epoch: epoch)) } else { try await tellCommit(pair, epoch) }
       } else {
@@ -236,7 +238,7 @@
       switch self {
       case .head(let head): head.revision
       case .damaged(let damage): damage.revision
-      case .commit, .commitRemoved, .headRemoved, .lostPlace: nil
+      case .commit, .commitRemoved, .headRemoved, .baseChanged, .lostPlace: nil
       }
     }
   }

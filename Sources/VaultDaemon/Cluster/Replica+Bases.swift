@@ -30,13 +30,16 @@
           // A change is on its way. Its head looks again.
           return renewal.withLock { $0.isSuspected = true }
         }
-        let start = old.map { $0.epoch <= head.epoch ? $0.epoch : 0 } ?? 0
         // Whoever rewrites commits, and then the head, leaves no trace but for those who saw them before.
-        let isWatched = renewal.withLock { $0.isWatched } || start == head.epoch
-        if isWatched, try await log.isWhole(from: start, to: head) {
+        let isWatched = renewal.withLock { $0.isWatched } || old?.epoch == head.epoch
+        if isWatched, let old, try await isUsable(old, below: copy.state),
+          try await log.isWhole(from: old.epoch, to: head)
+        {
           return renewal.withLock { $0.watch(since: hidings) }
         }
-        logger.notice("commits in the log may be missing or changed", metadata: ["epoch": "\(head.epoch)"])
+        logger.notice(
+          "the complete file in the log, or commits after it, may be missing or changed",
+          metadata: ["epoch": "\(head.epoch)"])
       }
       let log = log
       let base = try await lendingFile { (state, link, pieces) in
@@ -44,6 +47,13 @@
       }
       renewal.withLock { $0.note(base: base.epoch, after: hidings) }
       logger.info("the log has a new complete file", metadata: ["epoch": "\(base.epoch)"])
+    }
+
+    /// Whether a host without a copy can begin with `base` and come to `state`.
+    private func isUsable(_ base: LogBase, below state: PublishedState) async throws -> Bool {
+      if base.epoch == state.epoch, base.link.bytes == state.link.bytes { return true }
+      let (group, store) = (group, store)
+      return try await Blocking.read { try store.copyDescends(from: base.epoch, base.link.bytes, of: group) }
     }
 
     /// Lends a complete file with the copy's state to a call of the log.

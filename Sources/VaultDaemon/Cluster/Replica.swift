@@ -50,7 +50,7 @@
           for try await event in log.watch(after: known) {
             let hides = event.hidesThePast(of: head.withLock { $0 }, newest)
             if hides { renewal.withLock { $0.hide() } }
-            if hides || event.changesThePast(of: newest) { suspect() }
+            if hides || event == .baseChanged || event.changesThePast(of: newest) { suspect() }
             if case .head(let head) = event { newest = head.epoch }
             try await take(event)
           }
@@ -77,7 +77,7 @@
       case .head(let new):
         head.withLock { $0 = new }
         if try await copy()?.state.link.bytes != new.link.bytes { try await catchUp() } else { await renewBaseIfDue() }
-      case .commitRemoved: break
+      case .commitRemoved, .baseChanged: break
       case .headRemoved, .damaged, .lostPlace: try await catchUp()
       }
     }
@@ -277,7 +277,7 @@
       case .head(let head): head.link == known?.link && head.revision != known?.revision
       case .commit(let stored): stored.commit.epoch <= epoch
       case .lostPlace: true
-      case .commitRemoved, .headRemoved, .damaged: false
+      case .commitRemoved, .headRemoved, .baseChanged, .damaged: false
       }
     }
 
@@ -288,7 +288,7 @@
       case .commitRemoved(let removed): removed <= epoch
       case .damaged(let damage): if case .commit(let spoilt) = damage.place { spoilt <= epoch } else { false }
       case .lostPlace: true
-      case .head, .headRemoved: false
+      case .head, .headRemoved, .baseChanged: false
       }
     }
   }

@@ -109,11 +109,12 @@ struct CommitLogCheck: Sendable, CustomTestStringConvertible {
       #expect(try await !log.isWhole(from: 1, to: head))
       #expect(try await log.isWhole(from: 2, to: head))
     },
-    CommitLogCheck("a watch tells which commits are gone") { log in
+    CommitLogCheck("a watch tells that the base was replaced, and which commits are gone") { log in
       var head = try await log.publish(1)
       for epoch in UInt64(2)...4 { head = try await log.append(.test(epoch), after: head, over: nil) }
       var events = log.watch(after: head).makeAsyncIterator()
       _ = try await log.putBase(3, Data(), replacing: try await log.base(), keeping: 0)
+      #expect(try await events.next() == .baseChanged)
       #expect(try await events.next() == .commitRemoved(epoch: 2))
       #expect(try await events.next() == .commitRemoved(epoch: 3))
     },

@@ -12,6 +12,7 @@ final class MemoryLogServer: Sendable {
     var commits: [UInt64: StoredCommit] = [:]
     var base: LogBase?
     var baseBytes: [UInt8] = []
+    var isBaseGarbage = false
     var events: [(revision: Int64, event: LogEvent)] = []
     var waiting: [CheckedContinuation<Void, Never>] = []
   }
@@ -107,6 +108,9 @@ final class MemoryLog: CommitLog {
 
   /// How many of this host's next readings of a complete file begin just before that is replaced.
   let lateReadings = Mutex(0)
+
+  /// How often this host began to read a complete file.
+  let readings = Mutex(0)
 
   /// Whether this host cannot reach the server.
   var isAway: Bool {
@@ -244,11 +248,19 @@ final class MemoryLog: CommitLog {
     init(_ place: consuming sending Mutex<(told: Int64, queue: [LogEvent])>) { self.place = place }
   }
 
-  func base() async throws(LogError) -> LogBase? { try read { $0.base } }
+  func base() async throws(LogError) -> LogBase? {
+    try read { state in
+      if state.isBaseGarbage, let base = state.base {
+        throw LogError.damaged(LogDamage(place: .base, revision: base.revision))
+      }
+      return state.base
+    }
+  }
 
   func readBase(
     _ base: LogBase, _ consume: @Sendable (_ piece: [UInt8]) async throws(LogError) -> Void
   ) async throws(LogError) {
+    readings.withLock { $0 += 1 }
     let isLate = lateReadings.withLock { count in
       defer { count = max(0, count - 1) }
       return count > 0
@@ -270,8 +282,8 @@ final class MemoryLog: CommitLog {
       let head = LogHead(epoch: epoch, link: link, revision: revision)
       state.head = head
       state.base = LogBase(epoch: epoch, link: link, byteCount: UInt64(bytes.count), revision: revision)
-      state.baseBytes = bytes
-      return [.head(head)] + Self.remove(through: epoch, in: &state)
+      (state.baseBytes, state.isBaseGarbage) = (bytes, false)
+      return [.baseChanged, .head(head)] + Self.remove(through: epoch, in: &state)
     }
     return try read { state in
       guard let head = state.head else { throw LogError.malformed }
@@ -284,11 +296,11 @@ final class MemoryLog: CommitLog {
   ) async throws(LogError) -> LogBase {
     let bytes = try await Self.bytes(pieces)
     try change { state in
-      guard state.base == base else { throw LogError.baseReplaced }
+      guard state.base?.revision == base?.revision else { throw LogError.baseReplaced }
       state.base = LogBase(
         epoch: epoch, link: link, byteCount: UInt64(bytes.count), revision: LogRevision(number: state.revision))
-      state.baseBytes = bytes
-      return epoch >= margin ? Self.remove(through: epoch - margin, in: &state) : []
+      (state.baseBytes, state.isBaseGarbage) = (bytes, false)
+      return [.baseChanged] + (epoch >= margin ? Self.remove(through: epoch - margin, in: &state) : [])
     }
     return try read { state in
       guard let base = state.base else { throw LogError.malformed }
@@ -346,6 +358,24 @@ final class MemoryLog: CommitLog {
     try change { state in
       state.commits[epoch] = nil
       return [.commitRemoved(epoch: epoch)]
+    }
+  }
+
+  /// Removes the complete file.
+  func removeBase() throws {
+    try change { state in
+      state.base = nil
+      return [.baseChanged]
+    }
+  }
+
+  /// Writes what is no complete file in its place.
+  func spoilBase() throws {
+    try change { state in
+      let revision = LogRevision(number: state.revision)
+      state.base = state.base.map { LogBase(epoch: $0.epoch, link: $0.link, byteCount: 1, revision: revision) }
+      state.isBaseGarbage = true
+      return [.baseChanged]
     }
   }
 
