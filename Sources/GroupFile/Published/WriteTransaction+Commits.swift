@@ -66,9 +66,10 @@ extension WriteTransaction {
 }
 
 extension GroupCommit {
-  /// Whether the manifest opens with the key of `state`.
-  package func isSealed(as state: VerifiedState) -> Bool {
-    groupID == state.manifest.groupID && state.keys.openMeta(manifest, .manifestBinding) != nil
+  /// What the manifest says, if it opens with the key of `state`. Its signature is not checked.
+  package func sealedManifest(under state: VerifiedState) -> Manifest? {
+    state.keys.openMeta(manifest, .manifestBinding)
+      .flatMap { try? Manifest(parsing: $0.dropLast(SigningKey.signatureByteCount)) }
   }
 
   /// The state that this commit signs, which must follow `old`.

@@ -103,10 +103,10 @@ extension SecretStore {
     }
   }
 
-  /// Whether a commit was made by someone who has the group's key. Its signature is not checked.
-  package func isSealed(_ commit: [UInt8], of group: String) throws(VaultError) -> Bool {
-    guard let commit = try? GroupCommit(parsing: commit) else { return false }
-    return try commit.isSealed(as: self.group(group).verifiedState())
+  /// What a commit says, if someone who has the group's key made it; else `nil`. Its signature is not checked.
+  package func sealedManifest(of commit: [UInt8], in group: String) throws(VaultError) -> Manifest? {
+    guard let commit = try? GroupCommit(parsing: commit) else { return nil }
+    return try commit.sealedManifest(under: self.group(group).verifiedState())
   }
 
   /// Whether the copy's chain continues the state with this epoch and link.

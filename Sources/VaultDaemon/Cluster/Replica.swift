@@ -16,6 +16,8 @@
     let head = Mutex<LogHead?>(nil)
     private let problem = Mutex<VaultError?>(nil)
     let renewal = Mutex(Renewal())
+    /// The base that did not prove, and until when it is not fetched again.
+    let badBase = Mutex<(base: LogBase, end: ContinuousClock.Instant)?>(nil)
     private let turns = Turns()
 
     init(of group: String, in store: SecretStore, _ log: any CommitLog, _ logger: Logger) {
@@ -96,7 +98,14 @@
     /// Brings the copy to the state of the log's head.
     func catchUp() async throws(VaultError) {
       do {
-        try await turns.take { while try await !self.step() {} }
+        try await turns.take {
+          var steps = 0
+          while try await !self.step() {
+            steps += 1
+            // A host that is far behind needs a few steps. More come from somebody who keeps on changing the log.
+            if steps > Replica.quickSteps { try await Task.sleep(for: .milliseconds(200)) }
+          }
+        }
         problem.withLock { $0 = nil }
         await renewBaseIfDue()
       } catch let error as VaultError {
@@ -131,7 +140,7 @@
       }
       guard let copy else {
         guard try await adoptFirstBase(below: found) else {
-          throw VaultError.damaged(group: group, level: .commit, detail: "no complete file is in its log")
+          throw damage("no complete file is in its log")
         }
         return false
       }
@@ -157,12 +166,12 @@
       case .success(let following): commits = following
       case .failure(.baseNeeded): commits = []
       case .failure(.damaged(let damage)) where damage.place == .commit(epoch: epoch + 1):
-        try await pass(copy, to: found, because: "a commit cannot be read")
+        try await pass(copy, to: found, because: "a commit in its log cannot be read")
         return false
       case .failure(let error): throw error
       }
       if commits.isEmpty {
-        try await pass(copy, to: found, because: "commits are missing, and no complete file follows")
+        try await pass(copy, to: found, because: "its log lacks commits, and has no complete file that follows them")
       }
       for stored in commits where try await !apply(stored, at: found) { return false }
       return false
@@ -174,37 +183,46 @@
       do throws(LogError) { return .success(try await body()) } catch { return .failure(error) }
     }
 
-    /// - Returns: `false` if the commit does not prove, and the head was set back to the copy's state.
+    /// - Returns: `false` if the commit was passed over.
     private func apply(_ stored: StoredCommit, at found: LogHead) async throws -> Bool {
-      let (bytes, group, store) = (stored.commit.bytes, group, store)
+      let (place, bytes, group, store) = (stored.commit.epoch, stored.commit.bytes, group, store)
+      let detail: String
       do {
-        _ = try await Blocking.apply {
+        try await Blocking.apply {
+          // An old commit is known already, so nothing would ever follow it.
+          guard try GroupCommit(parsing: bytes).epoch == place else {
+            throw VaultError.damaged(group: group, level: .commit, detail: "another one is in its place")
+          }
+          // `false` says that the copy has come to this epoch by other ways.
           _ = try store.apply(bytes, to: group)
         }
         return true
-      } catch VaultError.damaged(_, .commit, let detail) {
-        logger.error("a commit does not prove", metadata: ["epoch": "\(stored.commit.epoch)", "reason": "\(detail)"])
-        if let copy = try await copy() { try await pass(copy, to: found, because: detail) }
-        return false
+      } catch VaultError.damaged(_, .commit, let found) {
+        detail = found
+      } catch VaultError.anotherGroup {
+        detail = "another group's"
       } catch VaultError.unordered(_, .overtaken) {
-        // The commit follows another state than the copy's.
-        throw VaultError.rolledBack(
-          group: group, found: stored.commit.epoch, known: stored.commit.epoch, reason: .fork)
+        detail = "it does not follow"
       }
+      logger.error("a commit does not prove", metadata: ["epoch": "\(place)", "reason": "\(detail)"])
+      if let copy = try await copy() { try await pass(copy, to: found, because: "a commit in its log: \(detail)") }
+      return false
     }
 
-    /// Goes on from a later complete file, because the next commit is of no use. If there is none, sets the head to the
-    /// copy's state, because the commits that lead to it cannot be anybody's.
+    /// Goes on from a later complete file, because the next commit is of no use. If there is none that proves, sets the
+    /// head to the copy's state, because the commits that lead to it cannot be anybody's.
     ///
-    /// - Throws: `damaged` if one of them was made by somebody who has the group's key: then the log has states that this
-    ///   host does not have. A host that may write and has them puts a complete file there.
+    /// - Throws: `damaged` if somebody who has the group's key made one of them for a later state than the copy's: then the
+    ///   log has states that this host does not have. A host that may write and has them puts a complete file there.
+    ///   `rolledBack` if that commit follows another state with the copy's number.
     private func pass(_ copy: GroupCopy, to found: LogHead, because detail: String) async throws {
-      if try await adoptBase(over: copy) { return }
-      let damage = VaultError.damaged(group: group, level: .commit, detail: detail)
-      guard copy.isWriter, copy.state.epoch < found.epoch else { throw damage }
+      // A base that does not prove is as good as none.
+      do { if try await adoptBase(over: copy) { return } } catch VaultError.damaged(_, .commit, _) {}
+      // The copy has moved on meanwhile.
+      guard copy.state.epoch < found.epoch else { return }
       let (group, store) = (group, store)
       var epoch = copy.state.epoch
-      let end = min(found.epoch, epoch + Replica.searchedCommits)
+      let end = copy.isWriter ? min(found.epoch, epoch + Replica.searchedCommits) : epoch + 1
       while epoch < end {
         let place = epoch
         let following = await Replica.result { () async throws(LogError) in
@@ -213,17 +231,29 @@
         switch following {
         case .success(let commits):
           if let bytes = commits.first?.commit.bytes,
-            try await Blocking.read({ try store.isSealed(bytes, of: group) })
+            let manifest = try await Blocking.read({ try store.sealedManifest(of: bytes, in: group) }),
+            manifest.epoch > copy.state.epoch
           {
-            throw damage
+            guard manifest.epoch == copy.state.epoch + 1, manifest.previousLink != copy.state.link else {
+              throw damage(detail)
+            }
+            throw VaultError.rolledBack(
+              group: group, found: manifest.epoch, known: copy.state.epoch, reason: .fork)
           }
         case .failure(.damaged), .failure(.baseNeeded): break
         case .failure(let error): throw error
         }
         epoch += 1
       }
+      guard copy.isWriter else { throw damage(detail) }
       try await replaceHead(at: found.revision, by: copy)
+      suspect()
     }
+
+    func damage(_ detail: String) -> VaultError { .damaged(group: group, level: .commit, detail: detail) }
+
+    /// How many steps a host takes without a pause.
+    private static let quickSteps = 8
 
     /// How many commits are looked at before a head counts as forged.
     private static let searchedCommits: UInt64 = 64
@@ -231,7 +261,7 @@
     /// Sets the head to the copy's state, because what it named cannot be anybody's state.
     private func replaceHead(at revision: LogRevision?, by copy: GroupCopy?) async throws {
       guard let copy, copy.isWriter, let link = CommitLink(copy.state.link.bytes) else {
-        throw VaultError.damaged(group: group, level: .commit, detail: "the head of its log")
+        throw damage("the head of its log")
       }
       let new = try await log.replaceHead(at: revision, with: copy.state.epoch, link: link)
       head.withLock { $0 = new }

@@ -10,7 +10,7 @@ import VaultFoundation
 /// Hosts that share a published group through a log in memory, with real stores.
 @Suite(.timeLimit(.minutes(5))) struct ReplicaTests {
   /// A store with its own copy of the group, and its way to the log.
-  private final class Host: Sendable {
+  final class Host: Sendable {
     let store: SecretStore
     let log: MemoryLog
     let replica: Replica
@@ -31,10 +31,10 @@ import VaultFoundation
     }
   }
 
-  private let daemon: RunningDaemon
-  private let server = MemoryLogServer()
-  private let owner: Host
-  private let other: Host
+  let daemon: RunningDaemon
+  let server = MemoryLogServer()
+  let owner: Host
+  let other: Host
 
   /// The owner's host, and one that has joined as an application that may write.
   init() async throws {
@@ -54,7 +54,7 @@ import VaultFoundation
   }
 
   /// A store without an owner, as `vault join` makes it.
-  private static func place(_ name: String, in daemon: RunningDaemon) throws -> StoreLocation {
+  static func place(_ name: String, in daemon: RunningDaemon) throws -> StoreLocation {
     let home = daemon.folder + "/" + name
     for path in [home, home + "/groups"] {
       try FileManager.default.createDirectory(
@@ -412,7 +412,7 @@ import VaultFoundation
     #expect(try await other.value() == "fourth")
   }
 
-  private func nextBase(after base: LogBase?) async throws -> LogBase {
+  func nextBase(after base: LogBase?) async throws -> LogBase {
     while true {
       if let found = try await owner.log.base(), found != base { return found }
       try await Task.sleep(for: .milliseconds(20))

@@ -1,0 +1,222 @@
+import Foundation
+import Testing
+import VaultFoundation
+
+@testable import Ground
+@testable import GroupFile
+@testable import Sealing
+@testable import Vault
+@testable import VaultDaemon
+
+// What somebody does who may write to the servers and knows no key.
+extension ReplicaTests {
+  /// Puts `bytes` into the place that is `distance` above the head, and moves the head there.
+  private func forge(_ bytes: [UInt8], _ distance: UInt64 = 1) async throws {
+    let head = try #require(try await owner.log.head())
+    let link = try #require(CommitLink([UInt8](repeating: 7, count: 32)))
+    _ = try await owner.log.append(
+      LoggedCommit(epoch: head.epoch + distance, link: link, bytes: bytes), after: head, over: nil)
+  }
+
+  private func newestCommit() async throws -> StoredCommit {
+    let head = try #require(try await owner.log.head())
+    return try #require(try await owner.log.commits(after: head.epoch - 1, limit: 1).first)
+  }
+
+  /// A commit with other bytes at `offset` and a hash that fits.
+  private func altered(_ commit: [UInt8], at offset: Int, to bytes: [UInt8]) -> [UInt8] {
+    var new = Array(commit.dropLast(Digest.byteCount))
+    new.replaceSubrange(offset..<offset + bytes.count, with: bytes)
+    return new + GroupCommit.checksum(of: new[...]).bytes
+  }
+
+  private func bigEndian(_ epoch: UInt64) -> [UInt8] { withUnsafeBytes(of: epoch.bigEndian) { Array($0) } }
+
+  /// Writers go on, and a member can be removed.
+  private func expectNoBlock() async throws {
+    try await other.set("after the forgery")
+    try await owner.replica.catchUp()
+    #expect(try await owner.value() == "after the forgery")
+    try await Blocking.write { [owner] in try owner.store.revoke("web", from: "team") }
+    try await owner.set("without the other")
+    await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
+  }
+
+  @Test(.timeLimit(.minutes(1)), arguments: [UInt64(1), 2])
+  func `an old commit in a later place blocks no writer`(_ distance: UInt64) async throws {
+    for value in ["second", "third"] { try await owner.set(value) }
+    try await other.replica.catchUp()
+    try await forge(newestCommit().commit.bytes, distance)
+    try await owner.replica.catchUp()
+    try await expectNoBlock()
+  }
+
+  enum Alteration: CaseIterable { case group, previousLink, manifest }
+
+  @Test(.timeLimit(.minutes(1)), arguments: Alteration.allCases)
+  func `an old commit with another number on it blocks no writer`(_ alteration: Alteration) async throws {
+    try await owner.set("second")
+    try await other.replica.catchUp()
+    let newest = try await newestCommit()
+    var bytes = altered(newest.commit.bytes, at: 48, to: bigEndian(newest.commit.epoch + 1))
+    switch alteration {
+    case .group: bytes = altered(bytes, at: 16, to: [UInt8](repeating: 5, count: 32))
+    case .previousLink: break
+    case .manifest: bytes = altered(bytes, at: 56, to: newest.commit.link.bytes)
+    }
+    try await forge(bytes)
+    try await expectNoBlock()
+  }
+
+  // MARK: Complete files
+
+  enum BadBase: CaseIterable { case garbage, junk, empty, truncated, altered, old }
+
+  @Test(.timeLimit(.minutes(1)), arguments: BadBase.allCases)
+  func `a complete file that does not prove, under a forged head, blocks no writer`(_ kind: BadBase) async throws {
+    let first = try #require(try await owner.log.base())
+    var file = [UInt8](try await owner.log.bytes(of: first))
+    try await owner.set("second")
+    try await other.replica.catchUp()
+    try await forge([1, 2, 3], 5)
+    let head = try #require(try await owner.log.head())
+    switch kind {
+    case .garbage, .old: break
+    case .junk: file = Data.test(40_960, seed: 3).bytes
+    case .empty: file = []
+    case .truncated: file.removeLast(file.count / 2)
+    case .altered: for index in stride(from: 4_096, to: file.count, by: 512) { file[index] ^= 1 }
+    }
+    let bad = try await owner.log.putBase(
+      epoch: head.epoch - 1, link: .test(9), replacing: first, keeping: 64, pieces: Data(file).pieces)
+    if kind == .garbage { try owner.log.spoilBase() }
+    try await owner.replica.catchUp()
+    // A host that follows the log puts a new one there at once.
+    while try await Replica.result({ () async throws(LogError) in try await self.owner.log.base() }).isBad(bad) {
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    #expect(try await owner.log.base()?.epoch == bad.epoch - 4)
+    try await expectNoBlock()
+  }
+
+  @Test func `a reader says that the log's complete file is damaged, and does not fetch it again at once`() async throws {
+    _ = try daemon.owner().applications.issue("api", to: daemon.folder + "/api")
+    try await Blocking.write { [owner] in try owner.store.grant(.read, in: "team", to: "api") }
+    try await owner.replica.catchUp()
+    let location = try ReplicaTests.place("reader", in: daemon)
+    let reader = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/api"), server)
+    try await reader.replica.catchUp()
+    try await forge([1], 5)
+    let old = try #require(try await owner.log.base())
+    let junk = try await owner.log.putBase(
+      epoch: old.epoch + 4, link: .test(9), replacing: old, keeping: 64, pieces: Data.test(40_960, seed: 3).pieces)
+    let before = reader.log.readings.withLock { $0 }
+    for _ in 0..<3 {
+      let error = VaultError.damaged(
+        group: "team", level: .commit, detail: "its log lacks commits, and has no complete file that follows them")
+      await #expect(throws: error) { try await reader.replica.catchUp() }
+    }
+    #expect(reader.log.readings.withLock { $0 } == before + 1)
+    #expect(try await owner.log.base() == junk)
+    // The host's file is not to blame where there is none.
+    let another = Host(
+      try await SecretStore.open(at: ReplicaTests.place("another", in: daemon), credential: daemon.folder + "/api"),
+      server)
+    await #expect(
+      throws: VaultError.damaged(group: "team", level: .commit, detail: "the complete file in its log")
+    ) { try await another.replica.catchUp() }
+  }
+
+  @Test(.timeLimit(.minutes(1))) func `a writer puts a complete file where it was removed`() async throws {
+    try await expectNewBase { _ in try owner.log.removeBase() }
+  }
+
+  @Test(.timeLimit(.minutes(1))) func `a writer puts a complete file in the place of a state that never was`()
+    async throws
+  {
+    try await expectNewBase { base in
+      _ = try await owner.log.putBase(base.epoch, Data("junk".utf8), replacing: base, keeping: 64)
+    }
+  }
+
+  private func expectNewBase(after tampering: (LogBase) async throws -> Void) async throws {
+    let (before, replica) = (try await owner.log.base(), owner.replica)
+    try await owner.set("second")
+    let following = Task { await replica.follow() }
+    defer { following.cancel() }
+    let base = try await nextBase(after: before)
+    // What the host suspected when it started is settled.
+    try await Task.sleep(for: .seconds(1))
+    try await tampering(base)
+    var new = try await nextBase(after: base)
+    while new.link == .test(base.epoch) { new = try await nextBase(after: new) }
+    let location = try ReplicaTests.place("third", in: daemon)
+    let host = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server)
+    try await host.replica.catchUp()
+    #expect(try await host.value() == "second")
+  }
+
+  // MARK: Hosts that are behind
+
+  enum Overwriting: CaseIterable { case later, earlier, renumbered, unlinked }
+
+  @Test(.timeLimit(.minutes(1)), arguments: Overwriting.allCases)
+  func `a host that is behind goes on from the complete file over an overwritten commit`(
+    _ kind: Overwriting
+  ) async throws {
+    try await owner.set("zero")
+    try await other.replica.catchUp()
+    let first = try await newestCommit()
+    for value in ["second", "third", "fourth"] { try await owner.set(value) }
+    let head = try #require(try await owner.log.head())
+    let commits = try await owner.log.commits(after: first.commit.epoch, limit: 9)
+    let bytes =
+      switch kind {
+      case .later: commits[1].commit.bytes
+      case .earlier: first.commit.bytes
+      case .renumbered: altered(commits[1].commit.bytes, at: 48, to: bigEndian(commits[0].commit.epoch))
+      case .unlinked: altered(commits[0].commit.bytes, at: 56, to: [UInt8](repeating: 3, count: 32))
+      }
+    _ = try await owner.log.replace(
+      LoggedCommit(epoch: commits[0].commit.epoch, link: commits[0].commit.link, bytes: bytes),
+      at: commits[0].revision, under: head)
+    let found = await #expect(throws: VaultError.self) { try await other.replica.catchUp() }
+    guard case .damaged("team", .commit, _) = found else {
+      Issue.record("not the log's damage: \(found?.message ?? "")")
+      return
+    }
+    #expect(try await owner.log.head() == head)
+    // As soon as a host that has the head's state notices.
+    owner.replica.suspect()
+    _ = try await nextBase(after: owner.log.base())
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "fourth")
+  }
+
+  @Test func `a host whose branch is the shorter one reports the fork`() async throws {
+    try await owner.set("first of both")
+    try await other.replica.catchUp()
+    try await owner.set("second")
+    let epoch = try #require(try await owner.log.head()).epoch
+    server.roll(back: epoch - 1)
+    for value in ["another second", "another third"] { try await other.set(value) }
+    let head = try #require(try await owner.log.head())
+    for _ in 0..<2 {
+      await #expect(throws: VaultError.rolledBack(group: "team", found: epoch + 1, known: epoch, reason: .fork)) {
+        try await owner.replica.catchUp()
+      }
+      // Neither the other branch nor a complete file of it takes its place.
+      other.replica.suspect()
+      await other.replica.renewBaseIfDue()
+    }
+    #expect(try await owner.value() == "second")
+    #expect(try await owner.log.head() == head)
+  }
+}
+
+extension Result<LogBase?, LogError> {
+  fileprivate func isBad(_ bad: LogBase) -> Bool {
+    guard case .success(let base) = self else { return true }
+    return base == bad
+  }
+}
