@@ -100,7 +100,9 @@
     init?(_ bytes: [UInt8]) {
       var reader = ByteReader(bytes)
       guard (try? reader.expect(.logBase)) != nil, let epoch = try? reader.read(UInt64.self),
-        let link = reader.readLink(), let parts = PartList(&reader, limit: LogLimits.base), reader.remaining == 0
+        let link = reader.readLink(), let parts = PartList(&reader, limit: LogLimits.base), reader.remaining == 0,
+        // No two parts of a compacted file are equal. Naming one again and again would fill the disks of those who fetch it.
+        Set(parts.digests).count == parts.digests.count
       else { return nil }
       self.init(epoch: epoch, link: link, parts: parts)
     }

@@ -81,10 +81,16 @@
     /// Fetches the newest complete file and the commits that follow it, if it is later than the copy.
     ///
     /// - Returns: `false` if the copy stays as it is.
+    /// - Throws: `damaged` of level `commit` if the file cannot be read or proved.
     func adoptBase(over copy: GroupCopy?) async throws -> Bool {
       let (group, store, log) = (group, store, log)
+      let damage = self.damage("the complete file in its log")
       for attempt in 1...8 {
-        guard let base = try await log.base(), base.epoch > copy?.state.epoch ?? 0 else { return false }
+        let found = await Replica.result { () async throws(LogError) in try await log.base() }
+        if case .failure(.damaged) = found { throw damage }
+        guard let base = try found.get(), base.epoch > copy?.state.epoch ?? 0 else { return false }
+        // It may be large, and whoever put it there can ask for it again and again.
+        if badBase.withLock({ $0.map { $0.base == base && $0.end > .now } ?? false }) { throw damage }
         do {
           let isAdopted = try await Blocking.apply {
             try store.adopt(
@@ -97,6 +103,12 @@
           return true
         } catch VaultError.unordered(_, .overtaken) where attempt < 8 {
           // A newer one took its place meanwhile.
+        } catch let error as VaultError where error.isDamage {
+          badBase.withLock { $0 = (base, .now + .seconds(60)) }
+          logger.error(
+            "the complete file in the log does not prove",
+            metadata: ["epoch": "\(base.epoch)", "reason": "\(error.message)"])
+          throw damage
         }
       }
       // A change of this machine may come first.
@@ -135,6 +147,18 @@
       head.withLock { $0 = new }
       renewal.withLock { $0.note(base: new.epoch, after: hidings) }
       logger.notice("the log was begun anew", metadata: ["epoch": "\(new.epoch)"])
+    }
+  }
+
+  extension VaultError {
+    /// Whether what was fetched is not a complete file of the group.
+    fileprivate var isDamage: Bool {
+      switch self {
+      case .damaged(_, .witness, _): false
+      // A published group is never bound to a device.
+      case .damaged, .anotherGroup, .otherDevice: true
+      default: false
+      }
     }
   }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import Sealing
 @testable import VaultDaemon
 
 @Suite struct LogValueTests {
@@ -96,6 +97,15 @@ import Testing
     while !full.isFull { await Task.yield() }
     finder.cancel()
     await finder.value
+  }
+
+  @Test func `a base names no part twice`() throws {
+    var parts = PartList()
+    let part = Hash.digest(.logPart, [1])
+    parts.append(part, byteCount: LogLimits.part)
+    #expect(BaseValue(BaseValue(epoch: 1, link: .test(1), parts: parts).bytes) != nil)
+    parts.append(part, byteCount: LogLimits.part)
+    #expect(BaseValue(BaseValue(epoch: 1, link: .test(1), parts: parts).bytes) == nil)
   }
 
   // MARK: The log in memory
