@@ -32,7 +32,7 @@
         }
         // Whoever rewrites commits, and then the head, leaves no trace but for those who saw them before.
         let isWatched = renewal.withLock { $0.isWatched } || old?.epoch == head.epoch
-        if isWatched, let old, try await isUsable(old, below: copy.state),
+        if isWatched, let old, try await isOnChain(old.epoch, old.link.bytes, of: copy.state),
           try await log.isWhole(from: old.epoch, to: head)
         {
           return renewal.withLock { $0.watch(since: hidings) }
@@ -49,11 +49,11 @@
       logger.info("the log has a new complete file", metadata: ["epoch": "\(base.epoch)"])
     }
 
-    /// Whether a host without a copy can begin with `base` and come to `state`.
-    private func isUsable(_ base: LogBase, below state: PublishedState) async throws -> Bool {
-      if base.epoch == state.epoch, base.link.bytes == state.link.bytes { return true }
+    /// Whether the copy with `state` was in the state with this epoch and link.
+    private func isOnChain(_ epoch: UInt64, _ link: [UInt8], of state: PublishedState) async throws -> Bool {
+      if epoch == state.epoch, link == state.link.bytes { return true }
       let (group, store) = (group, store)
-      return try await Blocking.read { try store.copyDescends(from: base.epoch, base.link.bytes, of: group) }
+      return try await Blocking.read { try store.copyDescends(from: epoch, link, of: group) }
     }
 
     /// Lends a complete file with the copy's state to a call of the log.
@@ -76,6 +76,46 @@
           }
         }
       }
+    }
+
+    /// Whether the log has a state that does not belong to the copy's chain, which its head may name.
+    ///
+    /// The newest state of a log is a commit or the base, so a head without either is forged.
+    func hasAnotherBranch(than copy: GroupCopy, at head: LogHead) async throws -> Bool {
+      let (group, store, log) = (group, store, log)
+      let place = max(head.epoch, 1) - 1
+      switch await Replica.result({ () async throws(LogError) in try await log.commits(after: place, limit: 1) }) {
+      case .success(let commits):
+        if let bytes = commits.first?.commit.bytes,
+          let manifest = try await Blocking.read({ try store.sealedManifest(of: bytes, in: group) }),
+          manifest.epoch == head.epoch, try await !isOnChain(manifest.epoch, manifest.link().bytes, of: copy.state)
+        {
+          return true
+        }
+      case .failure(.damaged), .failure(.baseNeeded): break
+      case .failure(let error): throw error
+      }
+      let found = await Replica.result { () async throws(LogError) in try await log.base() }
+      if case .failure(.damaged) = found { return false }
+      guard let base = try found.get(), try await !isOnChain(base.epoch, base.link.bytes, of: copy.state) else {
+        return false
+      }
+      let proved = Mutex<PublishedState?>(nil)
+      do {
+        _ = try await Blocking.apply {
+          try store.adopt(
+            group, { (path) throws(VaultError) in try Replica.fetch(base, of: group, from: log, to: path) },
+            following: { (state) throws(VaultError) in
+              proved.withLock { $0 = state }
+              return []
+            })
+        }
+      } catch let error as VaultError where error.isDamage {
+        return false
+      }
+      // It may say that it is another state than it is.
+      guard let state = proved.withLock({ $0 }) else { return true }
+      return try await !isOnChain(state.epoch, state.link.bytes, of: copy.state)
     }
 
     /// Fetches the newest complete file and the commits that follow it, if it is later than the copy.

@@ -152,6 +152,11 @@
           try store.copyDescends(from: found.epoch, found.link.bytes, of: group)
         }
         guard isDescendant else {
+          if copy.isWriter, copy.isPublished, try await !hasAnotherBranch(than: copy, at: found) {
+            logger.error("the head of the log is nobody's", metadata: ["epoch": "\(found.epoch)"])
+            try await restoreLog(copy, after: found)
+            return true
+          }
           throw VaultError.rolledBack(group: group, found: found.epoch, known: copy.state.epoch, reason: .fork)
         }
         // It was changed without the log since its publication ended.

@@ -116,6 +116,13 @@ struct EtcdFailureTests {
     #expect(try await watched == (2...5).map { .test($0) })
   }
 
+  @Test func `a watch tells that somebody removed the base`() async throws {
+    let log = try await EtcdCluster.shared().log()
+    var events = log.watch(after: try await log.publish(1)).makeAsyncIterator()
+    _ = try await log.change(EtcdTransaction(success: [.delete(log.keys.base)]))
+    #expect(try await events.next() == .baseChanged)
+  }
+
   @Test func `a watch that is behind a compaction reports it and continues`() async throws {
     let cluster = try await EtcdCluster(1)
     let log = try cluster.log()

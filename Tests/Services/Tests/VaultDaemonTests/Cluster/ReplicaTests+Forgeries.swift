@@ -68,6 +68,43 @@ extension ReplicaTests {
     try await expectNoBlock()
   }
 
+  @Test(.timeLimit(.minutes(1)), arguments: [0, 1], [false, true])
+  func `a head with a number that was there and a link that never was blocks no writer`(
+    _ distance: UInt64, _ hasForgedBase: Bool
+  ) async throws {
+    let first = try #require(try await owner.log.base())
+    let file = try await owner.log.bytes(of: first)
+    for value in ["second", "third"] { try await owner.set(value) }
+    try await other.replica.catchUp()
+    let head = try #require(try await owner.log.head())
+    let forged = try await owner.log.replaceHead(at: head.revision, with: head.epoch - distance, link: .test(9))
+    if hasForgedBase {
+      _ = try await owner.log.putBase(
+        epoch: forged.epoch, link: .test(9), replacing: first, keeping: 64, pieces: file.pieces)
+    }
+    try await owner.replica.catchUp()
+    #expect(try await owner.log.head()?.link == head.link)
+    try await expectNoBlock()
+  }
+
+  @Test func `a branch whose head was forged, too, is still reported`() async throws {
+    try await owner.set("first of both")
+    try await other.replica.catchUp()
+    try await owner.set("second")
+    let epoch = try #require(try await owner.log.head()).epoch
+    server.roll(back: epoch - 1)
+    try await other.set("another second")
+    let head = try #require(try await owner.log.head())
+    let forged = try await owner.log.replaceHead(at: head.revision, with: epoch, link: .test(9))
+    let fork = VaultError.rolledBack(group: "team", found: epoch, known: epoch, reason: .fork)
+    await #expect(throws: fork) { try await owner.replica.catchUp() }
+    #expect(try await owner.log.head() == forged)
+    // The host whose branch it is sets the head right.
+    try await other.replica.catchUp()
+    await #expect(throws: fork) { try await owner.replica.catchUp() }
+    #expect(try await owner.value() == "second")
+  }
+
   // MARK: Complete files
 
   enum BadBase: CaseIterable { case garbage, junk, empty, truncated, altered, old }
