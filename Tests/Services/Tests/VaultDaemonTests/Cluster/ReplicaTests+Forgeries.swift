@@ -136,7 +136,8 @@ extension ReplicaTests {
     try await expectNoBlock()
   }
 
-  @Test func `a reader says that the log's complete file is damaged, and does not fetch it again at once`() async throws {
+  @Test func `a reader says that the log's complete file is damaged, and does not fetch it again at once`() async throws
+  {
     _ = try daemon.owner().applications.issue("api", to: daemon.folder + "/api")
     try await Blocking.write { [owner] in try owner.store.grant(.read, in: "team", to: "api") }
     try await owner.replica.catchUp()
