@@ -100,7 +100,8 @@ extension Session {
           hint: "take it away: vault remote provision \(remote)")
       case .shared(let remote, let user):
         failure = Failure(
-          .denied, "it still has the login of '\(remote)', with access to the commits of '\(group)', which it cannot open",
+          .denied,
+          "it still has the login of '\(remote)', with access to the commits of '\(group)', which it cannot open",
           hint: "change the password of '\(UTF8Text.onOneLine(user))' in etcd, then: vault remote add --replace")
       }
     }
