@@ -6,6 +6,8 @@ import NIOCore
 import Testing
 import VaultFoundation
 
+@testable import Ground
+@testable import Sealing
 @testable import VaultDaemon
 
 /// What other users of the machine may ask about published groups.
@@ -18,7 +20,8 @@ import VaultFoundation
   private func ask(_ path: String, as peer: Peer) async throws -> Int? {
     let head = HTTPRequest(method: .post, scheme: "http", authority: "vaultd", path: path)
     let request = Request(head: head, body: .init(buffer: ByteBuffer()))
-    let answers = ClusterAnswers(replication: replication, limits: Limits(), failures: failures)
+    let answers = ClusterAnswers(
+      replication: replication, limits: Limits(), bodies: BodyBudget(limit: 1_000), failures: failures)
     return try await answers.answer(to: request, Target(request), Connection(peer: peer))?.status.code
   }
 
@@ -39,5 +42,31 @@ import VaultFoundation
   @Test func `a refused request of the daemon's own user does not count`() async throws {
     for _ in 0..<6 { _ = try await ask("/vault/1/sync/team", as: peer(geteuid())) }
     #expect(!failures.isBlocked(peer(geteuid())))
+  }
+}
+
+extension ReplicaTests {
+  @Test func `what other users send for a published group counts towards the limit of all bodies`() async throws {
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let source = ReplicaSource(
+      group: "team", id: try #require(GroupID([UInt8](repeating: 1, count: 32))), store: other.store,
+      remote: try Remote("test", at: "etcd://127.0.0.1:1"))
+    let replication = Replication({ [source] }, logger, log: { [server] _, _ in MemoryLog(server) })
+    let budget = BodyBudget(limit: 10)
+    let answers = ClusterAnswers(
+      replication: replication, limits: Limits(), bodies: budget, failures: Failures(limit: 100))
+    var stranger = Peer()
+    stranger.user = geteuid() + 12_345
+    for (count, refusal) in [(11, Refusal.tooManyBodies), (10, nil)] {
+      let head = HTTPRequest(method: .post, scheme: "http", authority: "vaultd", path: "/vault/1/commit/team")
+      let body = ByteBuffer(bytes: [UInt8](repeating: 0, count: count))
+      let request = Request(head: head, body: .init(buffer: body))
+      var refused: Refusal?
+      do { _ = try await answers.answer(to: request, Target(request), Connection(peer: stranger)) } catch {
+        refused = error as? Refusal
+      }
+      #expect(refused == refusal)
+    }
+    #expect(budget.take(10))
   }
 }
