@@ -88,11 +88,7 @@ extension ReplicaTests {
   }
 
   @Test func `a branch whose head was forged, too, is still reported`() async throws {
-    try await owner.set("first of both")
-    try await other.replica.catchUp()
-    try await owner.set("second")
-    let epoch = try #require(try await owner.log.head()).epoch
-    server.roll(back: epoch - 1)
+    let epoch = try await loseSecondChange()
     try await other.set("another second")
     let head = try #require(try await owner.log.head())
     let forged = try await owner.log.replaceHead(at: head.revision, with: epoch, link: .test(9))
@@ -232,11 +228,7 @@ extension ReplicaTests {
   }
 
   @Test func `a host whose branch is the shorter one reports the fork`() async throws {
-    try await owner.set("first of both")
-    try await other.replica.catchUp()
-    try await owner.set("second")
-    let epoch = try #require(try await owner.log.head()).epoch
-    server.roll(back: epoch - 1)
+    let epoch = try await loseSecondChange()
     for value in ["another second", "another third"] { try await other.set(value) }
     let head = try #require(try await owner.log.head())
     for _ in 0..<2 {

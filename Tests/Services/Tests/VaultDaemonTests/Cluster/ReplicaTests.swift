@@ -232,12 +232,20 @@ import VaultFoundation
     #expect(try await owner.value() == "fourth")
   }
 
-  @Test func `two hosts that continued from the same state after a loss get an error`() async throws {
+  /// Has the log lose a change of the owner that the other host does not have.
+  ///
+  /// - Returns: the change's epoch.
+  func loseSecondChange() async throws -> UInt64 {
     try await owner.set("first of both")
     try await other.replica.catchUp()
     try await owner.set("second")
     let epoch = try #require(try await owner.log.head()).epoch
     server.roll(back: epoch - 1)
+    return epoch
+  }
+
+  @Test func `two hosts that continued from the same state after a loss get an error`() async throws {
+    let epoch = try await loseSecondChange()
     try await other.set("another second")
     await #expect(throws: VaultError.rolledBack(group: "team", found: epoch, known: epoch, reason: .fork)) {
       try await owner.replica.catchUp()
