@@ -128,7 +128,8 @@ public final class Keychain: Sendable {
   }
 
   private func change(
-    _ query: KeychainItem, in group: AccessGroup, _ body: (Edit, Item, KeychainItem) throws(VaultError) -> Void
+    _ query: KeychainItem, in group: AccessGroup,
+    _ body: (borrowing Edit, Item, KeychainItem) throws(VaultError) -> Void
   ) throws(KeychainStatus) {
     let count = try Keychain.status { () throws(VaultError) in
       let names = try Keychain.names(matching: query, in: group, toChange: true)

@@ -3,12 +3,16 @@ public import GroupFile
 /// The changes of one transaction: all of them are made, or none.
 ///
 /// The first change that fails sets the transaction's error, and later changes do nothing; so a closure that only sets
-/// and removes needs no `try`.
-public final class Edit {
+/// and removes needs no `try`. An edit cannot be copied, so nobody can keep it beyond its transaction.
+public struct Edit: ~Copyable {
+  private final class Outcome { var failure: VaultError? }
+
   private let transaction: WriteTransaction
   private let group: String
+  private let outcome = Outcome()
+
   /// The error of the first change that failed; the transaction will throw it.
-  package private(set) var failure: VaultError?
+  package var failure: VaultError? { outcome.failure }
 
   init(_ transaction: WriteTransaction, group: String) {
     (self.transaction, self.group) = (transaction, group)
@@ -22,7 +26,7 @@ public final class Edit {
     do {
       set(name, NewValue(secret: try OpenedSecret(value), kind: value.secretKind), details, ifVersion: expected)
     } catch {
-      failure = error
+      outcome.failure = error
     }
   }
 
@@ -93,10 +97,7 @@ public final class Edit {
   }
 
   /// Makes the transaction fail with `error`, unless it has failed already.
-  package func fail(_ error: VaultError) { failure = failure ?? error }
-
-  /// Ends the edit. If it is kept beyond its transaction, its calls do nothing and fail.
-  func end() { failure = failure ?? .unexpected("the transaction is over") }
+  package func fail(_ error: VaultError) { outcome.failure = failure ?? error }
 
   private func change(
     _ name: String, checking details: Details? = nil, _ body: (WriteTransaction, Item.Name) throws(VaultError) -> Void
@@ -107,7 +108,7 @@ public final class Edit {
       try details?.validate()
       try inGroup(group, body(transaction, name))
     } catch {
-      failure = error
+      outcome.failure = error
     }
   }
 }
@@ -123,11 +124,10 @@ extension AccessGroup {
   /// - Throws: what `body` throws, or the ``VaultError`` of the first change that failed; the group is unchanged then.
   ///   Inside `body`, the group's own calls that change it throw ``VaultError/invalid(_:)``.
   @discardableResult
-  public func transaction<Result>(_ body: (Edit) throws -> Result) throws -> Result {
+  public func transaction<Result>(_ body: (borrowing Edit) throws -> Result) throws -> Result {
     try observed(.write) {
       try changing(isRepeatable: false) { transaction in
         let edit = Edit(transaction, group: name.description)
-        defer { edit.end() }
         let result = try body(edit)
         if let failure = edit.failure { throw failure }
         return result

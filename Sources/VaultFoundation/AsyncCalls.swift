@@ -146,7 +146,7 @@ extension AccessGroup {
   /// - Parameter body: not `async`, because all writers of the group wait for its end.
   @_documentation(visibility: internal) @discardableResult
   public func transaction<Result: Sendable>(
-    _ body: @Sendable (Edit) throws -> Result
+    _ body: @Sendable (borrowing Edit) throws -> Result
   ) async throws -> Result {
     try await transactions.run { try transaction(body) }
   }

@@ -159,7 +159,7 @@ import VaultFoundation
 
   @Test func `a scalar without a readable form is refused in a transaction of generic code`() throws {
     let group = try store.group()
-    func set<Value: Codable>(_ value: Value, in edit: Edit) throws { try edit.set("x", to: value) }
+    func set<Value: Codable>(_ value: Value, in edit: borrowing Edit) throws { try edit.set("x", to: value) }
     try group.transaction { edit in
       #expect(throws: VaultError.invalid("this date has no text that could be read back")) {
         try set(Date(timeIntervalSince1970: .nan), in: edit)

@@ -216,7 +216,7 @@
 
     /// Changes an item and its companion in one transaction.
     private func change<Result>(
-      _ path: KVPath, _ body: (Edit, inout KVHistory) throws -> Result
+      _ path: KVPath, _ body: (borrowing Edit, inout KVHistory) throws -> Result
     ) throws -> Result {
       try group.transaction { edit in
         var history = try KVHistory(of: path, in: edit.state)
@@ -233,7 +233,8 @@
     ///
     /// - Parameter attributes: the attributes that the item has, or gets when it is restored.
     private func settle(
-      _ path: KVPath, _ edit: Edit, _ history: inout KVHistory, _ attributes: [String: String], endsExpiry: Bool = false
+      _ path: KVPath, _ edit: borrowing Edit, _ history: inout KVHistory, _ attributes: [String: String],
+      endsExpiry: Bool = false
     ) throws {
       guard let item = history.item else { return }
       if let readable = history.current.flatMap({ $0.isReadable(at: now()) ? $0.stored : nil }) {

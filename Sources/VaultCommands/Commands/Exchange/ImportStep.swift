@@ -35,7 +35,7 @@ struct ImportStep {
   ///
   /// - Throws: an error with the place in the file if the store cannot hold the item; errors of the store itself are
   ///   passed on unchanged.
-  func perform(in edit: Edit) throws {
+  func perform(in edit: borrowing Edit) throws {
     try naming { () throws(VaultError) in
       // An existing item has its own versions.
       for older in action == .new ? item.older : [] {

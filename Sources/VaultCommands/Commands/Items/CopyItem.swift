@@ -152,7 +152,7 @@ struct Transfer {
   ///
   /// - Parameter answersPrompts: whether it may answer prompts of ssh and others, for which only one item of a group can.
   private func put(
-    _ opened: borrowing OpenedItem, as name: Item.Name, in edit: Edit, answersPrompts: Bool = true
+    _ opened: borrowing OpenedItem, as name: Item.Name, in edit: borrowing Edit, answersPrompts: Bool = true
   ) throws {
     let item = opened.item
     let attributes = item.attributes.filter { answersPrompts || !AskPassRule.isAttribute($0.key) }
