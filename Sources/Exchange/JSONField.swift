@@ -66,6 +66,17 @@ public enum JSONField {
     return names
   }
 
+  /// The values of all members by name, as ``value(of:in:)`` returns them; none if `text` is not an object.
+  public static func values(in text: [UInt8]) -> [String: [UInt8]] {
+    var values: [String: [UInt8]] = [:]
+    let isWhole = visit(text) { name, value in
+      let value = text[value]
+      values[String(decoding: name, as: UTF8.self)] =
+        value.first == UInt8(ascii: "\"") ? decoded(value) : Array(value)
+    }
+    return isWhole ? values : [:]
+  }
+
   private static func member(_ key: String, of text: [UInt8]) -> ArraySlice<UInt8>? {
     var found: ArraySlice<UInt8>?
     let isWhole = visit(text) { name, value in

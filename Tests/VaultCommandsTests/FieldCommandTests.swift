@@ -140,4 +140,30 @@ import Testing
     #expect(store.run("get", "web/GitHub#password").output == "password5")
     #expect(store.run("get", "web/GitHub#notes").output == "notes5")
   }
+
+  @Test func `fields that a removed application could read are listed on request until each is changed`() {
+    store.run("set", "db", "--type", "json", input: #"{"user":"me","password":"p1","totp":"t1","note":"","on":true}"#)
+    store.run("app", "issue", "api", "--output", store.folder.file("credential"), "--group", "default:read")
+    store.run("set", "db#totp", input: "t2")
+    store.run("revoke", "default", "api")
+    func listed() -> [String] {
+      store.run("exposure", "--fields").output.split(separator: "\n").map { String($0.split(separator: "\t")[1]) }
+    }
+    #expect(listed() == ["db", "web/GitHub"])
+    store.run("set", "db#password", input: "p2")
+    let short = store.run("exposure")
+    #expect(short.output.contains("web/GitHub") && !short.output.contains("db"))
+    #expect(
+      short.errors
+        == "2 fields of changed values are still the same; to list them: vault exposure --fields\n"
+    )
+    #expect(listed() == ["web/GitHub", "db#totp", "db#user"])
+    #expect(!store.run("exposure", "--json").output.contains("db"))
+    #expect(store.run("exposure", "--fields", "--json").output.contains(#""name":"db","field":"totp","version":3"#))
+    for (field, value) in ["user": "you", "totp": "t3"] { store.run("set", "db#" + field, input: value) }
+    #expect(listed() == ["web/GitHub"] && store.run("exposure").errors.isEmpty)
+    // Older versions could be read as well.
+    store.run("set", "db#totp", input: "t1")
+    #expect(listed() == ["web/GitHub", "db#totp"])
+  }
 }

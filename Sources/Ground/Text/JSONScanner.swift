@@ -184,8 +184,6 @@ package struct JSONScanner {
     throw broken(.truncated)
   }
 
-  // MARK: Whole values
-
   /// The text of the string that begins here, as UTF-8.
   ///
   /// - Returns: also whether it holds an escaped lone surrogate, which becomes U+FFFD.

@@ -131,8 +131,6 @@ package struct JSONWriter<Sink: JSONSink> {
     try unsafe JSONText.escape(json, .terminalControls) { (bytes) throws(Sink.Failure) in try unsafe sink.write(bytes) }
   }
 
-  // MARK: Bytes
-
   @usableFromInline
   mutating func quote(_ text: String) throws(Sink.Failure) {
     try unsafe text.utf8Span.span.withUnsafeBytes { (text) throws(Sink.Failure) in try unsafe quote(text) }

@@ -2,11 +2,12 @@ extension AccessGroupFile {
   /// Calls `body` with each current item, and with the removed members that could read its value and may have kept a copy;
   /// there are none if the value was changed since. It is called again for an item with a new value that is one which they
   /// could read: one of the item's own former values, or one of 8 bytes or more that another item has or had.
+  /// It is also called for each item whose value was changed since, with the newest version that they could read.
   ///
   /// - Parameter body: returns whether the item is valid.
   /// - Returns: whether all are. A writer can sign others, which are skipped.
   /// - Throws: the errors of a reader's checks.
-  package func eachExposure(_ body: (StoredItem, [Writer]) -> Bool) throws(VaultError) -> Bool {
+  package func eachExposure(_ body: (StoredItem, UInt64?, [Writer]) -> Bool) throws(VaultError) -> Bool {
     let view = try beginReading()
     let roster = view.state.roster
     // Members that were added again may read the current values.
@@ -37,7 +38,7 @@ extension AccessGroupFile {
       guard row.state == .present else { return }
       let item = StoredItem(row: row, attributes: try view.attributes(of: row))
       let readers = readers(item.attributes)
-      if !body(item, readers) {
+      if !body(item, nil, readers) {
         areValid = false
       } else if readers.isEmpty {
         changed[try mark(row).token, default: []].append(item)
@@ -45,14 +46,21 @@ extension AccessGroupFile {
     }
     guard !changed.isEmpty else { return areValid }
     try eachRow { (row) throws(VaultError) in
+      var current: StoredItem?
       var version: Row? = row
       while let known = version {
         version = try view.predecessor(of: known, oldest: row.oldest)
-        guard known.state == .present, case let readers = readers(try view.attributes(of: known)), !readers.isEmpty
-        else { continue }
+        guard known.state == .present, case let attributes = try view.attributes(of: known) else { continue }
+        let readers = readers(attributes)
+        if readers.isEmpty {
+          if known.version == row.version { current = StoredItem(row: row, attributes: attributes) }
+          continue
+        }
+        if let item = current { _ = body(item, known.version, readers) }
+        current = nil
         let (token, byteCount) = try mark(known)
         let same = changed.removeValue(forKey: token) ?? []
-        for item in same where item.row.token == row.token || byteCount >= 8 { _ = body(item, readers) }
+        for item in same where item.row.token == row.token || byteCount >= 8 { _ = body(item, nil, readers) }
         let others = same.filter { $0.row.token != row.token && byteCount < 8 }
         if !others.isEmpty { changed[token] = others }
       }

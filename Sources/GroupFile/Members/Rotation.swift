@@ -46,8 +46,6 @@ struct Rotation {
     return newRoot
   }
 
-  // MARK: Proving
-
   /// Takes the rows that the signed root names, in the order of the tree.
   ///
   /// - Returns: the number of the tree's nodes.
@@ -220,8 +218,6 @@ struct Rotation {
     }
     return sealed
   }
-
-  // MARK: Counting
 
   private func isDropped(_ statement: Statement) -> Bool {
     guard !dropped.isEmpty, let token = unsafe try? statement.blob(0, count: Token.byteCount) else { return false }

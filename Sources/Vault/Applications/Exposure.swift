@@ -1,6 +1,6 @@
 public import GroupFile
 
-/// A value that a removed member could read, and that has not been changed since.
+/// A value that removed members could read.
 public struct Exposure: Sendable, Equatable {
   /// The group's name.
   public let group: String
@@ -9,6 +9,8 @@ public struct Exposure: Sendable, Equatable {
   public let version: UInt64
   /// When that version was written.
   public let changed: Timestamp
+  /// The newest version that they could read, if the value was changed since.
+  public let readVersion: UInt64?
   /// The removed members that could read it.
   public let readers: [Item.Writer]
 }
@@ -19,12 +21,14 @@ extension SecretStore {
   /// Change these values, because a removed member may have kept a copy; a changed value leaves the list.
   ///
   /// - Parameters:
+  ///   - includesChanged: whether to list changed values, too, because one of several fields may be what it was.
   ///   - leftOut: called with a group's name and error if the group has no files or fails verification, so that the
   ///     result lacks it, or if a writer signed rows that are not valid items and these rows are missing.
   ///   - progress: called with each group's name.
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
   public func exposure(
-    leftOut: (String, VaultError) -> Void = { _, _ in }, progress: (String) -> Void = { _ in }
+    includingChanged includesChanged: Bool = false, leftOut: (String, VaultError) -> Void = { _, _ in },
+    progress: (String) -> Void = { _ in }
   ) throws(VaultError) -> [Exposure] {
     _ = try owner()
     var found: [Exposure] = []
@@ -36,13 +40,13 @@ extension SecretStore {
       let file = try group.file
       do {
         var exposed: [Exposure] = []
-        let areValid = try file.eachExposure { item, readers in
+        let areValid = try file.eachExposure { item, readVersion, readers in
           guard let itemName = try? Item.Name(stored: item.attributes.name) else { return false }
-          guard !readers.isEmpty else { return true }
+          guard !readers.isEmpty, readVersion == nil || includesChanged else { return true }
           exposed.append(
             Exposure(
               group: name, item: itemName, version: item.row.version,
-              changed: Timestamp(milliseconds: item.attributes.changed), readers: readers))
+              changed: Timestamp(milliseconds: item.attributes.changed), readVersion: readVersion, readers: readers))
           return true
         }
         found += exposed.sorted { $0.item.description < $1.item.description }

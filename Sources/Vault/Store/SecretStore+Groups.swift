@@ -186,8 +186,6 @@ extension SecretStore {
     return try inGroup(name, file.compact(progress: progress))
   }
 
-  // MARK: Steps
-
   /// - Parameter groups: the folder of groups, whose lock the caller holds.
   func make(
     _ name: AccessGroup.Name, _ creation: GroupCreation, groupID: GroupID, as seed: MemberSeed,

@@ -53,8 +53,8 @@ extension AccessGroupFile {
   /// The items with readers, sorted by name.
   func exposures() throws -> [(item: StoredItem, readers: [Writer])] {
     var found: [(item: StoredItem, readers: [Writer])] = []
-    _ = try eachExposure { item, readers in
-      if !readers.isEmpty { found.append((item, readers)) }
+    _ = try eachExposure { item, readVersion, readers in
+      if !readers.isEmpty, readVersion == nil { found.append((item, readers)) }
       return true
     }
     return found.sorted { $0.item.attributes.name < $1.item.attributes.name }

@@ -113,65 +113,118 @@ extension Session {
 struct ShowExposure: Command {
   static let about = About(
     "List the values that a removed member could read and that are still unchanged.",
-    usage: "vault exposure [--json]",
+    usage: "vault exposure [--fields] [--json]",
     more: """
-      A value leaves the list when it is changed, and one of several fields when any of them is, so change all that \
-      were secret. A value that is set again stays on the list, as does one of 8 bytes or more under another name in \
-      its group. A copy in another group is not listed.
+      A value leaves the list when it is changed, and one of several fields when any of them is. With --fields, the \
+      other fields that are still what they were are listed as well. A value that is set again stays on the list, as \
+      does one of 8 bytes or more under another name in its group. A copy in another group is not listed.
       """,
     example: """
       vault exposure
       """)
 
+  let fields: Bool
   let json: Bool
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
+    fields = arguments.flag("--fields", "List unchanged fields of values that were changed, too.")
     json = arguments.json()
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
     var problem: VaultError?
-    let exposed = try session.openStore(key).exposure(
-      leftOut: { if case .otherDevice = $1 {} else { problem = problem ?? $1 } }, progress: { session.showProgress($0) }
-    )
+    let store = try session.openStore(key)
+    let exposed = try store.exposure(
+      includingChanged: true, leftOut: { if case .otherDevice = $1 {} else { problem = problem ?? $1 } },
+      progress: { session.showProgress($0) })
+    let (whole, unchanged) = try ExposedPlace.all(exposed, in: store) { session.showProgress($0) }
     session.endProgress()
-    try show(exposed, in: session)
+    try show(fields ? whole + unchanged : whole, in: session)
+    if !unchanged.isEmpty, !fields, !json {
+      let count =
+        unchanged.count == 1 ? "1 field of a changed value is" : "\(unchanged.count) fields of changed values are"
+      session.atEnd { $0.say("\(count) still the same; to list them: vault exposure --fields") }
+    }
     // The list is incomplete, so the exit status must say so.
     if let problem { throw problem }
   }
 
-  private func show(_ exposed: [Exposure], in session: Session) throws {
+  private func show(_ exposed: [ExposedPlace], in session: Session) throws {
     if json {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in
-        for value in exposed { try value.write(to: &json) }
+        for place in exposed { try place.write(to: &json, withField: fields) }
       }
     }
     var changed = TimeColumn("CHANGED")
-    let times = exposed.map { session.output.isTerminal ? changed.cell($0.changed) : $0.changed.shortText }
+    let times = exposed.map { session.output.isTerminal ? changed.cell($0.value.changed) : $0.value.changed.shortText }
     var table = Table(
       columns: ["GROUP", "NAME", "VERSION", changed.header, "READ BY"], keeping: "NAME", whole: [changed.header],
       fixed: ["GROUP"])
-    for (value, time) in zip(exposed, times) {
+    for (place, time) in zip(exposed, times) {
+      let (value, field) = (place.value, place.field.map { "#" + $0 } ?? "")
       table.add(
-        value.group, value.item.description, String(value.version), time,
+        value.group, value.item.description + field, String(value.version), time,
         value.readers.map(\.text).joined(separator: ", "))
     }
     try table.write(to: session.output, style: session.outputStyle)
   }
 }
 
-extension Exposure {
-  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+/// A value that removed members could read, or a field of one that was changed since.
+private struct ExposedPlace {
+  let value: Exposure
+  let field: String?
+
+  /// The values that are unchanged, and the unchanged fields of others.
+  static func all(
+    _ exposed: [Exposure], in store: SecretStore, progress: (String) -> Void
+  ) throws -> (whole: [ExposedPlace], fields: [ExposedPlace]) {
+    let whole = exposed.filter { $0.readVersion == nil }
+    let known = Set(whole.map { [$0.group, $0.item.description] })
+    let others = exposed.filter { !known.contains([$0.group, $0.item.description]) }
+    let fields = try others.flatMap { (value) throws -> [ExposedPlace] in
+      progress("\(value.group) \(value.item)")
+      do {
+        return try unchangedFields(of: value, in: store.group(value.group)).map {
+          ExposedPlace(value: value, field: $0)
+        }
+      } catch VaultError.notFound {
+        // It was changed or removed meanwhile.
+        return []
+      }
+    }
+    return (whole.map { ExposedPlace(value: $0, field: nil) }, fields)
+  }
+
+  /// The fields with a value that they had in one of the versions that the readers could read, sorted.
+  private static func unchangedFields(of value: Exposure, in group: AccessGroup) throws -> [String] {
+    let name = value.item.description
+    var now = ItemField.values(of: try group.open(name, version: value.version))
+    // What says nothing is no secret.
+    for (field, bytes) in now where ["", "true", "false", "null"].contains(where: { bytes.elementsEqual($0.utf8) }) {
+      now[field] = nil
+    }
+    var unchanged: Set<String> = []
+    for former in try group.history(name) where former.version <= value.readVersion ?? 0 && !former.isRemoved {
+      guard unchanged.count < now.count else { break }
+      let then = ItemField.values(of: try group.open(name, version: former.version))
+      unchanged.formUnion(now.filter { then[$0.key] == $0.value }.keys)
+    }
+    return unchanged.sorted()
+  }
+
+  func write(to json: inout JSONWriter, withField hasField: Bool) throws(Failure) {
     try json.object { (json) throws(Failure) in
-      try json.string("group", group)
-      try json.string("name", item.description)
-      try json.number("version", version)
-      try json.string("changed", changed.text)
+      try json.string("group", value.group)
+      try json.string("name", value.item.description)
+      if hasField { try json.string("field", orNull: field) }
+      try json.number("version", value.version)
+      try json.string("changed", value.changed.text)
       try json.array("readers") { (json) throws(Failure) in
-        for reader in readers { try json.string(reader.text) }
+        for reader in value.readers { try json.string(reader.text) }
       }
     }
   }

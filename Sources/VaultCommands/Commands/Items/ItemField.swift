@@ -61,6 +61,18 @@ struct ItemField {
     }
   }
 
+  /// The values of all fields, as ``value()`` returns them; none if the value has no fields.
+  static func values(of opened: borrowing OpenedItem) -> [String: [UInt8]] {
+    let whole = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    switch opened.item.kind {
+    case .json: return JSONField.values(in: whole)
+    case .archive:
+      let json = try? ArchiveInspection(whole).json()
+      return json.flatMap { JSONField.value(of: "root", in: $0) }.map(JSONField.values) ?? [:]
+    default: return [:]
+    }
+  }
+
   /// Sets the field to `text`, and keeps changes that another program makes meanwhile in the same value.
   ///
   /// - Parameter details: without an expiry in them, the current one stays.
