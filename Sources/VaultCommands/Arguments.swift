@@ -330,7 +330,8 @@ enum ArgumentFault: Error, Equatable {
       return .usage("'\(command.path)' has no such option", hint: meant.map { "did you mean \($0)?" } ?? hint)
     case .unknownLetter:
       return .usage(
-        "'\(command.path)' has no such option", hint: "to use a name that begins with '-', write -- before it")
+        "'\(command.path)' has no such option",
+        hint: "write -- before a name that begins with '-', and before a program to run")
     case .tooMany: return command.type?.surplus ?? .usage("there are too many arguments", hint: hint)
     case .missingCommand: return .usage("a command is missing", hint: hint)
     case .unknownCommand(let meant):

@@ -28,7 +28,10 @@ import Testing
     (["info", "x", "s3cret"], "there are too many arguments", "see vault info --help"),
     (["get", "x", "--ouptut", "s3cret"], "'vault get' has no such option", "did you mean --output?"),
     (["get", "x", "--s3cret"], "'vault get' has no such option", "see vault get --help"),
-    (["get", "-hs3cret"], "'vault get' has no such option", "to use a name that begins with '-', write -- before it"),
+    (
+      ["get", "-hs3cret"], "'vault get' has no such option",
+      "write -- before a name that begins with '-', and before a program to run"
+    ),
     (["help", "s3cret"], "there is no such command", "see vault --help"),
     (["help", "group", "s3cret"], "there is no such command", "see vault group --help"),
     (["lsit"], "there is no such command", "did you mean 'vault list'?"),
@@ -37,7 +40,11 @@ import Testing
     (["get", "x", "--json=s3cret"], "--json takes no value", "see vault get --help"),
     (
       ["get", "x", "-s3cret"], "'vault get' has no such option",
-      "to use a name that begins with '-', write -- before it"
+      "write -- before a name that begins with '-', and before a program to run"
+    ),
+    (
+      ["run", "sh", "-c", "s3cret"], "'vault run' has no such option",
+      "write -- before a name that begins with '-', and before a program to run"
     ),
     (
       ["set", "x", "s3cret"],

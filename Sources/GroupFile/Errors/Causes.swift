@@ -110,7 +110,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     case .usage: ("usage", "usage: the command line is not understood")
     case .notExecutable: ("not-executable", "only of run, watch and rotate-value: the program is not executable")
     case .commandNotFound: ("command-not-found", "only of run, watch and rotate-value: the program was not found")
-    case .interrupted: ("interrupted", "interrupted")
+    case .interrupted: ("interrupted", "interrupted, or a question was answered with no")
     }
   }
 }

@@ -5,6 +5,7 @@ struct Paths: Command {
   static let about = About(
     "Show where everything is and what belongs in a backup, without opening anything.",
     usage: "vault paths [--json]",
+    more: "MODE is the mode that a file or folder should have, even if it has another one or does not exist yet.",
     example: """
       vault paths
       """)
