@@ -12,10 +12,10 @@ struct ExportItems: Command {
     more: """
       Asks on a terminal first; --yes-print-secrets answers yes. If one item cannot be written, nothing is.
 
-      json is complete: an object with the group's name and items, each with name, kind, value (or valueBase64 if \
-      it is not UTF-8), label, attributes, expires and, for archives, type. Each value is a string of exactly the \
-      value's bytes; import reads it back. dotenv contains only names and values, in the form that python-dotenv \
-      and import read back exactly; a value that is not text is refused.
+      json holds everything except former versions: an object with the group's name and items, each with name, kind, \
+      value (or valueBase64 if it is not UTF-8), label, attributes, expires and, for archives, type. Each value is a \
+      string of exactly the value's bytes; import reads it back. dotenv contains only names and values, in the form \
+      that python-dotenv and import read back exactly; a value that is not text is refused.
 
       kdbx is a database of KeePass and KeePassXC, with former versions, and with bytes as attachments; its \
       passphrase is asked for twice. bitwarden is the JSON that Bitwarden imports, with former passwords. csv is a \

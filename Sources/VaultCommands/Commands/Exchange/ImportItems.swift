@@ -18,10 +18,10 @@ struct ImportItems: Command {
       pass, gopass: the entries of a password store, opened with gpg or, for gopass, age; the folder is \
       PASSWORD_STORE_DIR, or else the program's default folder. kdbx: a database of KeePass or KeePassXC; \
       keepass-xml: the XML that they export. bitwarden: its JSON, unencrypted or encrypted with a password. 1pux: \
-      an export of 1Password. keychain: the output of security dump-keychain -d on a Mac. secret-service: what gnome-keyring, KeePassXC or \
-      another Secret Service holds that runs in this session, with labels and attributes; vaultd asks it. FILE may be - for \
-      standard input. Without --from the file's name decides: .env, .csv, .plist, .json, .yaml, .kdbx, .1pux; - is \
-      JSON.
+      an export of 1Password. keychain: the output of security dump-keychain -d on a Mac. secret-service: what \
+      gnome-keyring, KeePassXC or another Secret Service of this session holds, with labels and attributes; vaultd \
+      asks it. FILE may be - for standard input. Without --from the file's name decides: .env, .csv, .plist, .json, \
+      .yaml, .kdbx, .1pux; - is JSON.
 
       csv recognizes the columns of Chrome, Firefox, Safari, KeePassXC, Bitwarden, 1Password, LastPass, Dashlane \
       and NordPass. Each login becomes a JSON object with username, password, url, notes and totp, if present, so \

@@ -9,7 +9,7 @@ struct AcceptGroup: Command {
     more: """
       Use this after you put back a copy or deleted a group's file yourself. Do not use it to silence an error that \
       you cannot explain, because somebody may have put back an old copy. The command first says what comes back, \
-      and asks on a terminal; elsewhere it needs --yes. It asks as well before it gives up a group whose files are \
+      and asks on a terminal; elsewhere it needs --yes. It also asks before it gives up a group whose files are \
       gone. A state that the owner accepts gets a new key; only the owner can accept a copy with an older list of \
       members. If a member has to leave the group as well, do both in one step: vault revoke GROUP \
       APP --accept. Signed items that damage destroyed are left behind only with --drop-unproved. If the list of \

@@ -6,13 +6,13 @@ struct CreateGroup: Command {
     "Make an access group, which is a separate encrypted file.",
     usage: """
       vault group create NAME [--keep N] [--lifetime survives|purged]
-                                [--this-device-only | --unix-group GROUP]
+                              [--this-device-only | --unix-group GROUP]
       """,
     more: """
       A name has 1 to 128 of the characters a-z 0-9 . _ -, begins with a letter or digit, and does not contain '..'.
 
-      A group of this device only opens with this machine's device key, which is in the state folder and in no \
-      backup. Elsewhere a copy of the store opens everything else.
+      With --this-device-only, the group opens only with this machine's device key, which is in the state folder and \
+      in no backup. Elsewhere a copy of the store opens everything else.
       """,
     example: """
       vault group create team.shared --keep 50

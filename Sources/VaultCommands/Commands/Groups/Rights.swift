@@ -115,9 +115,10 @@ struct ShowExposure: Command {
     "List the values that a removed member could read and that are still unchanged.",
     usage: "vault exposure [--fields] [--json]",
     more: """
-      A value leaves the list when it is changed, and one of several fields when any of them is. With --fields, the \
-      other fields that are still what they were are listed as well. A value that is set again stays on the list, as \
-      does one of 8 bytes or more under another name in its group. A copy in another group is not listed.
+      A value leaves the list when it is changed. A value with several fields leaves it as soon as one of them is \
+      changed; with --fields, its other fields stay on the list until they are changed, too. The same value, set \
+      again, stays on the list, and so does a value of 8 bytes or more under another name in its group. A copy in \
+      another group is not listed.
       """,
     example: """
       vault exposure

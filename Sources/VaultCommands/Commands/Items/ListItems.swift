@@ -14,7 +14,7 @@ struct ListItems: Command {
       vaultd keeps the version counts of HashiCorp's interface. --removed lists what vault restore can bring back. \
       --sort expires lists only items that expire, the soonest first; --sort changed starts with the newest.
 
-      In a pipe there is one item per line, with tabs between name, label, version, day of change, and expiry.
+      In a pipe each item is a line with tabs between group (with --all), name, label, version, change and expiry.
       """,
     example: """
       vault list db/ -a env=prod
