@@ -331,7 +331,7 @@ enum ArgumentFault: Error, Equatable {
     case .unknownLetter:
       return .usage(
         "'\(command.path)' has no such option",
-        hint: "write -- before a name that begins with '-', and before a program to run")
+        hint: "\(hint); a name that begins with '-', or a program to run, comes after --")
     case .tooMany: return command.type?.surplus ?? .usage("there are too many arguments", hint: hint)
     case .missingCommand: return .usage("a command is missing", hint: hint)
     case .unknownCommand(let meant):

@@ -30,7 +30,7 @@ import Testing
     (["get", "x", "--s3cret"], "'vault get' has no such option", "see vault get --help"),
     (
       ["get", "-hs3cret"], "'vault get' has no such option",
-      "write -- before a name that begins with '-', and before a program to run"
+      "see vault get --help; a name that begins with '-', or a program to run, comes after --"
     ),
     (["help", "s3cret"], "there is no such command", "see vault --help"),
     (["help", "group", "s3cret"], "there is no such command", "see vault group --help"),
@@ -40,11 +40,11 @@ import Testing
     (["get", "x", "--json=s3cret"], "--json takes no value", "see vault get --help"),
     (
       ["get", "x", "-s3cret"], "'vault get' has no such option",
-      "write -- before a name that begins with '-', and before a program to run"
+      "see vault get --help; a name that begins with '-', or a program to run, comes after --"
     ),
     (
       ["run", "sh", "-c", "s3cret"], "'vault run' has no such option",
-      "write -- before a name that begins with '-', and before a program to run"
+      "see vault run --help; a name that begins with '-', or a program to run, comes after --"
     ),
     (
       ["set", "x", "s3cret"],
