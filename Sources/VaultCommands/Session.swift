@@ -58,14 +58,21 @@ final class Session {
   /// Keeps a warning until the command has ended, because with `--json` stderr contains only the object of an error.
   func warn(_ message: String) { warnings.append(message) }
 
-  /// Says that the expiry of the present value does not apply to a new one.
-  func warnOfLostExpiry(of name: String, in group: AccessGroup) {
-    guard let expires = (try? group.item(name))?.expires else { return }
+  /// Says that the expiry of the former value does not apply to the new one.
+  func warnOfLostExpiry(of former: Item?) {
+    guard let expires = former?.expires else { return }
     warn("the former value's expiry (\(shown(expires))) does not apply to the new one; to set one: --expires")
   }
 
   func warnIfExpired(_ item: Item) {
     if item.hasExpired { warn("'\(item.name)' has expired: vault info shows when") }
+  }
+
+  /// Says that a time that was given for a new value is past.
+  func warnIfPast(_ details: Details) {
+    if case .to(let time) = details.expires, time < .now {
+      warn("the value has expired already: \(shown(time)) is past")
+    }
   }
 
   /// Prints a message that is neither data nor an error on stderr.

@@ -32,6 +32,11 @@ import Testing
       ["get", "-hs3cret"], "'vault get' has no such option",
       "see vault get --help; a name that begins with '-', or a program to run, comes after --"
     ),
+    (["watch", "g", "s3cret"], "the program and its arguments come after --", "vault watch GROUP -- PROGRAM ARG..."),
+    (
+      ["rotate-value", "x", "s3cret"], "the program and its arguments come after --",
+      "vault rotate-value NAME -- PROGRAM ARG..."
+    ),
     (["help", "s3cret"], "there is no such command", "see vault --help"),
     (["help", "group", "s3cret"], "there is no such command", "see vault group --help"),
     (["lsit"], "there is no such command", "did you mean 'vault list'?"),

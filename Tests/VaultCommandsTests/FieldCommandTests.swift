@@ -141,6 +141,16 @@ import Testing
     #expect(store.run("get", "web/GitHub#notes").output == "notes5")
   }
 
+  @Test func `a field that was not there is named when it is added, and no other`() {
+    let added = store.run("set", "web/GitHub#pasword", input: "new")
+    #expect(added.errors == "'pasword' is a new field of 'web/GitHub', beside username, password, port, totp\n")
+    #expect(store.run("generate", "web/GitHub#pin").errors.hasPrefix("'pin' is a new field of 'web/GitHub', beside "))
+    for arguments in [["set", "web/GitHub#password"], ["generate", "web/GitHub#pin"]] {
+      let run = Transcript(arguments, input: Array("x".utf8), environment: store.environment)
+      #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
+    }
+  }
+
   @Test func `fields that a removed application could read are listed on request until each is changed`() {
     store.run("set", "db", "--type", "json", input: #"{"user":"me","password":"p1","totp":"t1","note":"","on":true}"#)
     store.run("app", "issue", "api", "--output", store.folder.file("credential"), "--group", "default:read")

@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import VaultCommands
@@ -65,5 +66,17 @@ import Testing
     let json = store.run("paths", "--json").output
     #expect(json.contains(#""path":"\#(store.keyFile)","mode":"600","backup":false,"inBackup":"apart""#), "\(json)")
     #expect(json.contains(#""backup":true,"inBackup":"yes""#) && json.contains(#""backup":false,"inBackup":"no""#))
+  }
+
+  @Test func `a new value that cannot be shown is stored, and the error says so`() throws {
+    let full = unsafe open("/dev/full", O_WRONLY | O_CLOEXEC)
+    defer { close(full) }
+    let errors = Pipe.nameless()
+    let streams = Streams(input: Pipe.holding([]), output: full, errors: errors)
+    let status = VaultCommands.run(
+      arguments: ["generate", "unseen", "--show"], environment: store.environment, streams: streams)
+    let told = String(decoding: Pipe.contents(of: errors), as: UTF8.self)
+    #expect(status == 23 && told.hasPrefix("vault: error: the new value was stored, but not shown: "), "\(told)")
+    #expect(store.run("get", "unseen").output.utf8.count == 32)
   }
 }

@@ -145,6 +145,18 @@ import Testing
     #expect(store.run("info", "a").output.contains("expires: 2001-09-09T00:00:00Z (expired)\n"))
   }
 
+  @Test func `a past expiry and a name that is probably a mistake are said`() {
+    let past = store.run("set", "a", "--expires", "2001-09-09", input: "x")
+    #expect(past.errors == "vault: warning: the value has expired already: 2001-09-09 00:00 is past\n")
+    #expect(store.run("set", "a", "--expires", "2099-09-09", input: "x").errors.isEmpty)
+    #expect(
+      store.run("set", "name=s3cret", input: "x").errors.contains("'=' in it; a value is typed, piped or in --file"))
+    for name in [" b", "b "] {
+      #expect(store.run("set", name, input: "x").errors.contains("begins or ends with a space"))
+      #expect(store.run("set", name, input: "y").errors.isEmpty)
+    }
+  }
+
   @Test func `setting a new value clears the expiry and keeps label and attributes`() throws {
     store.run("set", "a", "--label", "Label", "-a", "x=1", "-a", "y=2", "--expires", "30d", input: "one")
     store.run("set", "a", "-a", "x=3", "-a", "y=", input: "two")

@@ -34,6 +34,12 @@ import Testing
     #expect(store.run("restore", "db/password.new").status == 0)
   }
 
+  @Test func `the former value's expiry is mentioned once the value is another one`() {
+    store.run("set", "db/password", "--expires", "2090-01-01", input: "old")
+    #expect(!store.run("rotate-value", "db/password", "--", "/bin/false").errors.contains("expiry"))
+    #expect(store.run("rotate-value", "db/password", "--", "/bin/cat").errors.contains("the former value's expiry"))
+  }
+
   @Test func `if the program is killed, the new value stays, to be taken or removed`() throws {
     let taken = store.folder.file("taken")
     let run = store.run(

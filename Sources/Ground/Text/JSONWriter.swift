@@ -26,8 +26,6 @@ package struct JSONWriter<Sink: JSONSink> {
     self.hasLines = hasLines
   }
 
-  // MARK: Containers
-
   /// Begins a container: `{` or `[`.
   @inlinable
   package mutating func open(_ bracket: Unicode.Scalar) throws(Sink.Failure) {
@@ -84,8 +82,6 @@ package struct JSONWriter<Sink: JSONSink> {
     }
     needsComma = depth > 0
   }
-
-  // MARK: Values
 
   /// Writes `null`, `true`, `false` or a number.
   @inlinable

@@ -107,7 +107,9 @@ extension IdentityFile {
   /// The identity file of the backup in the folder at `path`.
   init(inBackup path: String) throws(VaultError) {
     do { self = try IdentityFolder(store: path).read() } catch .noStore {
-      throw .damaged(.backup, "this folder has no complete backup")
+      throw .damaged(.backup, "there is no complete backup at this path")
+    } catch .damaged(_, .store, let detail) {
+      throw .damaged(.backup, detail)
     } catch .denied(.file(_, let fault)) {
       throw .denied(.file(.backup, fault))
     }

@@ -251,7 +251,12 @@ import Testing
   @Test func `another store's backup, a folder that is not a backup, and the store itself are refused`() throws {
     let other = try TestStore()
     #expect(other.run("restore-backup", backup).status == 18)
-    #expect(store.run("restore-backup", store.folder.file("nothing")).status == 13)
+    _ = store.folder.write("file", [1])
+    for place in ["nothing", "file"] {
+      let refused = store.run("restore-backup", store.folder.file(place))
+      #expect(refused.status == 13 && refused.errors.contains("(backup: "), "\(refused.errors)")
+      #expect(refused.errors.hasSuffix("nothing was changed; name a folder that vault backup made\n"))
+    }
     #expect(store.run("restore-backup", store.folder.file("store")).status == 64)
     try FileManager.default.removeItem(atPath: backup + "/identity")
     #expect(store.run("restore-backup", backup).status == 13)

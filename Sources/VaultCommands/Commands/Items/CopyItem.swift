@@ -98,7 +98,7 @@ struct Transfer {
     let target = try self.target.map { name throws(VaultError) in try store.group(name) } ?? source
     let (oldName, newName) = (try Item.Name(name), try Item.Name(newName ?? name))
     guard source.name != target.name else {
-      guard oldName != newName else { throw Failure.usage("the item cannot be copied onto itself") }
+      guard oldName != newName else { throw Failure.usage("the new place is the item's own") }
       let item = try source.transaction { edit in
         let opened = try edit.open(name)
         try put(opened, as: newName, in: edit, answersPrompts: removesSource)

@@ -47,16 +47,25 @@ struct GenerateItem: Command {
     let place = try ItemPlace(name, field: field, in: group)
     if let field = place.field {
       let text = try unsafe secret.withUnsafeBytes { (bytes) throws(Failure) in try unsafe WipedBytes(copying: bytes) }
+      let present = try ItemField(place, field, in: group)
       _ = try ItemField.set(field, of: place, to: text, as: .string, details, in: group)
+      try present.tellIfNew(in: session)
       if expires == nil { session.warnIfExpired(try group.item(place.name)) }
     } else {
       try FieldLoss(place.name, in: group, isMeant: replaceFields)?.confirm(in: session)
-      if expires == nil { session.warnOfLostExpiry(of: place.name, in: group) }
+      let former = expires == nil ? try? group.item(place.name) : nil
       try group.set(place.name, to: secret, kind: .string, details)
+      session.warnOfLostExpiry(of: former)
     }
+    session.warnIfPast(details)
     guard show else { return }
-    try unsafe secret.withUnsafeBytes { bytes in try unsafe session.output.write(bytes) }
-    if session.output.isTerminal { try session.output.write("\n") }
+    do throws(Failure) {
+      try unsafe secret.withUnsafeBytes { (bytes) throws(Failure) in try unsafe session.output.write(bytes) }
+      if session.output.isTerminal { try session.output.write("\n") }
+      try session.output.flush()
+    } catch {
+      throw Failure(error.status, "the new value was stored, but not shown: \(error.message)", hint: "vault get NAME")
+    }
   }
 }
 

@@ -73,6 +73,13 @@ struct ItemField {
     }
   }
 
+  /// Says that the field was added, because its name may be mistyped.
+  func tellIfNew(in session: Session) throws {
+    guard try valueIfAny() == nil, case let names = JSONField.names(in: whole), !names.isEmpty else { return }
+    let others = names.prefix(8).joined(separator: ", ") + (names.count > 8 ? ", …" : "")
+    session.atEnd { $0.say("'\(name)' is a new field of '\(item.name)', beside \(others)") }
+  }
+
   /// Sets the field to `text`, and keeps changes that another program makes meanwhile in the same value.
   ///
   /// - Parameter details: without an expiry in them, the current one stays.

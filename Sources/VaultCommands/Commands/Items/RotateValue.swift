@@ -44,6 +44,8 @@ struct RotateValue: Command {
     key = try KeySource(&arguments)
   }
 
+  static let surplus = RunProgram.surplusProgram(of: "rotate-value NAME")
+
   func run(in session: Session) throws {
     guard [finish, discard, !command.isEmpty].count(where: { $0 }) == 1 else {
       throw Failure.usage("give a program after --, or --finish, or --discard")
@@ -52,16 +54,10 @@ struct RotateValue: Command {
     if let expires { details.expires = try Expiry.change(expires, now: .now) }
     let group = try session.openGroup(group, key)
     let place = try ItemPlace(name, field: field, in: group)
-    if expires == nil, !discard, !finish {
-      if place.field == nil {
-        session.warnOfLostExpiry(of: place.name, in: group)
-      } else {
-        session.warnIfExpired(try group.item(place.name))
-      }
-    }
     if finish { return try take(staged(of: place, in: group), place, details, in: group) }
     if discard { return try group.remove(staged(of: place, in: group).name.description) }
     let base = try version(of: place, in: group)
+    let former = try group.item(place.name)
     let secret = try random.secret()
     details.attributes[Self.target] = place.typed
     let staged = try stage(secret, place, details, in: group)
@@ -93,6 +89,11 @@ struct RotateValue: Command {
       throw Failure(
         ExitStatus(rawValue: report.status) ?? .unexpected,
         "the program took the new value, but it was not stored: \(report.message)", hint: place.finishing)
+    }
+    if expires == nil, place.field == nil {
+      session.warnOfLostExpiry(of: former)
+    } else if expires == nil {
+      session.warnIfExpired(former)
     }
     // Another rotation may have begun after this one's value was discarded.
     if (try? group.item(place.staged))?.version == staged { try group.destroy(place.staged) }

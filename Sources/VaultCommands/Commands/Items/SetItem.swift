@@ -117,6 +117,7 @@ struct SetItem: Command {
         error.exitStatus, error.message,
         hint: "set it again, so that it is made once: --request-id \(request); here or on another host")
     }
+    session.warnIfPast(details)
     guard json else { return }
     var json = JSONWriter(session.output)
     try json.object { (json) throws(Failure) in
@@ -153,11 +154,20 @@ struct SetItem: Command {
     } else if isObject {
       session.warn("the value is stored as a text; to give it fields, as a login has: --type json")
     }
-    if details.expires == .keep { session.warnOfLostExpiry(of: name, in: group) }
+    let former = details.expires == .keep ? try? group.item(name) : nil
     try require(value, from: source, session) { unsafe try group.get(name).withUnsafeBytes { unsafe !$0.isEmpty } }
     let valueKind = kind ?? (value.isText ? .string : .bytes)
     let secret = try Self.typed(value, valueKind)
-    return try group.set(name, to: secret, kind: valueKind, details, ifVersion: ifVersion)
+    let version = try group.set(name, to: secret, kind: valueKind, details, ifVersion: ifVersion)
+    session.warnOfLostExpiry(of: former)
+    if version == 1, let oddity = Self.oddity(of: name) { session.warn("the item's name \(oddity)") }
+    return version
+  }
+
+  /// What is probably a mistake in the name of a new item.
+  private static func oddity(of name: String) -> String? {
+    if name.first?.isWhitespace == true || name.last?.isWhitespace == true { return "begins or ends with a space" }
+    return name.contains("=") ? "has '=' in it; a value is typed, piped or in --file, never an argument" : nil
   }
 
   /// Whether `value` is the text of a JSON object.
@@ -182,8 +192,11 @@ struct SetItem: Command {
     try present.requireFields()
     let value = try source.read(exact: exact, streams: session.streams, isDumb: session.variable("TERM") == "dumb")
     try require(value, from: source, session) { try present.valueIfAny()?.isEmpty == false }
+    let version = try ItemField.set(
+      field, of: place, to: value, as: kind, details, in: group, ifVersion: ifVersion)
     if details.expires == .keep { session.warnIfExpired(present.item) }
-    return try ItemField.set(field, of: place, to: value, as: kind, details, in: group, ifVersion: ifVersion)
+    try present.tellIfNew(in: session)
+    return version
   }
 
   /// Refuses an empty value if it would replace something.
@@ -200,7 +213,7 @@ struct SetItem: Command {
             + "to store nothing: --allow-empty; to change only details such as the label: --keep-value")
       }
     } catch VaultError.notFound(.item) {}
-    session.warn("the value is empty; to change only details such as the label: --keep-value")
+    session.warn("the value is empty")
   }
 
   /// The value in its kind's normal form.

@@ -228,7 +228,9 @@ struct AllowProject: Command {
       throw Failure.usage("--yes, --deny and --revoke exclude each other")
     }
     guard let found = try ProjectFile.find(from: folder, home: session.variable("HOME")) else {
-      throw Failure(.notFound, "there is no '\(ProjectFile.name)' in the folder or above it")
+      throw Failure(
+        .notFound, "there is no '\(ProjectFile.name)' in the folder or above it",
+        hint: "one in the home folder itself is never used")
     }
     let location = try StoreLocation(environment: session.environment)
     if revoke { return try location.forget(project: found.path) }

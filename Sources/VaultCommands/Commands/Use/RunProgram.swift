@@ -48,8 +48,12 @@ struct RunProgram: Command {
       vault run --mask --as-file KEY=vault:///deploy -- sh -c 'ssh -i $KEY host'
       """)
 
-  static let surplus: Failure? = .usage(
-    "the program and its arguments come after --", hint: "vault run -- PROGRAM ARG...")
+  static let surplus = surplusProgram(of: "run")
+
+  /// The error for a program without `--` before it.
+  static func surplusProgram(of command: String) -> Failure? {
+    .usage("the program and its arguments come after --", hint: "vault \(command) -- PROGRAM ARG...")
+  }
 
   let files: [String]
   let assignments: [String]

@@ -19,6 +19,8 @@ struct WatchGroup: Command {
       vault watch web -- systemctl reload nginx
       """)
 
+  static let surplus = RunProgram.surplusProgram(of: "watch GROUP")
+
   let group: String?
   let prefix: String
   let once: Bool
