@@ -65,6 +65,15 @@
       if state.withLock({ $0.isWriting || !$0.noted.isEmpty }) { try await wait(for: nil) }
     }
 
+    /// Checks, after records could not be written, whether one can be written again.
+    ///
+    /// - Throws: the error that keeps it from being written.
+    func requireWritable() async throws(VaultError) {
+      guard state.withLock({ $0.hasFailed }) else { return }
+      // A disk that is full shows that only when it is written to.
+      try await write(AuditRecord(caller: .daemon, action: .repair, detail: "records can be written again"))
+    }
+
     private func wait(for record: AuditRecord?) async throws(VaultError) {
       let failure = await withCheckedContinuation { continuation in
         let begins = state.withLock { state in

@@ -25,6 +25,12 @@
 
     var isSealed: Bool { current == nil }
 
+    /// Why the daemon refuses every request; `nil` if it does not.
+    func problem() async -> Refusal? {
+      guard let current else { return .sealed }
+      return await current.problem()
+    }
+
     /// Opens the store, if it is not open.
     ///
     /// - Throws: the error of opening it; the daemon stays sealed.
@@ -67,6 +73,7 @@
     let tokens: ServiceTokens
     let callers = Callers()
     let changes: Changes
+    private let check = Mutex<(begin: ContinuousClock.Instant, task: Task<Refusal?, Never>)?>(nil)
 
     /// - Throws: the error of opening the record, without which nothing is answered.
     init(_ store: SecretStore) throws(VaultError) {
@@ -80,13 +87,48 @@
     }
 
     /// Identifies the sender of a request: by its token if it has one, otherwise by the process at the other end.
+    ///
+    /// - Throws: ``Refusal/sealed`` if the owner has revoked the daemon's own credential.
     func visit(_ connection: Connection, token text: String?) async throws -> Visit {
-      let (application, token) = try await Blocking.read { [self] () -> (String?, ServiceTokens.Token?) in
-        guard let text else { return (try callers.application(of: connection.peer, in: store), nil) }
-        let token = try tokens.find(text)
-        return (token?.application, token)
+      do {
+        let (application, token) = try await Blocking.read { [self] () -> (String?, ServiceTokens.Token?) in
+          guard let text else { return (try callers.application(of: connection.peer, in: store), nil) }
+          let token = try tokens.find(text)
+          return (token?.application, token)
+        }
+        return Visit(opened: self, connection: connection, application: application, token: token)
+      } catch VaultError.denied {
+        throw Refusal.sealed
       }
-      return Visit(opened: self, connection: connection, application: application, token: token)
+    }
+
+    /// Why every request is refused: the owner has revoked the daemon's credential, the settings cannot be read, or the
+    /// record cannot be written. `nil` if requests are answered.
+    ///
+    /// Anyone may ask for it and it takes the lock of the record, so the answer can be a second old.
+    func problem() async -> Refusal? {
+      let task = check.withLock { check in
+        if let check, check.begin.duration(to: .now) < .seconds(1) { return check.task }
+        let task = Task { await findProblem() }
+        check = (.now, task)
+        return task
+      }
+      return await task.value
+    }
+
+    private func findProblem() async -> Refusal? {
+      do { try await Blocking.read { [self] in _ = try callers.settings(of: store) } } catch VaultError.denied {
+        return .sealed
+      } catch {
+        return Refusal(error)
+      }
+      do {
+        try await Blocking.write { [log] in try log.requireWritable() }
+        try await recorder.requireWritable()
+        return nil
+      } catch {
+        return .unrecorded(error)
+      }
     }
 
     /// The version of HashiCorp's KV interface that a group is mounted with.

@@ -43,6 +43,7 @@
         lines += ["# HELP \(name) \(help)", "# TYPE \(name) \(type)"] + values.map { "\(name)\($0.0) \($0.1)" }
       }
       let counts = counts.withLock { $0 }
+      let isSealed = await seal.problem() == .sealed
       add(
         "vaultd_requests_total", "counter", "Answered requests by the status of HTTP.",
         counts.requests.sorted { $0.key < $1.key }.map { ("{status=\"\($0.key)\"}", String($0.value)) })
@@ -57,8 +58,8 @@
         "vaultd_request_duration_seconds", "histogram", "Time to answer a request.",
         buckets + [("_sum", String(counts.seconds)), ("_count", String(sum))])
       add("vaultd_connections", "gauge", "Open connections.", [("", String(connections.count))])
-      add("vaultd_sealed", "gauge", "1 if the daemon is sealed.", [("", seal.isSealed ? "1" : "0")])
-      if let opened = seal.current {
+      add("vaultd_sealed", "gauge", "1 if the daemon is sealed.", [("", isSealed ? "1" : "0")])
+      if !isSealed, let opened = seal.current {
         let contents = try await contents(of: opened)
         add("vaultd_groups", "gauge", "Groups that the daemon opens.", [("", String(contents.groups))])
         add(

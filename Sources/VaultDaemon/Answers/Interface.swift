@@ -43,7 +43,7 @@
       let target = try Target(request)
       let system = SystemAnswers(seal: seal)
       // Anyone may ask whether the daemon works.
-      if let answer = system.publicAnswer(to: request, target) { return answer }
+      if let answer = await system.publicAnswer(to: request, target) { return answer }
       if target.parts == ["metrics"], request.method == .get, !connection.isTLS {
         return Response(.ok, "text/plain; version=0.0.4", Array(try await metrics.text(seal).utf8))
       }
@@ -83,7 +83,7 @@
       guard connection.peer.isDaemonsUser else { throw Refusal.denied }
       if target.parts[2] == "unseal" {
         try await Blocking.read { try seal.unseal() }
-        return SystemAnswers(seal: seal).sealStatus
+        return await SystemAnswers(seal: seal).sealStatus()
       }
       let opened = seal.current
       // Sealing must always be possible, even when the record cannot be written.

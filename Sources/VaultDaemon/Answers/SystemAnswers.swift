@@ -13,11 +13,11 @@
     /// Answers what everyone may ask: whether the daemon works.
     ///
     /// - Returns: `nil` for anything else.
-    func publicAnswer(to request: Request, _ target: Target) -> Response? {
+    func publicAnswer(to request: Request, _ target: Target) async -> Response? {
       guard request.method == .get || request.method == .head else { return nil }
       return switch target.rest(after: 0) {
-      case "v1/sys/health": health(request)
-      case "v1/sys/seal-status": sealStatus
+      case "v1/sys/health": await health(request)
+      case "v1/sys/seal-status": await sealStatus()
       case "v1/sys/init": Response(.ok, json: ["initialized": true])
       case "v1/sys/leader":
         Response(
@@ -26,28 +26,30 @@
       }
     }
 
-    /// 200, or 503 while sealed, or the status that the caller asked for instead.
-    private func health(_ request: Request) -> Response {
-      let isSealed = seal.isSealed
-      let wanted = request.uri.queryParameters[isSealed ? "sealedcode" : "activecode"].flatMap { Int($0) }
+    /// 200, or 503 while every request is refused, or the status that the caller asked for instead.
+    private func health(_ request: Request) async -> Response {
+      let problem = await seal.problem()
+      let wanted = request.uri.queryParameters[problem == nil ? "activecode" : "sealedcode"].flatMap { Int($0) }
       let code =
         wanted.flatMap { (200..<600).contains($0) && ![204, 205, 304].contains($0) ? $0 : nil }
-        ?? (isSealed ? 503 : 200)
-      return Response(
-        HTTPResponse.Status(code: code),
-        json: [
-          "initialized": true, "sealed": .bool(isSealed), "standby": false, "performance_standby": false,
-          "replication_performance_mode": "disabled", "replication_dr_mode": "disabled",
-          "server_time_utc": .number(Int(Date().timeIntervalSince1970)), "version": .string(BuildVersions.vault),
-          "cluster_name": "vaultd", "cluster_id": "",
-        ])
+        ?? (problem == nil ? 200 : 503)
+      var members: [(String, JSONValue)] = [
+        ("initialized", true), ("sealed", .bool(problem == .sealed)), ("standby", false),
+        ("performance_standby", false),
+        ("replication_performance_mode", "disabled"), ("replication_dr_mode", "disabled"),
+        ("server_time_utc", .number(Int(Date().timeIntervalSince1970))), ("version", .string(BuildVersions.vault)),
+        ("cluster_name", "vaultd"), ("cluster_id", ""),
+      ]
+      if let problem { members.append(("errors", .array(problem.messages.map(JSONValue.string)))) }
+      return Response(HTTPResponse.Status(code: code), json: .members(members))
     }
 
-    var sealStatus: Response {
-      Response(
+    func sealStatus() async -> Response {
+      let isSealed = await seal.problem() == .sealed
+      return Response(
         .ok,
         json: [
-          "type": "vault", "initialized": true, "sealed": .bool(seal.isSealed), "t": 1, "n": 1, "progress": 0,
+          "type": "vault", "initialized": true, "sealed": .bool(isSealed), "t": 1, "n": 1, "progress": 0,
           "nonce": "",
           "version": .string(BuildVersions.vault), "build_date": "", "migration": false, "cluster_name": "vaultd",
           "cluster_id": "", "recovery_seal": false, "storage_type": "file",

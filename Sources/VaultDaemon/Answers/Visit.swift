@@ -93,9 +93,7 @@
       do throws(VaultError) {
         if isAwaited { try await opened.recorder.write(record) } else { try await opened.recorder.note(record) }
       } catch {
-        throw Refusal(
-          status: .serviceUnavailable,
-          "the record cannot be written, so nothing is answered or changed: \(error.message)")
+        throw Refusal.unrecorded(error)
       }
     }
   }
@@ -109,5 +107,12 @@
   extension Refusal {
     static let unknownCaller = Refusal(
       status: .forbidden, "permission denied", "no binding matches this process and no valid token was sent")
+
+    /// - Parameter error: the error that kept a record from being written.
+    static func unrecorded(_ error: any Error) -> Refusal {
+      let reason = (error as? VaultError)?.message ?? "\(type(of: error))"
+      return Refusal(
+        status: .serviceUnavailable, "the record cannot be written, so nothing is answered or changed: \(reason)")
+    }
   }
 #endif

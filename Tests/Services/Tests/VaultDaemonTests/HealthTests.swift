@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 import VaultFoundation
 
@@ -23,6 +24,45 @@ struct HealthTests {
     #expect(try await daemon.curl("/v1/sys/seal", "-X", "PUT").status == 204)
     #expect(try await daemon.curl("/v1/web/data/a").status == 503)
     #expect(try await daemon.curl("/v1/sys/unseal", "-X", "PUT").status == 200)
+    #expect(try await daemon.curl("/v1/web/data/a").status == 200)
+  }
+
+  @Test func `a daemon whose credential was revoked says that it is sealed, until it has another one`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("a", in: "web", to: "secret")
+    _ = try daemon.owner().revokeService()
+    for path in ["/v1/web/data/a", "/v1/sys/mounts", "/v1/auth/token/lookup-self"] {
+      let answer = try await daemon.curl(path, "-H", "X-Vault-Token: hvs.0000")
+      #expect(answer.status == 503)
+      #expect(answer.body == #"{"errors":["Vault is sealed"]}"#)
+    }
+    #expect(try await daemon.curl("/v1/web/data/a").status == 503)
+    let health = try await daemon.curl("/v1/sys/health")
+    #expect(health.status == 503)
+    #expect(health.body.contains(#""sealed":true"#))
+    #expect(try await daemon.curl("/v1/sys/health?sealedcode=202").status == 202)
+    #expect(try await daemon.curl("/v1/sys/seal-status").body.contains(#""sealed":true"#))
+    #expect(try await daemon.curl("/metrics").body.contains("vaultd_sealed 1"))
+    try FileManager.default.removeItem(atPath: daemon.folder + "/credential")
+    _ = try daemon.owner().enrollService(to: daemon.folder + "/credential", .replacing)
+    try daemon.seal.reopen()
+    #expect(try await daemon.curl("/v1/sys/health").status == 200)
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `a daemon that cannot write its record says so, until it can`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("a", in: "web", to: "secret")
+    let (file, aside) = (daemon.folder + "/home/groups/vault.audit", daemon.folder + "/aside")
+    try FileManager.default.moveItem(atPath: file, toPath: aside)
+    let health = try await daemon.curl("/v1/sys/health")
+    #expect(health.status == 503)
+    #expect(health.body.contains(#""sealed":false"#))
+    #expect(health.body.contains(#""errors":["the record cannot be written"#))
+    #expect(try await daemon.curl("/v1/web/data/a").status == 503)
+    try FileManager.default.moveItem(atPath: aside, toPath: file)
+    // The answer may be a second old.
+    while try await daemon.curl("/v1/sys/health").status != 200 {}
     #expect(try await daemon.curl("/v1/web/data/a").status == 200)
   }
 

@@ -69,4 +69,16 @@ struct RecorderTests {
     try await recorder.note(record("third"))
     #expect(written.batches == [["first", "third"]])
   }
+
+  @Test func `after a failure only a durable record shows that records can be written`() async throws {
+    let recorder = recorder(delay: .seconds(3_600))
+    try await recorder.requireWritable()
+    #expect(written.batches.isEmpty)
+    written.setBroken(true)
+    await #expect(throws: VaultError.self) { try await recorder.write(record("read")) }
+    await #expect(throws: VaultError.self) { try await recorder.requireWritable() }
+    written.setBroken(false)
+    for _ in 0..<2 { try await recorder.requireWritable() }
+    #expect(written.batches == [[""]])
+  }
 }
