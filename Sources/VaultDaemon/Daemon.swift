@@ -175,6 +175,7 @@
             + [.init(service: handover, successTerminationBehavior: .gracefullyShutdownGroup)],
           gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
       ).run()
+      try? await seal.current?.recorder.finish()
     }
 
     /// The certificate and key for a connection over TCP.

@@ -19,18 +19,28 @@
       var hasFailed = false
       var isWriting = false
       var isDelaying = false
+      var strangers = Strangers()
     }
 
     private let append: Append
     private let delay: Duration
+    private let interval: Duration
     private let state = Mutex(State())
 
     /// The most records of one batch, and so of one transaction.
     private static let batchLimit = 4_096
 
-    /// - Parameter delay: how long a noted record may wait for one that somebody waits for.
-    init(delay: Duration = .milliseconds(500), _ append: @escaping Append) {
-      (self.delay, self.append) = (delay, append)
+    /// The most refusals of strangers that have a record of their own in an interval; as many again for those on the
+    /// network. The others are only counted.
+    static let strangersLimit = 10
+
+    /// - Parameters:
+    ///   - delay: how long a noted record may wait for one that somebody waits for.
+    ///   - interval: how long refusals of strangers are counted before the counts are recorded.
+    init(
+      delay: Duration = .milliseconds(500), interval: Duration = .seconds(60), _ append: @escaping Append
+    ) {
+      (self.delay, self.interval, self.append) = (delay, interval, append)
     }
 
     /// Makes `record` durable, and those that were noted before.
@@ -54,14 +64,43 @@
       Task {
         try? await Task.sleep(for: delay)
         state.withLock { $0.isDelaying = false }
-        try? await finish()
+        try? await flush()
       }
     }
 
-    /// Makes durable what was noted.
+    /// Makes the refusal of a caller that is no application durable, or only counts it if the interval has too many
+    /// already. At its end each kind of refusal gets one record with the count, so that callers without any right
+    /// cannot fill the disk.
+    ///
+    /// - Throws: the error that kept it from being written; then nothing may be answered.
+    func refuse(_ record: AuditRecord) async throws(VaultError) {
+      let (isCounted, begins) = state.withLock { state in
+        defer { state.strangers.isOpen = true }
+        return (!state.hasFailed && state.strangers.count(record), !state.strangers.isOpen)
+      }
+      if begins {
+        // When the daemon is sealed, its store and its keys must not wait for the end of the interval.
+        Task { [weak self, interval] in
+          try? await Task.sleep(for: interval)
+          self?.state.withLock { state in
+            state.noted += state.strangers.takeCounts()
+            state.strangers = Strangers()
+          }
+          try? await self?.flush()
+        }
+      }
+      if !isCounted { try await wait(for: record.shortened()) }
+    }
+
+    /// Makes durable what was noted and counted.
     ///
     /// - Throws: the error that kept it from being written. It is tried again with the next record.
     func finish() async throws(VaultError) {
+      state.withLock { $0.noted += $0.strangers.takeCounts() }
+      try await flush()
+    }
+
+    private func flush() async throws(VaultError) {
       if state.withLock({ $0.isWriting || !$0.noted.isEmpty }) { try await wait(for: nil) }
     }
 
@@ -112,6 +151,70 @@
         }
         for waiting in batch { waiting.continuation.resume(returning: failure) }
       }
+    }
+  }
+
+  /// The refusals of callers that are no application, in one interval.
+  private struct Strangers {
+    private struct Kind: Hashable {
+      let isLocal: Bool
+      let action: AuditRecord.Action
+    }
+
+    private struct Count {
+      var count = 0
+      /// Where the first of them came from.
+      var sources: [String] = []
+    }
+
+    /// Whether the interval has begun.
+    var isOpen = false
+    /// How many have a record of their own. Callers on the network cannot use up the records of local ones.
+    private var recorded = [true: 0, false: 0]
+    private var counts: [Kind: Count] = [:]
+
+    /// The most sources that a count names.
+    private static let sourceLimit = 4
+
+    /// - Returns: `false` if the refusal is to have a record of its own.
+    mutating func count(_ record: AuditRecord) -> Bool {
+      let isLocal = record.caller.uid != nil
+      guard recorded[isLocal, default: 0] >= Recorder.strangersLimit else {
+        recorded[isLocal, default: 0] += 1
+        return false
+      }
+      let source = record.caller.uid.map { "user \($0)" } ?? record.caller.address ?? "unknown"
+      var count = counts[Kind(isLocal: isLocal, action: record.action)] ?? Count()
+      count.count += 1
+      if count.sources.count <= Self.sourceLimit, !count.sources.contains(source) { count.sources.append(source) }
+      counts[Kind(isLocal: isLocal, action: record.action)] = count
+      return true
+    }
+
+    /// One record for each kind of refusal that was only counted; then nothing is counted.
+    mutating func takeCounts() -> [AuditRecord] {
+      defer { counts = [:] }
+      return counts.map { kind, count in
+        var sources = count.sources.prefix(Self.sourceLimit).joined(separator: ", ")
+        if count.sources.count > Self.sourceLimit { sources += " and others" }
+        return AuditRecord(
+          caller: AuditRecord.Caller(.nobody), action: kind.action, outcome: .denied,
+          detail: "\(count.count) more within a minute, from \(sources)")
+      }
+    }
+  }
+
+  extension AuditRecord {
+    /// The record with short texts: a stranger chose them.
+    fileprivate func shortened() -> AuditRecord {
+      func short(_ text: String?) -> String? {
+        guard let text, text.unicodeScalars.count > 200 else { return text }
+        return String(String.UnicodeScalarView(text.unicodeScalars.prefix(199))) + "…"
+      }
+      var record = self
+      (record.group, record.item) = (short(group), short(item))
+      (record.subject, record.detail) = (short(subject), short(detail))
+      return record
     }
   }
 

@@ -66,34 +66,37 @@
       }
     }
 
-    /// Makes the record of a decision durable.
+    /// Makes the record of a decision durable. Many refusals of callers that are no application are only counted.
     ///
     /// - Throws: ``Refusal`` if that fails; it is then the only permitted answer.
     func record(
       _ action: AuditRecord.Action, group: String? = nil, item: String? = nil, version: UInt64? = nil,
       _ outcome: AuditRecord.Outcome = .allowed, subject: String? = nil, detail: String? = nil
     ) async throws(Refusal) {
-      try await record(
-        AuditRecord(
-          caller: AuditRecord.Caller(connection.peer, application), action: action, group: group, item: item,
-          version: version, outcome: outcome, subject: subject, detail: detail), isAwaited: true)
+      let record = AuditRecord(
+        caller: AuditRecord.Caller(connection.peer, application), action: action, group: group, item: item,
+        version: version, outcome: outcome, subject: subject, detail: detail)
+      let recorder = opened.recorder
+      do throws(VaultError) {
+        if application == nil, outcome == .denied {
+          try await recorder.refuse(record)
+        } else {
+          try await recorder.write(record)
+        }
+      } catch {
+        throw .unrecorded(error)
+      }
     }
 
     /// Has the record of an answer that holds no value made durable soon.
     ///
     /// - Throws: as ``record(_:group:item:version:_:subject:detail:)``, while records cannot be written.
     func note(_ action: AuditRecord.Action, group: String?, detail: String) async throws(Refusal) {
-      try await record(
-        AuditRecord(
-          caller: AuditRecord.Caller(connection.peer, application), action: action, group: group, detail: detail),
-        isAwaited: false)
-    }
-
-    private func record(_ record: AuditRecord, isAwaited: Bool) async throws(Refusal) {
+      let caller = AuditRecord.Caller(connection.peer, application)
       do throws(VaultError) {
-        if isAwaited { try await opened.recorder.write(record) } else { try await opened.recorder.note(record) }
+        try await opened.recorder.note(AuditRecord(caller: caller, action: action, group: group, detail: detail))
       } catch {
-        throw Refusal.unrecorded(error)
+        throw .unrecorded(error)
       }
     }
   }

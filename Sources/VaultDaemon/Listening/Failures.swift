@@ -2,7 +2,7 @@
   import Synchronization
 
   /// Counts how often each caller was refused in the current minute. A caller that is refused too often is ignored
-  /// until the minute ends, so that nobody can guess tokens or fill the record.
+  /// until the minute ends, so that nobody can guess tokens.
   final class Failures: Sendable {
     private struct Count {
       var minute: Int64

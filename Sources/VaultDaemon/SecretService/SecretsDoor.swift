@@ -75,7 +75,6 @@
       } onGracefulShutdown: {
         connection.end()
       }
-      try? await seal.current?.recorder.finish()
       return code
     }
   }

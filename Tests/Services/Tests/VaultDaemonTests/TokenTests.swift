@@ -98,6 +98,27 @@ struct TokenTests {
     #expect(try daemon.records().contains { $0.action == .login && $0.outcome == .denied })
   }
 
+  @Test func `wrong secrets of strangers do not fill the record`() async throws {
+    let daemon = try RunningDaemon(binds: false)
+    let socket = daemon.socket
+    let body = #"{"role_id":"\#(String(repeating: "x", count: 4_000))","secret_id":"0123456789abcdef"}"#
+    let statuses = await onThread { () -> [Int?] in
+      guard let client = RawClient(socket) else { return [] }
+      return (0..<200).map { _ in client.request("POST", "/v1/auth/approle/login", body)?.status }
+    }
+    #expect(statuses.count == 200 && statuses.allSatisfy { $0 == 400 })
+    daemon.seal.seal()
+    func told() throws -> (records: [AuditRecord], refusals: Int) {
+      let records = try daemon.records().filter { $0.action == .login }
+      let counts = records.map { $0.subject == nil ? Int($0.detail?.prefix { $0 != " " } ?? "") ?? 0 : 1 }
+      return (records, counts.reduce(0, +))
+    }
+    // Sealing does not wait for the counts. A new minute may have begun.
+    while try told().refusals < 200 {}
+    #expect(try told().records.count <= 2 * Recorder.strangersLimit + 2)
+    #expect(try told().records.allSatisfy { $0.subject?.utf8.count ?? 0 < 1_000 })
+  }
+
   @Test func `TCP answers only with TLS, and only tokens count there`() async throws {
     let address = try ListeningSocket.tcp("127.0.0.1:0")
     let port = try #require(address.port)
