@@ -135,9 +135,21 @@
       let connections = Connections(configuration.limits)
       let (location, joined) = (configuration.location, JoinedStores())
       let replication = Replication(
-        { [seal] in try (seal.current?.publishedCopies() ?? []) + location.joinedCopies(joined) }, logger,
-        log: { remote, group in EtcdLog(try EtcdClient(remote), group: group.bytes) })
-      seal.prepareStores { [weak replication] in replication?.orderChanges(of: $0) }
+        { [seal] in
+          guard !seal.isShut else { return [] }
+          let found = try (seal.current?.publishedCopies() ?? []) + location.joinedCopies(joined)
+          // It may have been sealed meanwhile, and the joined stores opened after that.
+          if seal.isShut { joined.close() }
+          return found
+        }, logger, log: { remote, group in EtcdLog(try EtcdClient(remote), group: group.bytes) })
+      seal.follow(
+        Seal.Following(
+          prepare: { [weak replication] in replication?.orderChanges(of: $0) },
+          begin: { [weak replication] in Task { await replication?.refresh() } },
+          end: { [weak replication] in
+            replication?.endAll()
+            joined.close()
+          }))
       let answer = Interface(
         seal: seal, limits: configuration.limits, bodies: BodyBudget(limit: configuration.limits.bodies),
         failures: Failures(limit: configuration.limits.failuresPerMinute),

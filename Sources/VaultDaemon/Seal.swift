@@ -6,8 +6,18 @@
   /// is sealed.
   final class Seal: Sendable {
     private let open: @Sendable () throws(VaultError) -> SecretStore
-    private let opened = Mutex<OpenedStore?>(nil)
-    private let preparation = Mutex<(@Sendable (SecretStore) -> Void)?>(nil)
+    private let state = Mutex<(opened: OpenedStore?, isShut: Bool)>((nil, false))
+    private let following = Mutex<Following?>(nil)
+
+    /// What the daemon does with published groups when the store is opened or closed.
+    struct Following: Sendable {
+      /// Called with the open store, if there is one, and with every later store before it is used.
+      let prepare: @Sendable (SecretStore) -> Void
+      /// Called after the store was opened, and after an attempt that failed.
+      let begin: @Sendable () -> Void
+      /// Called after the store was closed.
+      let end: @Sendable () -> Void
+    }
 
     /// - Parameter open: opens the store with the daemon's credential.
     init(opening open: @escaping @Sendable () throws(VaultError) -> SecretStore) { self.open = open }
@@ -21,9 +31,13 @@
     }
 
     /// The open store; `nil` while sealed.
-    var current: OpenedStore? { opened.withLock { $0 } }
+    var current: OpenedStore? { state.withLock { $0.opened } }
 
     var isSealed: Bool { current == nil }
+
+    /// Whether somebody has sealed the daemon, and nobody has tried to open the store since. Then nothing goes on, not even
+    /// with credentials that were joined.
+    var isShut: Bool { state.withLock { $0.isShut } }
 
     /// Why the daemon refuses every request; `nil` if it does not.
     func problem() async -> Refusal? {
@@ -40,24 +54,33 @@
 
     /// Opens the store again, with the current credential. If that fails, the old one stays open.
     func reopen() throws(VaultError) {
-      let store = try open()
-      preparation.withLock { $0 }?(store)
-      exchange(try OpenedStore(store))
+      let following = following.withLock { $0 }
+      defer { following?.begin() }
+      do {
+        let store = try open()
+        following?.prepare(store)
+        exchange(try OpenedStore(store), isShut: false)
+      } catch {
+        state.withLock { $0.isShut = false }
+        throw error
+      }
     }
 
-    /// Calls `prepare` with the open store, if there is one, and with every later store before it is used.
-    func prepareStores(_ prepare: @escaping @Sendable (SecretStore) -> Void) {
-      preparation.withLock { $0 = prepare }
-      if let current { prepare(current.store) }
+    func follow(_ new: Following) {
+      following.withLock { $0 = new }
+      if let current { new.prepare(current.store) }
     }
 
     /// Closes the store. Its keys are wiped when the calls that have begun end; streams of changes end at once.
-    func seal() { exchange(nil) }
+    func seal() {
+      exchange(nil, isShut: true)
+      following.withLock { $0 }?.end()
+    }
 
-    private func exchange(_ new: OpenedStore?) {
-      let old = opened.withLock { opened in
-        defer { opened = new }
-        return opened
+    private func exchange(_ new: OpenedStore?, isShut: Bool) {
+      let old = state.withLock { state in
+        defer { state = (new, isShut) }
+        return state.opened
       }
       old?.changes.end()
       if let old { Task { try? await old.recorder.finish() } }

@@ -9,6 +9,7 @@
   /// Answers programs on this machine that work with published groups: they order their own changes, and ask for copies
   /// to be brought up to date. A commit needs no other permission, because a writer of the group has signed it.
   struct ClusterAnswers: Sendable {
+    let seal: Seal
     let replication: Replication
     let limits: Limits
     let bodies: BodyBudget
@@ -17,9 +18,12 @@
     /// - Returns: `nil` for any other request.
     func answer(to request: Request, _ target: Target, _ connection: Connection) async throws -> Response? {
       let parts = target.parts
+      guard parts.starts(with: ["vault", "1"]), parts != ["vault", "1", "call"] else { return nil }
+      guard !seal.isShut else { throw Refusal.sealed }
       if parts == ["vault", "1", "join"], request.method == .post { return Response(try await join(connection)) }
-      guard parts.starts(with: ["vault", "1"]), parts.count > 2, connection.peer.user != nil else { return nil }
-      guard parts.count == 4, let wanted = ClusterRequest(rawValue: parts[2]) else { return nil }
+      guard parts.count == 4, connection.peer.user != nil, let wanted = ClusterRequest(rawValue: parts[2]) else {
+        return nil
+      }
       do {
         guard request.method == .post else { throw Refusal.unknownMethod }
         if wanted == .provision {
@@ -28,8 +32,8 @@
         }
         return Response(ServiceAnswer(number: try await perform(wanted, on: parts[3], request, connection)))
       } catch {
-        // Failures of the cluster and lost races are not the caller's fault.
-        if !connection.peer.isDaemonsUser, !error.isOfTheCluster { failures.count(connection.peer) }
+        // Failures of the cluster, lost races and a sealed daemon are not the caller's fault.
+        if !connection.peer.isDaemonsUser, !error.isNobodysFault { failures.count(connection.peer) }
         guard let error = error as? VaultError else { throw error }
         return Response(ServiceAnswer(failure: error))
       }
@@ -53,7 +57,10 @@
     private func perform(
       _ wanted: ClusterRequest, on group: String, _ request: Request, _ connection: Connection
     ) async throws -> UInt64? {
-      guard let replica = await replication.replica(of: group) else { throw VaultError.notFound(.publication) }
+      guard let replica = await replication.replica(of: group) else {
+        guard !seal.isShut else { throw Refusal.sealed }
+        throw VaultError.notFound(.publication)
+      }
       let isTrusted = connection.peer.isDaemonsUser
       // Only the owner makes complete files, as root or as the user that the daemon runs as.
       guard wanted != .base || isTrusted else { throw VaultError.denied(.ownerOnly) }
@@ -71,6 +78,8 @@
     }
 
     private func perform(_ wanted: ClusterRequest, _ replica: Replica, _ body: ByteBuffer) async throws {
+      // It may have been sealed while the body arrived.
+      guard !seal.isShut else { throw Refusal.sealed }
       let bytes = Array(body.readableBytesView)
       switch wanted {
       case .sync: try await replica.catchUp()
@@ -96,10 +105,10 @@
   }
 
   extension Error {
-    fileprivate var isOfTheCluster: Bool {
+    fileprivate var isNobodysFault: Bool {
       switch self as? VaultError {
       case .unordered, .busy, .storage: true
-      default: self as? Refusal == .tooManyBodies
+      default: [.tooManyBodies, .sealed].contains(self as? Refusal)
       }
     }
   }

@@ -51,7 +51,8 @@
       guard !failures.isBlocked(connection.peer) else {
         throw Refusal(status: .tooManyRequests, retryAfter: 60, "too many failed requests; wait a minute")
       }
-      let cluster = ClusterAnswers(replication: replication, limits: limits, bodies: bodies, failures: failures)
+      let cluster = ClusterAnswers(
+        seal: seal, replication: replication, limits: limits, bodies: bodies, failures: failures)
       if let answer = try await cluster.answer(to: request, target, connection) { return answer }
       guard let opened = seal.current else { throw Refusal.sealed }
       var isKnown = false

@@ -21,6 +21,8 @@
     private let makeLog: MakeLog
     private let logger: Logger
     private let entries = Mutex<[String: Entry]>([:])
+    /// How often all copies were let go. A list of sources that was made before does not count.
+    private let endings = Atomic<UInt64>(0)
 
     /// - Parameters:
     ///   - sources: the published groups as they are now.
@@ -85,6 +87,7 @@
 
     /// Looks which groups are published, begins to follow new ones and lets go of others.
     func refresh() async {
+      let endings = endings.load(ordering: .acquiring)
       let found: [ReplicaSource]
       do { found = try await Blocking.read { [sources] in try sources() } } catch {
         logger.warning(
@@ -102,10 +105,20 @@
         return ended
       }
       for entry in ended.values { entry.task.cancel() }
-      for source in wanted.values where known(source.group) == nil { begin(source) }
+      for source in wanted.values where known(source.group) == nil { begin(source, unlessEndedSince: endings) }
     }
 
-    private func begin(_ source: ReplicaSource) {
+    /// Lets go of all copies at once, and of the stores that opened them.
+    func endAll() {
+      let ended = entries.withLock { entries in
+        endings.add(1, ordering: .acquiringAndReleasing)
+        defer { entries = [:] }
+        return entries
+      }
+      for entry in ended.values { entry.task.cancel() }
+    }
+
+    private func begin(_ source: ReplicaSource, unlessEndedSince endings: UInt64) {
       let log: any CommitLog
       do { log = try makeLog(source.remote, source.id) } catch {
         logger.error(
@@ -115,7 +128,7 @@
       orderChanges(of: source.store)
       let replica = Replica(of: source.group, in: source.store, log, logger)
       let isNew = entries.withLock { entries in
-        guard entries[source.group] == nil else { return false }
+        guard entries[source.group] == nil, endings == self.endings.load(ordering: .acquiring) else { return false }
         entries[source.group] = Entry(
           replica: replica, store: source.store, id: source.id, remote: source.remote,
           task: Task {
@@ -176,6 +189,8 @@
   /// The stores that joined credentials have opened.
   final class JoinedStores: Sendable {
     private let stores = Mutex<[String: (issue: UInt32, store: SecretStore)]>([:])
+
+    func close() { stores.withLock { $0 = [:] } }
 
     fileprivate func store(
       _ application: String, _ issue: UInt32, _ open: () throws(VaultError) -> SecretStore

@@ -3,6 +3,7 @@ import HTTPTypes
 import HummingbirdCore
 import Logging
 import NIOCore
+import Synchronization
 import Testing
 import VaultFoundation
 
@@ -13,6 +14,7 @@ import VaultFoundation
 /// What other users of the machine may ask about published groups.
 @Suite struct ClusterAnswersTests {
   private let failures = Failures(limit: 3)
+  private let seal = Seal { () throws(VaultError) in throw .locked(.credential(.missing)) }
   private let replication = Replication(
     { [] }, Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, log: { _, _ in throw LogError.unavailable })
 
@@ -21,7 +23,7 @@ import VaultFoundation
     let head = HTTPRequest(method: .post, scheme: "http", authority: "vaultd", path: path)
     let request = Request(head: head, body: .init(buffer: ByteBuffer()))
     let answers = ClusterAnswers(
-      replication: replication, limits: Limits(), bodies: BodyBudget(limit: 1_000), failures: failures)
+      seal: seal, replication: replication, limits: Limits(), bodies: BodyBudget(limit: 1_000), failures: failures)
     return try await answers.answer(to: request, Target(request), Connection(peer: peer))?.status.code
   }
 
@@ -43,6 +45,19 @@ import VaultFoundation
     for _ in 0..<6 { _ = try await ask("/vault/1/sync/team", as: peer(geteuid())) }
     #expect(!failures.isBlocked(peer(geteuid())))
   }
+
+  @Test(arguments: ["sync/team", "commit/team", "base/team", "status/team", "provision/office", "join"])
+  func `a daemon that somebody has sealed answers nothing about published groups`(_ path: String) async throws {
+    // Without a credential of its own, it serves those that were joined.
+    #expect(try await ask("/vault/1/" + path, as: peer(geteuid())) == 200)
+    seal.seal()
+    for _ in 0..<6 {
+      await #expect(throws: Refusal.sealed) { try await ask("/vault/1/" + path, as: peer(geteuid() + 12_345)) }
+    }
+    #expect(!failures.isBlocked(peer(geteuid() + 12_345)))
+    #expect(throws: VaultError.self) { try seal.unseal() }
+    #expect(try await ask("/vault/1/" + path, as: peer(geteuid())) == 200)
+  }
 }
 
 extension ReplicaTests {
@@ -53,8 +68,9 @@ extension ReplicaTests {
       remote: try Remote("test", at: "etcd://127.0.0.1:1"))
     let replication = Replication({ [source] }, logger, log: { [server] _, _ in MemoryLog(server) })
     let budget = BodyBudget(limit: 10)
+    let seal = Seal { () throws(VaultError) in throw .locked(.credential(.missing)) }
     let answers = ClusterAnswers(
-      replication: replication, limits: Limits(), bodies: budget, failures: Failures(limit: 100))
+      seal: seal, replication: replication, limits: Limits(), bodies: budget, failures: Failures(limit: 100))
     var stranger = Peer()
     stranger.user = geteuid() + 12_345
     for (count, refusal) in [(11, Refusal.tooManyBodies), (10, nil)] {
@@ -68,5 +84,58 @@ extension ReplicaTests {
       #expect(refused == refusal)
     }
     #expect(budget.take(10))
+  }
+
+  @Test func `a commit that arrives while the daemon is sealed is not ordered`() async throws {
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let source = ReplicaSource(
+      group: "team", id: try #require(GroupID([UInt8](repeating: 1, count: 32))), store: other.store,
+      remote: try Remote("test", at: "etcd://127.0.0.1:1"))
+    let seal = Seal { () throws(VaultError) in throw .locked(.credential(.missing)) }
+    let replication = Replication(
+      { seal.isShut ? [] : [source] }, logger, log: { [server] _, _ in MemoryLog(server) })
+    let budget = BodyBudget(limit: 10)
+    let answers = ClusterAnswers(
+      seal: seal, replication: replication, limits: Limits(), bodies: budget, failures: Failures(limit: 100))
+    var peer = Peer()
+    peer.user = geteuid() + 12_345
+    let (body, sending) = RequestBody.makeStream()
+    let head = HTTPRequest(method: .post, scheme: "http", authority: "vaultd", path: "/vault/1/commit/team")
+    let request = Request(head: head, body: body)
+    let connection = Connection(peer: peer)
+    let answer = Task { try await answers.answer(to: request, Target(request), connection)?.status.code }
+    try await sending.yield(ByteBuffer(bytes: [0]))
+    while budget.take(10) {
+      budget.giveBack(10)
+      await Task.yield()
+    }
+    seal.seal()
+    replication.endAll()
+    try await sending.yield(ByteBuffer(bytes: [0]))
+    sending.finish()
+    await #expect(throws: Refusal.sealed) { try await answer.value }
+    #expect(await replication.replica(of: "team") == nil)
+  }
+
+  @Test func `a list of groups that was made before the daemon was sealed begins nothing afterwards`() async throws {
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let source = ReplicaSource(
+      group: "team", id: try #require(GroupID([UInt8](repeating: 1, count: 32))), store: other.store,
+      remote: try Remote("test", at: "etcd://127.0.0.1:1"))
+    let (asked, go) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let isFirst = Atomic(true)
+    let replication = Replication(
+      {
+        guard isFirst.exchange(false, ordering: .relaxed) else { return [] }
+        asked.signal()
+        go.wait()
+        return [source]
+      }, logger, log: { [server] _, _ in MemoryLog(server) })
+    async let refreshed: Void = replication.refresh()
+    await onThread { asked.wait() }
+    replication.endAll()
+    go.signal()
+    await refreshed
+    #expect(await replication.replica(of: "team") == nil)
   }
 }

@@ -116,6 +116,43 @@ struct EtcdAccessTests {
     withExtendedLifetime(provisioning) {}
   }
 
+  /// The owner's store, whose changes of published groups go through the daemon.
+  private func ownerAsking(_ daemon: RunningDaemon) throws -> SecretStore {
+    let location = try StoreLocation(environment: [
+      "VAULT_HOME": daemon.folder + "/home", "VAULT_STATE": daemon.folder + "/state", "VAULT_SOCKET": daemon.socket,
+    ])
+    return try SecretStore.open(at: location, unlocking: .keyFile(daemon.folder + "/key"))
+  }
+
+  /// Publishes a new group `team` through a daemon that may write it, at the remote `office`.
+  private func publishTeam(_ daemon: RunningDaemon, at remote: consuming Remote) async throws -> SecretStore {
+    let owner = try ownerAsking(daemon)
+    try owner.createGroup("team")
+    _ = try owner.enrollService(to: daemon.folder + "/again", .again, serving: [.init(.write, in: "team")])
+    try owner.addRemote(remote)
+    return owner
+  }
+
+  @Test func `a sealed daemon orders no change and answers no status, and goes on once it is unsealed`() async throws {
+    let daemon = try RunningDaemon(binds: false)
+    let owner = try await publishTeam(daemon, at: Remote("office", at: EtcdCluster.shared().address))
+    try await Blocking.write {
+      try owner.publishGroup("team", at: "office")
+      _ = try owner.group("team").set("name", to: "first")
+    }
+    #expect(try await daemon.curl("/v1/sys/seal", "-X", "PUT").status == 204)
+    await #expect(throws: VaultError.unordered(group: "team", .notHere)) {
+      _ = try await Blocking.write { try owner.group("team").set("name", to: "second") }
+    }
+    await #expect(throws: VaultError.locked(.service("it is sealed, or cannot write its record"))) {
+      try await Blocking.read { try owner.logEpoch(of: "team") }
+    }
+    #expect(try await daemon.curl("/v1/sys/unseal", "-X", "PUT").status == 200)
+    _ = try await Blocking.write { try owner.group("team").set("name", to: "third") }
+    let versions = try await Blocking.read { try owner.group("team").history("name").count }
+    #expect(versions == 2)
+  }
+
   @Test func `a token that the servers have forgotten is renewed`() async throws {
     let (cluster, provisioning) = try await protectedCluster()
     let group = EtcdCluster.newGroup()
