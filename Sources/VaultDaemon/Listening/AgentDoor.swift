@@ -18,6 +18,7 @@
         .childChannelOption(.allowRemoteHalfClosure, value: true)
         .childChannelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
+            try channel.keepFromPrograms()
             let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self)
             {
               Peer(of: $0, usesDescriptor: usesPeerDescriptors, manager: manager)

@@ -1,4 +1,5 @@
 #if Daemon
+  import Glibc
   import Hummingbird
   import NIOCore
   import Synchronization
@@ -79,6 +80,16 @@
         state.all -= 1
         let left = state.ofCallers[key, default: 1] - 1
         state.ofCallers[key] = left > 0 ? left : nil
+      }
+    }
+  }
+
+  extension Channel {
+    /// Keeps the connection from programs that the daemon starts, such as pinentry: they would hold it open for as long as
+    /// they run, and NIO accepts it so that they inherit it. Called on the event loop.
+    func keepFromPrograms() throws {
+      try pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+        _ = fcntl($0, F_SETFD, FD_CLOEXEC)
       }
     }
   }

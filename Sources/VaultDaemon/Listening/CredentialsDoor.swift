@@ -25,7 +25,12 @@
       let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
         // systemd sends nothing and closes its sending side at once.
         .childChannelOption(.allowRemoteHalfClosure, value: true)
-        .bind(socket.descriptor) { channel in channel.eventLoop.makeSucceededFuture(channel) }
+        .bind(socket.descriptor) { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.keepFromPrograms()
+            return channel
+          }
+        }
       socket.lengthenQueue()
       await withGracefulShutdownHandler {
         await withDiscardingTaskGroup { tasks in

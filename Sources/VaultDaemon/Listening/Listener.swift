@@ -90,7 +90,8 @@
 
     /// - Returns: `nil` for a connection that is closed at once.
     private func setUp(_ channel: any Channel) -> EventLoopFuture<Accepted?> {
-      identify(channel).flatMap { peer in
+      channel.eventLoop.makeCompletedFuture { try channel.keepFromPrograms() }.flatMap { identify(channel) }.flatMap {
+        peer in
         guard connections.enter(peer) else { return channel.close().map { nil } }
         channel.closeFuture.whenComplete { _ in connections.leave(peer) }
         guard socket.kind == .tcp else { return accept(channel, Connection(peer: peer)).map { $0 } }

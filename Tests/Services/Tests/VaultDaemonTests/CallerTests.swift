@@ -100,7 +100,7 @@ struct CallerTests {
 
   @Test func `a live peer is identified by its process`() throws {
     var sockets: [Int32] = [0, 0]
-    #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &sockets) == 0)
+    #expect(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0, &sockets) == 0)
     defer { for socket in sockets { close(socket) } }
     let peer = try #require(Peer(of: sockets[0]))
     #expect(peer.process == getpid())
@@ -143,6 +143,7 @@ struct CallerTests {
     let program = try Program("/usr/bin/python3", ["-c", Self.abandon, path])
     let connection = await onThread { () -> Int32 in
       let connection = accept(listening.descriptor, nil, nil)
+      _ = fcntl(connection, F_SETFD, FD_CLOEXEC)
       program.wait()
       return connection
     }

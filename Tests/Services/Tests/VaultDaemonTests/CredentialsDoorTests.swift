@@ -71,7 +71,7 @@ struct CredentialsDoorTests {
   }
 
   private static func read(_ path: String, as name: String?) throws -> [UInt8] {
-    let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0)
+    let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     defer { close(descriptor) }
     if let name { try #require(call(bind, descriptor, name) == 0) }
     try #require(call(connect, descriptor, path) == 0)

@@ -40,7 +40,7 @@ final class ForgingBus: Sendable {
     path = NSTemporaryDirectory() + "bus-\(UUID().uuidString.prefix(8))"
     address = "unix:path=" + path
     (self.call, self.answer) = (call, answer)
-    listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     let result = withUnixAddress(path) { bind(listener, $0, $1) }
     guard result == 0, listen(listener, 1) == 0 else { return nil }
     Thread.detachNewThread { [self] in serve() }
@@ -63,6 +63,7 @@ final class ForgingBus: Sendable {
   private func serve() {
     let client = accept(listener, nil, nil)
     guard client >= 0 else { return }
+    _ = fcntl(client, F_SETFD, FD_CLOEXEC)
     defer {
       close(client)
       state.withLock { $0.hasEnded = true }

@@ -36,11 +36,44 @@ struct HostileClientTests {
         client.endSending()
         // It comes back only when the daemon has closed the connection.
         _ = client.receiveAll()
+        guard !client.isForgotten else { return unanswered + 1 }
       }
       return unanswered
     }
     #expect(unanswered == 0)
     #expect(try await daemon.curl("/v1/sys/health").status == 200)
+  }
+
+  /// Whether programs inherit the sockets with this path: the one that listens, and those of accepted connections.
+  private static func areInherited(_ path: String) -> [Bool] {
+    let open = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+    return open.compactMap { CInt($0) }.compactMap { descriptor in
+      guard ListeningSocket(descriptor: descriptor, kind: .unix, name: "").isBound(to: path) else { return nil }
+      return fcntl(descriptor, F_GETFD) & FD_CLOEXEC == 0
+    }
+  }
+
+  @Test func `programs that the daemon starts inherit no connection, which they would keep open`() async throws {
+    let folder = NSTemporaryDirectory() + "doors-\(UUID().uuidString.prefix(8))"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let (agent, credentials) = (folder + "/agent", folder + "/credentials")
+    let daemon = try RunningDaemon(others: [
+      .unix(at: agent, name: ListeningSocket.agent), .unix(at: credentials, name: ListeningSocket.credentials),
+    ])
+    let socket = daemon.socket
+    let found = await onThread { () -> [[Bool]] in
+      guard let web = RawClient(socket), let ssh = RawClient(agent), let unit = RawClient(credentials) else {
+        return []
+      }
+      _ = web.request("GET", "/v1/sys/health")
+      ssh.send([0, 0, 0, 1, 11])
+      _ = ssh.receive()
+      // The refusal is larger than what one call receives, so the connection stays.
+      unit.endSending()
+      _ = unit.receive()
+      return withExtendedLifetime((web, ssh, unit)) { [socket, agent, credentials].map(Self.areInherited) }
+    }
+    #expect(found == [[Bool]](repeating: [false, false], count: 3))
   }
 
   @Test func `a request that does not arrive is ended`() async throws {
@@ -55,7 +88,8 @@ struct HostileClientTests {
       let answer = await onThread { () -> String in
         guard let client = RawClient(socket) else { return "nobody listens" }
         client.send(Array(text.utf8))
-        return client.receiveAll()
+        let answer = client.receiveAll()
+        return client.isForgotten ? "HTTP/1.1 200 would be as wrong" : answer
       }
       #expect(!answer.contains(" 200 "))
     }

@@ -29,6 +29,8 @@ final class Program: Sendable {
     posix_spawn_file_actions_init(&actions)
     posix_spawn_file_actions_adddup2(&actions, stdin.reading, 0)
     posix_spawn_file_actions_adddup2(&actions, stdout.writing, 1)
+    // What other tests have open stays theirs: a program that holds a connection open keeps it from ending.
+    _ = Self.closeAll(&actions, 3)
     if isQuiet { posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0) }
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
@@ -92,6 +94,11 @@ final class Program: Sendable {
     }
     return String(decoding: bytes, as: UTF8.self)
   }
+
+  /// Has a program close all descriptors from a number on: Glibc's module has no `posix_spawn_file_actions_addclosefrom_np`.
+  private static let closeAll = unsafeBitCast(
+    dlsym(nil, "posix_spawn_file_actions_addclosefrom_np"),
+    to: (@convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, CInt) -> CInt).self)
 
   /// A connection that no other program inherits: Glibc's module has no `pipe2`.
   private static func pipe() throws -> (reading: CInt, writing: CInt) {

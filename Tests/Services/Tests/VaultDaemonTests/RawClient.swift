@@ -3,10 +3,14 @@ import Foundation
 /// A client that sends exactly the bytes it is told, and waits on its own thread.
 final class RawClient: @unchecked Sendable {
   private let descriptor: Int32
+  /// Whether nothing came for so long that nothing will.
+  private(set) var isForgotten = false
+  /// In seconds; longer than the daemon keeps a silent connection.
+  private static let patience = 600
 
   /// Connects to a port of this machine.
   init?(port: UInt16) {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    descriptor = Self.socket(AF_INET)
     var address = sockaddr_in()
     address.sin_family = sa_family_t(AF_INET)
     address.sin_port = port.bigEndian
@@ -21,13 +25,20 @@ final class RawClient: @unchecked Sendable {
 
   /// - Returns: `nil` if nobody listens.
   init?(_ path: String) {
-    descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    descriptor = Self.socket(AF_UNIX)
     let result = withUnixAddress(path) { connect(descriptor, $0, $1) }
     // Everything is initialized, so the descriptor is closed by deinit.
     guard result == 0 else { return nil }
   }
 
   deinit { close(descriptor) }
+
+  private static func socket(_ family: Int32) -> Int32 {
+    let descriptor = Foundation.socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    var time = timeval(tv_sec: patience, tv_usec: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
+    return descriptor
+  }
 
   @discardableResult
   func send(_ bytes: [UInt8]) -> Bool {
@@ -48,6 +59,7 @@ final class RawClient: @unchecked Sendable {
   func receive() -> [UInt8]? {
     var bytes = [UInt8](repeating: 0, count: 65_536)
     let count = recv(descriptor, &bytes, bytes.count, 0)
+    if count < 0, errno == EAGAIN { isForgotten = true }
     return count < 0 ? nil : Array(bytes[..<count])
   }
 

@@ -223,7 +223,7 @@ private final class FullServer {
   private var guests: [RawClient] = []
 
   init?() {
-    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     self.listener = listener
     var address = sockaddr_in()
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)
