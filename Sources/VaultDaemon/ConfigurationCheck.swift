@@ -96,7 +96,7 @@
         case TLSIdentity.certificateSetting, TLSIdentity.keySetting, TLSIdentity.authoritiesSetting: continue
         case _ where name.hasPrefix("kv-version/"):
           if value != "1" && value != "2" { problems.append("settings/\(name) is neither 1 nor 2") }
-        case _ where name.hasPrefix("approle/"):
+        case _ where name.hasPrefix(Callers.rolePrefix):
           if value.utf8.count < 16 { problems.append("settings/\(name) has fewer than 16 bytes, so it is ignored") }
         case _ where name.hasPrefix(ProgramRules.prefix):
           if let problem = ProgramRules.problem(with: name, value) { problems.append(problem) }

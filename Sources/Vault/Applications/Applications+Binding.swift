@@ -86,7 +86,7 @@ extension Applications {
     guard id != Applications.service else { return [] }
     var unchanged: [UnchangedGroup] = []
     do throws(VaultError) {
-      for name in try store.expects(.service) ? [ServiceBinding.prefix + id, "settings/approle/" + id] : [] {
+      for name in try store.expects(.service) ? [ServiceBinding.prefix + id, ServiceBinding.rolePrefix + id] : [] {
         do { try store.group(.service).remove(name) } catch .notFound(.item) {}
       }
     } catch {

@@ -15,12 +15,9 @@ extension SecretStore {
     let prefix = SecretStore.loginPrefix + name + "/"
     return try ownersItems(prefix: prefix) { (item, value) throws(VaultError) in
       try unsafe value.withUnsafeBytes { (bytes) throws(VaultError) in
-        let end = unsafe bytes.firstIndex(of: 0x0A) ?? bytes.count
-        guard end < bytes.count, let user = String(validating: unsafe Array(bytes[..<end]), as: UTF8.self),
-          ServiceBinding.isText(user, 256)
-        else {
-          throw .damagedServiceRow("a login does not follow the format")
-        }
+        guard let end = unsafe bytes.firstIndex(of: 0x0A),
+          let user = String(validating: unsafe Array(bytes[..<end]), as: UTF8.self), ServiceBinding.isText(user, 256)
+        else { throw .damagedServiceRow("a login does not follow the format") }
         let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[(end + 1)...])
         let password = unsafe rest.isEmpty ? nil : try OpenedSecret(copying: rest)
         return (String(item.dropFirst(prefix.count)), user, password)

@@ -43,6 +43,8 @@
     }
 
     static let settingsPrefix = "settings/"
+    /// The prefix of the settings with the secrets of AppRole logins.
+    static let rolePrefix = String(ServiceBinding.rolePrefix.dropFirst(settingsPrefix.count))
   }
 
   extension ServiceBinding.Alternative {

@@ -124,8 +124,20 @@ struct EtcdAccessTests {
     return try SecretStore.open(at: location, unlocking: .keyFile(daemon.folder + "/key"))
   }
 
-  /// Publishes a new group `team` through a daemon that may write it, at the remote `office`.
-  private func publishTeam(_ daemon: RunningDaemon, at remote: consuming Remote) async throws -> SecretStore {
+  /// What the command prints, and its status.
+  private func vault(_ words: String, _ daemon: RunningDaemon) async throws -> String {
+    let folder = try #require(Bundle.main.executableURL).deletingLastPathComponent().path
+    return try await RunningDaemon.output(
+      of: "/usr/bin/env",
+      [
+        "VAULT_HOME=\(daemon.folder)/home", "VAULT_STATE=\(daemon.folder)/state", "VAULT_SOCKET=\(daemon.socket)",
+        "VAULT_KEY_FILE=\(daemon.folder)/key", "PATH=\(folder):/usr/bin:/bin", "sh", "-c",
+        "vault \(words) 2>&1; echo status $?",
+      ])
+  }
+
+  /// The owner of a store with a new group `team`, which the daemon may write, and a remote for it.
+  private func prepareTeam(_ daemon: RunningDaemon, at remote: consuming Remote) async throws -> SecretStore {
     let owner = try ownerAsking(daemon)
     try owner.createGroup("team")
     _ = try owner.enrollService(to: daemon.folder + "/again", .again, serving: [.init(.write, in: "team")])
@@ -135,7 +147,7 @@ struct EtcdAccessTests {
 
   @Test func `a sealed daemon orders no change and answers no status, and goes on once it is unsealed`() async throws {
     let daemon = try RunningDaemon(binds: false)
-    let owner = try await publishTeam(daemon, at: Remote("office", at: EtcdCluster.shared().address))
+    let owner = try await prepareTeam(daemon, at: Remote("office", at: EtcdCluster.shared().address))
     try await Blocking.write {
       try owner.publishGroup("team", at: "office")
       _ = try owner.group("team").set("name", to: "first")
@@ -151,6 +163,30 @@ struct EtcdAccessTests {
     _ = try await Blocking.write { try owner.group("team").set("name", to: "third") }
     let versions = try await Blocking.read { try owner.group("team").history("name").count }
     #expect(versions == 2)
+  }
+
+  @Test func `uninstalling an application for good takes away what its etcd user may do`() async throws {
+    let (cluster, provisioning) = try await protectedCluster()
+    let daemon = try RunningDaemon(binds: false)
+    let address = "etcd://127.0.0.1:\(cluster.ports[0])"
+    let owner = try await prepareTeam(
+      daemon, at: Remote("office", at: address, user: "root", password: try Secret(Self.rootPassword)))
+    try await Blocking.write { try owner.publishGroup("team", at: "office") }
+    let path = daemon.folder + "/web"
+    try await Blocking.write {
+      _ = try owner.applications.issue("web", to: path)
+      try owner.grant(.write, in: "team", to: "web")
+      _ = try owner.applications.issue("web", to: path + "2", .again, remote: "office", hasOwnLogin: true)
+      try owner.provision("office", as: "root", password: try Secret(Self.rootPassword))
+    }
+    let web = try #require(try ApplicationCredential(at: path + "2").remote)
+    let id = try #require(try owner.publications().first).id
+    let log = EtcdLog(try EtcdClient(web), group: id.bytes)
+    #expect(try await log.head() != nil)
+    let told = try await vault("app uninstall web --revoke --yes", daemon)
+    #expect(told.contains("its etcd user no longer has access to the commits of 'team'\nstatus 0\n"))
+    await #expect(throws: LogError.refused) { try await log.head() }
+    withExtendedLifetime(provisioning) {}
   }
 
   @Test func `a token that the servers have forgotten is renewed`() async throws {
