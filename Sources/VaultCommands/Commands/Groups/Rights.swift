@@ -51,7 +51,7 @@ struct RevokeRights: Command {
 
       If the group is published and the application's credential has its own etcd login, that login loses its \
       permission for the group. If vaultd may not change this in the cluster, the command ends with status 12 and says \
-      what to run.
+      what to run. If the cluster has no users, the command only says so.
 
       The application may have copied what it could read. To list the values that are still unchanged: vault exposure
       """,
@@ -92,7 +92,7 @@ extension Session {
     var failure: Failure?
     for group in groups {
       switch try store.withdrawLogin(of: app, from: group) {
-      case .notNeeded: break
+      case .notNeeded: try warnOfOpenLog(of: group, app, store)
       case .withdrawn: say("its etcd user no longer has access to the commits of '\(group)'")
       case .refused(let remote):
         failure = Failure(
@@ -106,6 +106,16 @@ extension Session {
       }
     }
     if let failure { throw failure }
+  }
+
+  /// Warns if the group is published at a cluster without users.
+  private func warnOfOpenLog(of group: String, _ app: String, _ store: SecretStore) throws {
+    guard let publication = try store.publications().first(where: { $0.group == group }),
+      try store.remote(publication.remote).user == nil
+    else { return }
+    warn(
+      "the cluster '\(publication.remote)' asks for no login, so '\(app)' can still delete and overwrite the commits of "
+        + "'\(group)', which it cannot open; with users in etcd and 'vault remote add --replace --user' it could not")
   }
 }
 

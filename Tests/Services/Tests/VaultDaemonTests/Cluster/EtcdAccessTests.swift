@@ -189,6 +189,22 @@ struct EtcdAccessTests {
     withExtendedLifetime(provisioning) {}
   }
 
+  @Test func `whoever is revoked at a cluster without users can still delete there, and the command says so`()
+    async throws
+  {
+    let daemon = try RunningDaemon(binds: false)
+    let owner = try await prepareTeam(daemon, at: Remote("office", at: EtcdCluster.shared().address))
+    try await Blocking.write {
+      _ = try owner.applications.issue("web", to: daemon.folder + "/web")
+      for group in ["team", "default"] { try owner.grant(.write, in: group, to: "web") }
+      try owner.publishGroup("team", at: "office")
+    }
+    let told = try await vault("revoke team web", daemon)
+    #expect(told.contains("warning: the cluster 'office' asks for no login, so 'web' can still delete and overwrite"))
+    #expect(told.hasSuffix("status 0\n"))
+    #expect(try await !vault("revoke default web", daemon).contains("asks for no login"))
+  }
+
   @Test func `a token that the servers have forgotten is renewed`() async throws {
     let (cluster, provisioning) = try await protectedCluster()
     let group = EtcdCluster.newGroup()
