@@ -47,7 +47,7 @@ def test_certificate(client):
         client.adapter.login("/v1/auth/cert/login", json={})
     answer = client.auth.cert.login(cert_pem=PAIR[0], key_pem=PAIR[1])
     assert answer["auth"]["client_token"] == client.token
-    assert answer["auth"]["lease_duration"] == 3600
+    assert 3000 <= answer["auth"]["lease_duration"] <= 3600
     use(client, "cert")
 
 

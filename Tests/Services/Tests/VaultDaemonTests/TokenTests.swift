@@ -13,6 +13,15 @@ struct TokenTests {
     }
   }
 
+  /// Whether a token that was just made or renewed is valid for about an hour. On a busy machine seconds have passed.
+  static func lastsAnHour(_ body: String) -> Bool {
+    // The envelope has a member of that name, too.
+    let digits = body.range(of: #""lease_duration":"#, options: .backwards).map {
+      body[$0.upperBound...].prefix(while: \.isNumber)
+    }
+    return digits.flatMap { Int($0) }.map { (3_000...3_600).contains($0) } ?? false
+  }
+
   static func token(in body: String) throws -> String { try #require(text("client_token", in: body)) }
 
   private static func logIn(_ daemon: RunningDaemon) async throws -> String {
@@ -35,7 +44,7 @@ struct TokenTests {
     let look = try await daemon.curl("/v1/auth/token/lookup-self", "-H", "X-Vault-Token: \(token)")
     #expect(look.body.contains(#""application":"web""#))
     let renewed = try await daemon.curl("/v1/auth/token/renew-self", "-X", "POST", "-H", "X-Vault-Token: \(token)")
-    #expect(renewed.body.contains(#""lease_duration":3600"#))
+    #expect(Self.lastsAnHour(renewed.body))
     #expect(
       try await daemon.curl("/v1/auth/token/revoke-self", "-X", "POST", "-H", "X-Vault-Token: \(token)").status == 204)
     #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Token: \(token)").status == 403)
