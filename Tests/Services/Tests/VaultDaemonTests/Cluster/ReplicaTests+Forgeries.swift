@@ -42,7 +42,7 @@ extension ReplicaTests {
     await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
   }
 
-  @Test(.timeLimit(.minutes(1)), arguments: [UInt64(1), 2])
+  @Test(arguments: [UInt64(1), 2])
   func `an old commit in a later place blocks no writer`(_ distance: UInt64) async throws {
     for value in ["second", "third"] { try await owner.set(value) }
     try await other.replica.catchUp()
@@ -53,7 +53,7 @@ extension ReplicaTests {
 
   enum Alteration: CaseIterable { case group, previousLink, manifest }
 
-  @Test(.timeLimit(.minutes(1)), arguments: Alteration.allCases)
+  @Test(arguments: Alteration.allCases)
   func `an old commit with another number on it blocks no writer`(_ alteration: Alteration) async throws {
     try await owner.set("second")
     try await other.replica.catchUp()
@@ -68,7 +68,7 @@ extension ReplicaTests {
     try await expectNoBlock()
   }
 
-  @Test(.timeLimit(.minutes(1)), arguments: [0, 1], [false, true])
+  @Test(arguments: [0, 1], [false, true])
   func `a head with a number that was there and a link that never was blocks no writer`(
     _ distance: UInt64, _ hasForgedBase: Bool
   ) async throws {
@@ -105,7 +105,7 @@ extension ReplicaTests {
 
   enum BadBase: CaseIterable { case garbage, junk, empty, truncated, altered, old }
 
-  @Test(.timeLimit(.minutes(1)), arguments: BadBase.allCases)
+  @Test(arguments: BadBase.allCases)
   func `a complete file that does not prove, under a forged head, blocks no writer`(_ kind: BadBase) async throws {
     let first = try #require(try await owner.log.base())
     var file = [UInt8](try await owner.log.bytes(of: first))
@@ -161,11 +161,11 @@ extension ReplicaTests {
     ) { try await another.replica.catchUp() }
   }
 
-  @Test(.timeLimit(.minutes(1))) func `a writer puts a complete file where it was removed`() async throws {
+  @Test func `a writer puts a complete file where it was removed`() async throws {
     try await expectNewBase { _ in try owner.log.removeBase() }
   }
 
-  @Test(.timeLimit(.minutes(1))) func `a writer puts a complete file in the place of a state that never was`()
+  @Test func `a writer puts a complete file in the place of a state that never was`()
     async throws
   {
     try await expectNewBase { base in
@@ -194,7 +194,7 @@ extension ReplicaTests {
 
   enum Overwriting: CaseIterable { case later, earlier, renumbered, unlinked }
 
-  @Test(.timeLimit(.minutes(1)), arguments: Overwriting.allCases)
+  @Test(arguments: Overwriting.allCases)
   func `a host that is behind goes on from the complete file over an overwritten commit`(
     _ kind: Overwriting
   ) async throws {
