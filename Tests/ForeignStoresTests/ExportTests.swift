@@ -22,8 +22,8 @@ import Testing
       imported.items.last?.text == #"{"privateKey":"PRIVATE","publicKey":"PUBLIC","keyFingerprint":"SHA256:x"}"#)
     #expect(
       imported.losses == [
-        "entries in the trash (1 entry)", "fields that are links to others (1 entry)", "marks of favourites (1 entry)",
-        "rules for matching addresses (1 entry)",
+        "dates of creation (1 entry)", "entries in the trash (1 entry)", "fields that are links to others (1 entry)",
+        "marks of favourites (1 entry)", "rules for matching addresses (1 entry)",
       ])
   }
 
@@ -66,7 +66,8 @@ import Testing
   @Test func `an item of an unknown kind keeps its members, and what has no field is reported`() throws {
     let export = #"""
       {"items":[{"type":6,"name":"Bank","notes":"m","bankAccount":{"accountNumber":"DE89","pin":9,"x":{"a":[1]},"y":null}},
-      {"type":1,"name":"Site","login":{"password":"b"},"reprompt":1,"extra":"e","more":[1],"none":null,"empty":[]}]}
+      {"type":1,"name":"Site","login":{"password":"b"},"reprompt":1,"extra":"e","more":[1],"none":null,"empty":[],
+      "archivedDate":"2025-02-01T00:00:00.000Z"}]}
       """#
     let imported = try ForeignFile(Array(export.utf8)).items(as: .bitwarden)
     #expect(
@@ -74,7 +75,10 @@ import Testing
         #"{"notes":"m","accountNumber":"DE89","pin":"9","x":"{\"a\":[1]}"}"#, #"{"password":"b"}"#,
       ])
     #expect(
-      imported.losses == ["parts of an unknown kind (2 entries)", "requests to ask for the passphrase again (1 entry)"])
+      imported.losses == [
+        "dates of archiving (1 entry)", "parts of an unknown kind (2 entries)",
+        "requests to ask for the passphrase again (1 entry)",
+      ])
   }
 
   @Test func `an export with any changed byte is read or refused`() throws {
@@ -124,7 +128,9 @@ import Testing
       imported.items[2].text
         == #"{"password":"alone","username":"root","Console username":"guest","Console password":"other"}"#)
     #expect(
-      imported.losses == ["marks of favourites (1 entry)", "references to other entries (1 entry)"])
+      imported.losses == [
+        "dates of creation (1 entry)", "marks of favourites (1 entry)", "references to other entries (1 entry)",
+      ])
   }
 
   @Test func `nested values of 1Password are kept as JSON, and everything else that has no field is reported`() throws {

@@ -45,6 +45,8 @@ struct BitwardenExport {
     entry.current = version
     entry.history = history(of: item, now: version)
     if item["favorite"] == .bool(true) { lost.add("marks of favourites") }
+    if !item.text("creationDate").isEmpty { lost.add("dates of creation") }
+    if !item.text("archivedDate").isEmpty { lost.add("dates of archiving") }
     if let count = item.count("reprompt"), count > 0 { lost.add("requests to ask for the passphrase again") }
     if let count = item["collectionIds"]?.elements.count, count > 1 { lost.add("further collections") }
     if item["attachments"]?.elements.isEmpty == false { lost.add("attachments, which are not in this export") }

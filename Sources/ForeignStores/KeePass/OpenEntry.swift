@@ -32,6 +32,7 @@ struct OpenEntry {
   mutating func take(_ parent: String, _ name: String, _ text: String) {
     switch (parent, name) {
     case ("Times", "LastModificationTime"): modified = Self.moment(text)
+    case ("Times", "CreationTime") where !text.isEmpty: lost.insert("dates of creation")
     case ("Times", "ExpiryTime"): expires = Self.moment(text)
     case ("Times", "Expires"): isExpiring = text.lowercased() == "true"
     case ("Entry", "Tags"): tags = text

@@ -58,6 +58,7 @@ struct OnePasswordExport {
     if !tags.isEmpty { entry.setAttribute("tags", tags.joined(separator: ";")) }
     if item.text("state") == "archived" { entry.attributes["archived"] = "true" }
     if let index = item.count("favIndex"), index > 0 { lost.add("marks of favourites") }
+    if !item.text("createdAt").isEmpty { lost.add("dates of creation") }
     for file in files {
       let fileName = file.text("fileName")
       if let stored = documents[file.text("documentId")], let bytes = try zip.file(stored) {

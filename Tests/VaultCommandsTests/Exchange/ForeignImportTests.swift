@@ -30,6 +30,7 @@ import Testing
     #expect(
       done.errors == """
         imported into 'default': 5 new, 0 replaced, 0 unchanged
+        not kept: dates of creation (4 entries)
         not kept: entries in the recycle bin (1 entry)
 
         """)
