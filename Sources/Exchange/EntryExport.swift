@@ -77,7 +77,7 @@ package struct EntryExport {
   private func item(_ entry: Entry, _ folders: [String: Int]) -> JSONValue {
     let (folder, title) = Self.parts(of: entry.name)
     let version = entry.current
-    let urls = version.fields.filter { Self.isURL($0.name) }
+    let urls = Self.urls(of: version)
     let isLogin = Self.isLogin(version)
     var members: [(String, JSONValue)] = [
       ("folderId", folder.flatMap { folders[$0] }.map { .string(Self.identifier($0)) } ?? .null),
@@ -86,7 +86,7 @@ package struct EntryExport {
       (
         "fields",
         .array(
-          version.fields.filter { !Self.members.contains($0.name) && !Self.isURL($0.name) }.map { field in
+          version.fields.filter { !Self.members.contains($0.name) && !urls.contains($0) }.map { field in
             .object([("name", .string(field.name)), ("value", .string(field.text)), ("type", .number("1"))])
           })
       ),
@@ -115,7 +115,7 @@ package struct EntryExport {
   }
 
   private static func isLogin(_ version: Entry.Version) -> Bool {
-    version.fields.contains { isURL($0.name) || ["username", "password", "totp"].contains($0.name) }
+    version.fields.contains { ["url", "username", "password", "totp"].contains($0.name) }
   }
 
   /// What Bitwarden loses of former versions: everything but the passwords of a login.
@@ -133,8 +133,12 @@ package struct EntryExport {
     return [keepsPasswords ? "former versions, except their passwords" : "former versions"]
   }
 
-  /// `url`, `url (2)` and so on.
-  private static func isURL(_ name: String) -> Bool { name == "url" || name.hasPrefix("url (") }
+  /// `url`, `url (2)` and so on, as an import names a login's addresses. Other names would not come back.
+  private static func urls(of version: Entry.Version) -> [Entry.Field] {
+    version.fields.reduce(into: []) { urls, field in
+      if field.name == (urls.isEmpty ? "url" : "url (\(urls.count + 1))") { urls.append(field) }
+    }
+  }
 
   private static func parts(of name: String) -> (folder: String?, title: String) {
     let parts = name.split(separator: "/", omittingEmptySubsequences: false)

@@ -136,6 +136,13 @@ import Testing
     #expect(store.run("read", "vault://\(other)/web/GitHub#password").output == "new")
   }
 
+  @Test func `fields whose names begin like those of addresses keep their names in Bitwarden's JSON`() throws {
+    let text = #"{"url":"https://a","url (2)":"https://b","url (home)":"https://c","url (7)":"https://d"}"#
+    store.run("set", "j", "--type", "json", input: text)
+    let (_, group) = try roundTrip("bitwarden", "out.json", "bitwarden")
+    #expect(store.run("get", "j", "-g", group).output == text)
+  }
+
   @Test func `a database needs a passphrase, which must not be empty`() {
     let without = store.run("export", "--to", "kdbx", "-g", "default")
     #expect(without.status == 64)
