@@ -84,7 +84,10 @@ package struct Entry: Sendable, Equatable {
     self.place = place
   }
 
-  package var isEmpty: Bool { current.fields.isEmpty && attachments.isEmpty && history.isEmpty }
+  package var isEmpty: Bool { !hasFields && attachments.isEmpty }
+
+  /// Whether it has a field now or had one.
+  fileprivate var hasFields: Bool { !current.fields.isEmpty || history.contains { !$0.fields.isEmpty } }
 }
 
 extension ImportedItems {
@@ -114,14 +117,13 @@ extension ImportedItems {
     for entry in kept {
       let name =
         seen[entry.name]?.count == 1 ? entry.name : names.name(entry.name, user: entry.current.text("username"))
-      let hasFields = !entry.current.fields.isEmpty || !entry.history.isEmpty
-      if hasFields { items.append(entry.item(name)) }
+      if entry.hasFields { items.append(entry.item(name)) }
       for attachment in entry.attachments {
         let file = attachment.name.isEmpty ? "attachment" : Self.cleaned(attachment.name)
         let place = "\(entry.place), an attachment"
         var item = ImportedItem(names.name("\(name)/\(file)", user: ""), .bytes, attachment.bytes, at: place)
         // No other item can hold what is said of an entry without fields.
-        if !hasFields {
+        if !entry.hasFields {
           item.attributes = entry.attributes.merging(entry.current.attributes) { $1 }
           item.expires = entry.expires
         }

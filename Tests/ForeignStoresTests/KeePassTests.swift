@@ -67,8 +67,24 @@ import Testing
       "<KeePassFile><Root><Group>" + entry("bmV3", "<History>\(entry(older, ""))</History>")
       + "</Group></Root></KeePassFile>"
     let imported = try ForeignFile(Array(document.utf8)).items(as: .keepassXML)
-    #expect(imported.items.map(\.text) == ["{}", "new"])
+    #expect(imported.items.map(\.text) == ["new"])
     #expect(imported.losses == (isLost ? ["entry 1: a content of an attachment that only former versions had"] : []))
+  }
+
+  @Test func `an entry whose former versions have no fields either is listed, and one that was emptied keeps them`()
+    throws
+  {
+    func entry(_ title: String, _ fields: String, _ history: String) -> String {
+      "<Entry><String><Key>Title</Key><Value>\(title)</Value></String>\(fields)<History>\(history)</History></Entry>"
+    }
+    let password = "<String><Key>Password</Key><Value>pw</Value></String>"
+    let document =
+      "<KeePassFile><Root><Group>" + entry("bare", "", entry("bare", "", ""))
+      + entry("emptied", "", entry("emptied", password, "")) + "</Group></Root></KeePassFile>"
+    let imported = try ForeignFile(Array(document.utf8)).items(as: .keepassXML)
+    #expect(imported.items.map(\.name) == ["emptied"])
+    #expect(imported.items.first?.older.map(\.value) == [Array(#"{"password":"pw"}"#.utf8)])
+    #expect(imported.losses == ["entry 1: it has only a name"])
   }
 
   @Test(arguments: ["argon2d-aes.kdbx", "kdbx31.kdbx"])
