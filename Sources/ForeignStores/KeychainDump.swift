@@ -54,13 +54,11 @@ struct KeychainDump {
   }
 
   private mutating func entry(_ attributes: [String: [UInt8]], _ data: [UInt8]) -> Entry {
-    func text(_ name: String) -> String {
-      // Dates and some numbers end with a zero byte.
-      String(decoding: (attributes[name] ?? []).filter { $0 != 0 }, as: UTF8.self)
-    }
+    func text(_ name: String) -> String { String(decoding: attributes[name] ?? [], as: UTF8.self) }
     let place = "entry \(number)"
     let host = text("srvr")
-    let name = [text("0x00000007"), text("svce"), host, text("acct")].first { !$0.isEmpty } ?? place
+    let names = [text("0x00000007"), text("svce"), host, text("acct")].map { $0.filter { $0 != "\0" } }
+    let name = names.first { !$0.isEmpty } ?? place
     var entry = Entry(name, at: place)
     entry.current.modified = Self.moment(text("mdat"))
     entry.current.add("username", text("acct"))
@@ -82,8 +80,13 @@ struct KeychainDump {
         entry.attachments.append(Entry.Attachment("generic", generic))
       }
     }
-    for (name, value) in attributes where !value.isEmpty && !Self.known.contains(name) {
-      lost.add(Self.unkept[name] ?? "attributes of other kinds")
+    for (name, value) in attributes where !value.isEmpty {
+      if name == "0x00000007", value.contains(0) { lost.add("zero bytes in names") }
+      if !Self.known.contains(name) {
+        lost.add(Self.unkept[name] ?? "attributes of other kinds")
+      } else if !["gena", "port"].contains(name), String(validating: value, as: UTF8.self) == nil {
+        lost.add("bytes that are not UTF-8")
+      }
     }
     return entry
   }

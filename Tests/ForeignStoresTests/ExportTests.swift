@@ -215,6 +215,25 @@ import Testing
     #expect(imported.losses == ["attributes of other kinds (1 entry)"])
   }
 
+  @Test func `zero bytes of a keychain's texts are kept, and bytes that are no text are reported`() throws {
+    let dump = """
+      keychain: "x"
+      class: "genp"
+      attributes:
+          "acct"<blob>=0x610062  "a\\000b"
+          "icmt"<blob>=0xFF63  "\\377c"
+          "svce"<blob>=0x6300  "c\\000"
+      data:
+      "pw"
+      """
+    let imported = try ForeignFile(Array(dump.utf8)).items(as: .keychain)
+    #expect(imported.items.map(\.name) == ["c"])
+    #expect(
+      imported.items.first?.text
+        == #"{"username":"a\u0000b","password":"pw","service":"c\u0000","notes":"\#u{FFFD}c"}"#)
+    #expect(imported.losses == ["bytes that are not UTF-8 (1 entry)"])
+  }
+
   @Test func `a keychain without passwords and any other text are refused`() {
     let bare = "keychain: \"x\"\nclass: \"genp\"\nattributes:\n    \"acct\"<blob>=\"a\"\n"
     #expect(ForeignFile(Array(bare.utf8)).fault(as: .keychain) == .unclear)
