@@ -200,11 +200,11 @@ extension SecretStore {
       }
       try creation.shape.makeFolder(folder)
       let record = try creation.write(to: folder, groupID: groupID, owner: identity.rosterSigningKey(), seed: seed)
-      // The first read reports a state folder that cannot be written, as for any other group.
-      _ = witness(name).raise { reading in
+      let isWitnessed = witness(name).raise { reading in
         // Another process may have written to the new group already, and raised its witness further.
         if case .valid(let known) = reading, known.groupID == record.groupID { nil } else { record }
       }
+      if !isWitnessed { notices.post(.witnessUnwritten) }
     } catch {
       throw error.named(name.description)
     }

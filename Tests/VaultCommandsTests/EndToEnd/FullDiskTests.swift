@@ -72,6 +72,19 @@ import Testing
     #expect(result.errors.isEmpty)
   }
 
+  @Test func `a new group says at once that the disk of the state folder is full`() {
+    let result = onDisk(
+      64,
+      """
+      export VAULT_HOME="$folder/other"
+      "$vault" init --key-file "$folder/other-key" 2>/dev/null || exit 98
+      cat /dev/zero >"$disk/filler" 2>/dev/null
+      "$vault" group create team
+      """)
+    #expect(result.status == 0)
+    #expect(result.errors.contains("the witness cannot be written"), "\(result.errors)")
+  }
+
   @Test func `a store that did not fit on the disk is finished once there is room`() {
     let sizes = RunLength.isFull ? Array(stride(from: 4, through: 260, by: 4)) : [16, 64, 120, 180]
     for size in sizes {
