@@ -33,7 +33,7 @@ enum ExchangeProgram {
       passed.append(descriptor)
       arguments += ["--key-file", String(descriptor)]
     }
-    guard let path = path(of: "vault-exchange") else {
+    guard let path = try path(of: "vault-exchange") else {
       throw Failure(
         .usage, "vault-exchange, which reads and writes this format, is not installed next to vault",
         hint: "install both: tools/install")
@@ -45,7 +45,7 @@ enum ExchangeProgram {
   ///
   /// - Throws: `usage` if vaultd is not installed; `unexpected` if it reports that it cannot read them.
   static func secretService(errors: Int32) throws(Failure) -> WipedBytes {
-    guard let path = path(of: "vaultd") else {
+    guard let path = try path(of: "vaultd") else {
       throw Failure(
         .usage, "vaultd, which speaks to the Secret Service, is not installed next to vault",
         hint: "install it: tools/install --daemon, or the package vault-keychain-service")
@@ -58,8 +58,14 @@ enum ExchangeProgram {
     return bytes
   }
 
-  private static func path(of file: String) -> String? {
-    guard let own = unsafe realpath("/proc/self/exe", nil) else { return nil }
+  /// - Returns: nil if it is not there.
+  /// - Throws: `usage` if the folder of this executable is not known.
+  private static func path(of file: String) throws(Failure) -> String? {
+    guard let own = unsafe realpath("/proc/self/exe", nil) else {
+      throw Failure(
+        .usage, "\(file) is next to vault, but /proc/self/exe does not say where that is",
+        hint: "mount /proc; if vault was just replaced, repeat the command")
+    }
     defer { unsafe free(own) }
     let executable = unsafe String(cString: own)
     guard let slash = executable.lastIndex(of: "/") else { return nil }

@@ -151,6 +151,21 @@ import Testing
     #expect(result.output == "vault \(Versions.vault)\nvalueA=value\n")
   }
 
+  @Test(.needsMounts) func `an import that needs another program says that /proc is not mounted`() {
+    let result = store.shellWithMounts(
+      """
+      mount -t tmpfs -o size=64k none /proc || exit 99
+      printf '{"items":[]}' | "$vault" import - --from bitwarden
+      """)
+    #expect(result.status == 64)
+    #expect(
+      result.errors == """
+        vault: error: vault-exchange is next to vault, but /proc/self/exe does not say where that is
+        vault: hint: mount /proc; if vault was just replaced, repeat the command
+
+        """)
+  }
+
   @Test(.needsMounts) func `on a read-only mount reading works and writing ends with 23`() {
     let result = store.shellWithMounts(
       """
