@@ -130,7 +130,7 @@
         if case .failure(.damaged) = found { throw damage }
         guard let base = try found.get(), base.epoch > copy?.state.epoch ?? 0 else { return false }
         // It may be large, and whoever put it there can ask for it again and again.
-        if badBase.withLock({ $0.map { $0.base == base && $0.end > .now } ?? false }) { throw damage }
+        if let bad = badBase.withLock({ $0 }), bad.base == base, bad.end > .now { throw bad.error }
         do {
           let isAdopted = try await Blocking.apply {
             try store.adopt(
@@ -143,12 +143,13 @@
           return true
         } catch VaultError.unordered(_, .overtaken) where attempt < 8 {
           // A newer one took its place meanwhile.
-        } catch let error as VaultError where error.isDamage {
-          badBase.withLock { $0 = (base, .now + .seconds(60)) }
+        } catch let error as VaultError where error.isDamage || error == .denied(.notAMember) {
+          let meaning = error.isDamage ? damage : error
+          badBase.withLock { $0 = (base, meaning, .now + .seconds(60)) }
           logger.error(
-            "the complete file in the log does not prove",
+            "the complete file in the log cannot be used",
             metadata: ["epoch": "\(base.epoch)", "reason": "\(error.message)"])
-          throw damage
+          throw meaning
         }
       }
       // A change of this machine may come first.

@@ -16,8 +16,8 @@
     let head = Mutex<LogHead?>(nil)
     private let problem = Mutex<VaultError?>(nil)
     let renewal = Mutex(Renewal())
-    /// The base that did not prove, and until when it is not fetched again.
-    let badBase = Mutex<(base: LogBase, end: ContinuousClock.Instant)?>(nil)
+    /// The base that could not be used, why, and until when it is not fetched again.
+    let badBase = Mutex<(base: LogBase, error: VaultError, end: ContinuousClock.Instant)?>(nil)
     private let turns = Turns()
 
     init(of group: String, in store: SecretStore, _ log: any CommitLog, _ logger: Logger) {

@@ -361,6 +361,14 @@ final class MemoryLog: CommitLog {
     }
   }
 
+  /// Removes the head.
+  func removeHead() throws {
+    try change { state in
+      state.head = nil
+      return [.headRemoved]
+    }
+  }
+
   /// Removes the complete file.
   func removeBase() throws {
     try change { state in

@@ -161,6 +161,36 @@ extension ReplicaTests {
     ) { try await another.replica.catchUp() }
   }
 
+  @Test func `a complete file that does not name a host is not fetched again at once, and ends with the head`()
+    async throws
+  {
+    let first = try #require(try await owner.log.base())
+    let file = try await owner.log.bytes(of: first)
+    // A member whom that file does not name.
+    _ = try daemon.owner().applications.issue("shop", to: daemon.folder + "/shop")
+    try await Blocking.write { [owner] in try owner.store.grant(.write, in: "team", to: "shop") }
+    let replica = owner.replica
+    await replica.renewBaseIfDue()
+    let location = try ReplicaTests.place("shop's", in: daemon)
+    let shop = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/shop"), server)
+    try await shop.replica.catchUp()
+    try await forge([1], 5)
+    let named = try #require(try await owner.log.base())
+    let nameless = try await owner.log.putBase(
+      epoch: named.epoch + 4, link: .test(9), replacing: named, keeping: 64, pieces: file.pieces)
+    let before = shop.log.readings.withLock { $0 }
+    for _ in 0..<3 { await #expect(throws: VaultError.denied(.notAMember)) { try await shop.replica.catchUp() } }
+    #expect(shop.log.readings.withLock { $0 } == before + 1)
+    // A member who was removed must not undo that, so the host changes nothing. It reads what it has.
+    #expect(try await owner.log.base() == nameless)
+    #expect(try await shop.value() == "first")
+    try owner.log.removeHead()
+    try await shop.replica.catchUp()
+    try await shop.set("after the forgery")
+    try await owner.replica.catchUp()
+    #expect(try await owner.value() == "after the forgery")
+  }
+
   @Test func `a writer puts a complete file where it was removed`() async throws {
     try await expectNewBase { _ in try owner.log.removeBase() }
   }
