@@ -184,6 +184,7 @@ extension VaultError.Contradiction {
     case .superseded: "the application was replaced or revoked meanwhile"
     case .presentItem: "the item is present; name the version to bring back"
     case .publishedGroup(let group): "'\(group)' is published there"
+    case .otherCluster(let group): "the servers at the new address do not have the newest known state of '\(group)'"
     case .notByLog: "a published group is made smaller only by a new key"
     case .remotelessCredential: "the credential does not say where the application's groups are published"
     case .newerCredential: "a newer credential of the application was joined here"

@@ -189,6 +189,8 @@ public enum VaultError: Error, Sendable, Equatable {
     case presentItem
     /// This group is published at the remote.
     case publishedGroup(String)
+    /// The servers do not have the log of this published group, or not up to the state that is known here.
+    case otherCluster(String)
     /// A published group is made smaller only by a new key.
     case notByLog
     /// The credential does not say where the application's groups are published.

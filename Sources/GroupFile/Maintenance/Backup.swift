@@ -67,9 +67,7 @@ extension Snapshot {
     }
     let rows = Int64(clamping: min(state.manifest.itemCount + state.manifest.versionRowCount, 1 << 40))
     guard try connection.value("PRAGMA page_count") - free <= Snapshot.basePageCount + rows * Snapshot.rowPageCount
-    else {
-      throw .damaged(.container, "the file is larger than its signed content")
-    }
+    else { throw .damaged(.container, "the file is larger than its signed content") }
     try connection.copy(to: ContainerPlace(folder: folder), mode: mode, progress: progress)
   }
 

@@ -183,9 +183,7 @@ extension Roster {
   /// removed from another group than its private one, the owner may have kept that group on purpose.
   fileprivate func isPurged(with id: String, in name: String) -> Bool {
     guard GroupLifetime(flags) == .purged, members.allSatisfy({ $0.kind != .application || $0.application == id })
-    else {
-      return false
-    }
+    else { return false }
     return name == id || members.contains { $0.application == id }
   }
 }

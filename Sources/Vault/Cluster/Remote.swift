@@ -187,11 +187,7 @@ public struct Remote: Sendable {
   }
 
   private static func holds(_ word: String, _ bytes: UnsafeRawBufferPointer) -> Bool {
-    let word = Array(word.utf8)
-    guard bytes.count >= word.count else { return false }
-    return (0...bytes.count - word.count).contains { start in
-      unsafe UnsafeRawBufferPointer(rebasing: bytes[start..<start + word.count]).elementsEqual(word)
-    }
+    bytes.indices.contains { unsafe bytes[$0...].starts(with: word.utf8) }
   }
 
   // MARK: The bytes of a remote (format article, "A remote")

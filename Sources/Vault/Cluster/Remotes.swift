@@ -51,6 +51,16 @@ extension SecretStore {
     record(.addRemote, subject: remote.name, detail: remote.address)
   }
 
+  /// Asks `vaultd` whether the servers of `remote` have the log of a published group, up to the state of its copy here.
+  ///
+  /// - Throws: ``VaultError/contradiction(_:)`` if they do not; the errors of `vaultd` and of the cluster.
+  public func requireLog(of group: String, at remote: Remote) throws(VaultError) {
+    let path = ClusterRequest.servers.path(of: group)
+    let answer = try location.askService(path, [], remote.serialized().opened)
+    if let failure = answer.failure { throw failure }
+    guard answer.number != nil else { throw .contradiction(.otherCluster(group)) }
+  }
+
   /// Removes the remote `name` and its older versions.
   ///
   /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/contradiction(_:)`` while a group is published there;

@@ -52,6 +52,8 @@ package enum ClusterRequest: String, Sendable {
   case sync
   /// Asks for the epoch of the log, and for the error that keeps the copy from being up to date.
   case status
+  /// Asks for the epoch of the log on the servers of the remote in the body; none if that log lacks the copy's state.
+  case servers
   /// Makes the users and permissions of a remote in etcd. The path names the remote instead of a group.
   case provision
 

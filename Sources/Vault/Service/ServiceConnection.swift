@@ -35,9 +35,7 @@ final class ServiceConnection: Sendable {
     }
     var (process, user, group): (Int32, UInt32, UInt32) = (0, 0, 0)
     guard unsafe csystem_peer(descriptor, &process, &user, &group) == 0, ServiceConnection.isTrusted(user, at: path)
-    else {
-      throw .locked(.service("another user listens on its socket"))
-    }
+    else { throw .locked(.service("another user listens on its socket")) }
   }
 
   deinit { close(descriptor) }

@@ -65,9 +65,7 @@ extension SecretStore {
     }
     try registry.raiseIssues(above: rosters) { known in
       guard known.standing == .issued, let own = rosters.first(where: { $0.name.description == known.id })?.roster
-      else {
-        return false
-      }
+      else { return false }
       return own.issues[known.id] ?? 0 >= known.issue && own.hasRemoved(known.id, own.issues[known.id])
     }
   }

@@ -39,9 +39,7 @@ extension SecretStore {
     let names = try groups(names, inBackup: location.outside(path))
     try location.makeStateFolder(of: access.ownerKey)
     let groupsFolder = "\(location.home)/\(IdentityFolder.groupsName)"
-    guard Folder.makeNew(groupsFolder) || errno == EEXIST else {
-      throw VaultError(FileFault(errno: errno), at: .store)
-    }
+    guard Folder.makeNew(groupsFolder) || errno == EEXIST else { throw VaultError(FileFault(errno: errno), at: .store) }
     let drafts = try draftFolder()
     var steps: [Restoration] = []
     let leaves = try leftOutOfRestoration()

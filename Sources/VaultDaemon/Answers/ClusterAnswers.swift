@@ -62,12 +62,13 @@
         throw VaultError.notFound(.publication)
       }
       let isTrusted = connection.peer.isDaemonsUser
-      // Only the owner makes complete files, as root or as the user that the daemon runs as.
-      guard wanted != .base || isTrusted else { throw VaultError.denied(.ownerOnly) }
+      // Only the owner makes complete files and changes remotes, as root or as the user that the daemon runs as.
+      guard wanted != .base && wanted != .servers || isTrusted else { throw VaultError.denied(.ownerOnly) }
+      if wanted == .servers { return try await epoch(of: replica, request) }
       let limit =
         switch wanted {
         case .commit, .commitAgain: isTrusted ? GroupCommit.byteLimit : limits.body
-        case .base, .sync, .status, .provision: limits.strangersBody
+        case .base, .sync, .status, .servers, .provision: limits.strangersBody
         }
       if isTrusted {
         try await perform(wanted, replica, request.body.collect(upTo: limit))
@@ -91,8 +92,17 @@
         let file = try PublishedFile(decoding: bytes)
         try await replica.order(file)
       case .status: if let problem = replica.lastProblem { throw problem }
-      case .provision: break
+      case .servers, .provision: break
       }
+    }
+
+    /// The epoch that other servers have, with a login that comes with the request and is not kept.
+    private func epoch(of replica: Replica, _ request: Request) async throws -> UInt64? {
+      let body = try await request.body.collect(upTo: limits.body)
+      let remote = try unsafe body.withUnsafeReadableBytes { bytes in
+        try unsafe Remote(parsing: bytes, orThrow: .invalid("a request that does not follow the protocol"))
+      }
+      return try await replication.epoch(of: replica, on: remote)
     }
 
     /// Makes users and permissions in etcd, with a login that comes with the request and is not kept.

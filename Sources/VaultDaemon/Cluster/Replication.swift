@@ -54,6 +54,14 @@
       return known(group)
     }
 
+    /// The epoch that the group's log has on the servers of `remote`; `nil` if it lacks the state of the copy.
+    func epoch(of replica: Replica, on remote: Remote) async throws -> UInt64? {
+      guard let id = entries.withLock({ $0[replica.group]?.id }) else { throw VaultError.notFound(.publication) }
+      let log: any CommitLog
+      do { log = try makeLog(remote, id) } catch { throw replica.meaning(of: .untrusted, isChange: false) }
+      return try await replica.epoch(in: log)
+    }
+
     private func known(_ group: String) -> Replica? { entries.withLock { $0[group]?.replica } }
 
     /// Takes up credentials that were joined since, and fetches their groups.
@@ -139,6 +147,31 @@
         return true
       }
       if isNew { logger.info("following a published group", metadata: ["group": "\(source.group)"]) }
+    }
+  }
+
+  extension Replica {
+    /// The epoch of another log of the group; `nil` if it has no state that follows the copy's, and not that state itself.
+    /// What follows is proved when the log is followed.
+    fileprivate func epoch(in other: any CommitLog) async throws -> UInt64? {
+      let copy = try await copy()
+      do throws(LogError) {
+        guard let found = try await other.head() else { return nil }
+        guard let state = copy?.state, found.link.bytes != state.link.bytes else { return found.epoch }
+        guard found.epoch > state.epoch else { return nil }
+        switch await Replica.result({ () async throws(LogError) in try await other.commits(after: state.epoch, limit: 1)
+        })
+        {
+        case .success(let commits):
+          let next = commits.first.flatMap { try? GroupCommit(parsing: $0.commit.bytes) }
+          return next?.previousLink == state.link ? found.epoch : nil
+        // The copy is further behind than the log's complete file.
+        case .failure(.baseNeeded): return found.epoch
+        case .failure(let error): throw error
+        }
+      } catch {
+        throw meaning(of: error, isChange: false)
+      }
     }
   }
 

@@ -42,6 +42,26 @@ import Testing
     #expect(store.run("remote", "list").output.isEmpty)
   }
 
+  @Test func `a new address of a remote with published groups is not taken without asking its servers`() {
+    let old = "etcd://n1.example:2379,n2.example:2379"
+    store.run("remote", "add", "office", old)
+    let note = "office \(String(repeating: "07", count: 32))"
+    #expect(store.run("set", "-g", "vault.service", "published/default", input: note).status == 0)
+    let refused = store.run("remote", "add", "office", "etcd://n3.example:2379", "--replace")
+    #expect(refused.status == 11)
+    #expect(
+      refused.errors == """
+        vault: error: locked: vaultd: nobody listens on its socket
+        vault: hint: vaultd must run and reach the new servers; if they are of the same cluster, or take the place of a lost one: --unchecked
+
+        """)
+    #expect(store.run("remote", "list").output.contains(old))
+    #expect(store.run("remote", "add", "office", "etcd://n2.example:2379", "--max-age", "5m", "--replace").status == 0)
+    #expect(store.run("remote", "add", "office", "etcd://n3.example:2379", "--unchecked").status == 64)
+    #expect(store.run("remote", "add", "office", "etcd://n3.example:2379", "--replace", "--unchecked").status == 0)
+    #expect(store.run("remote", "list").output.contains("etcd://n3.example:2379"))
+  }
+
   @Test func `a password is never an argument`() {
     #expect(store.run("remote", "add", "office", "etcd://n1:2379", "--password", password).status == 64)
     let inAddress = store.run("remote", "add", "office", "etcd://web:\(password)@n1:2379")

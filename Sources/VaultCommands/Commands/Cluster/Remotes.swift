@@ -7,7 +7,8 @@ struct AddRemote: Command {
     "Name an etcd cluster that keeps access groups for several machines.",
     usage: """
       vault remote add NAME etcd://HOST:PORT[,HOST:PORT]... [--ca FILE] [--cert FILE --key FILE]
-                       [--user NAME [--password-fd N]] [--max-age TIME] [--heartbeat TIME] [--replace]
+                       [--user NAME [--password-fd N]] [--max-age TIME] [--heartbeat TIME]
+                       [--replace [--unchecked]]
       """,
     more: """
       The servers order and keep what members of a group write, and can neither read nor forge it. With etcds:// \
@@ -21,7 +22,9 @@ struct AddRemote: Command {
       no other for that long; it should be well below --max-age.
 
       --replace changes the address, the certificates, the login and these times of a remote. Credentials that were \
-      written earlier keep the old values.
+      written earlier keep the old values. If groups are published there, vaultd first asks new servers whether they \
+      have these groups, because in another cluster this machine would begin a new history. --unchecked leaves this \
+      out, for a cluster that takes the place of a lost one.
       """,
     example: """
       vault remote add office etcds://etcd1.example:2379,etcd2.example:2379 --user vault
@@ -37,6 +40,7 @@ struct AddRemote: Command {
   let maxAge: String?
   let heartbeat: String?
   let replace: Bool
+  let unchecked: Bool
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
@@ -53,20 +57,44 @@ struct AddRemote: Command {
     heartbeat = arguments.option(
       "--heartbeat", value: "time", "After how long without a change to sign an empty one.")
     replace = arguments.flag("--replace", "Change a remote that exists.")
+    unchecked = arguments.flag(
+      "--unchecked", "With --replace: do not ask whether new servers have the groups that are published there.")
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
     guard user != nil || passwordDescriptor == nil else { throw Failure.usage("--password-fd needs --user") }
+    guard replace || !unchecked else { throw Failure.usage("--unchecked needs --replace") }
     guard (certificate == nil) == (privateKey == nil) else { throw Failure.usage("--cert and --key need each other") }
     let remote = try Remote(
       name, at: address, authority: authority.map { try Self.text(of: $0, "--ca") },
       certificate: certificate.map { try Self.text(of: $0, "--cert") }, key: readKey(), user: user,
       password: readPassword(in: session), maxAge: seconds(maxAge, "--max-age"),
       heartbeat: seconds(heartbeat, "--heartbeat"))
-    try session.openStore(key).addRemote(remote, replacing: replace)
+    let store = try session.openStore(key)
+    if replace, !unchecked { try requireLogs(on: remote, store) }
+    try store.addRemote(remote, replacing: replace)
     guard user != nil, !remote.usesTLS, !remote.endpoints.allSatisfy(\.isOnThisMachine) else { return }
     session.warn("the password goes over the network unencrypted; with TLS: etcds://, or --ca")
+  }
+
+  /// Refuses new servers that do not have the logs of the groups that are published at the remote.
+  private func requireLogs(on remote: Remote, _ store: SecretStore) throws {
+    guard let old = try store.remotes().first(where: { $0.name == remote.name }),
+      !Set(remote.endpoints).isSubset(of: old.endpoints)
+    else { return }
+    for group in try store.publishedGroups().filter({ $0.value == remote.name }).keys.sorted() {
+      do { try store.requireLog(of: group, at: remote) } catch {
+        let isOther = error == .contradiction(.otherCluster(group))
+        let way =
+          isOther
+          ? "to move to another cluster, end the publication first: vault group unpublish \(group)"
+          : "vaultd must run and reach the new servers"
+        throw Failure(
+          error.exitStatus, error.message,
+          hint: "\(way); if they are of the same cluster, or take the place of a lost one: --unchecked")
+      }
+    }
   }
 
   private func seconds(_ text: String?, _ option: String) throws(Failure) -> UInt32? {

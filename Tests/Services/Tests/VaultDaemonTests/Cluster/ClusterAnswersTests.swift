@@ -8,7 +8,9 @@ import Testing
 import VaultFoundation
 
 @testable import Ground
+@testable import GroupFile
 @testable import Sealing
+@testable import Vault
 @testable import VaultDaemon
 
 /// What other users of the machine may ask about published groups.
@@ -33,7 +35,7 @@ import VaultFoundation
     return peer
   }
 
-  @Test(arguments: ["sync/team", "commit/team", "base/team", "provision/office", "join"])
+  @Test(arguments: ["sync/team", "commit/team", "base/team", "servers/team", "provision/office", "join"])
   func `a refused request of a stranger counts as a failure`(_ path: String) async throws {
     let stranger = peer(geteuid() + 12_345)
     // Once, a new minute may begin meanwhile.
@@ -137,5 +139,83 @@ extension ReplicaTests {
     go.signal()
     await refreshed
     #expect(await replication.replica(of: "team") == nil)
+  }
+}
+
+/// What tells whether a remote's new address is that of the same cluster.
+extension ReplicaTests {
+  /// The epoch of the test's log for a daemon with the store of `host`, whose own cluster is away.
+  private func epoch(for host: Host) async throws -> UInt64? {
+    let remote = try Remote("test", at: "etcd://127.0.0.1:1")
+    let id = try #require(try await host.replica.copy()).state.groupID
+    let isOwn = Mutex(true)
+    let replication = Replication(
+      { [ReplicaSource(group: "team", id: id, store: host.store, remote: remote)] },
+      Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+      log: { [server] _, _ in
+        let log = MemoryLog(server)
+        log.isAway = isOwn.withLock { isOwn in
+          defer { isOwn = false }
+          return isOwn
+        }
+        return log
+      })
+    // What the host changes later goes through its own replica again.
+    defer { host.store.publish { [replica = host.replica] _ in ReplicaPublisher { replica } } }
+    let replica = try #require(await replication.replica(of: "team"))
+    return try await replication.epoch(of: replica, on: remote)
+  }
+
+  @Test func `a log with the state of the copy, or with states that follow it, is the group's`() async throws {
+    let epoch = try #require(try await owner.log.head()).epoch
+    #expect(try await self.epoch(for: other) == epoch)
+    for value in ["second", "third"] { try await owner.set(value) }
+    #expect(try await self.epoch(for: other) == epoch + 2)
+  }
+
+  @Test func `a log with an older state, or with another history, is not the group's`() async throws {
+    let epoch = try await loseSecondChange()
+    #expect(try await self.epoch(for: owner) == nil)
+    for (count, value) in ["another second", "another third"].enumerated() {
+      try await other.set(value)
+      #expect(try await self.epoch(for: owner) == nil)
+      #expect(try await self.epoch(for: other) == epoch + UInt64(count))
+    }
+  }
+}
+
+@Suite(.timeLimit(.minutes(5)), .enabled(if: EtcdCluster.isInstalled, "\(EtcdCluster.needsEtcd)"))
+struct OtherClusterTests {
+  @Test func `only servers that have the newest known state of a group are taken for its cluster`() async throws {
+    let (own, other) = (try await EtcdCluster(1), try await EtcdCluster(1))
+    let daemon = try RunningDaemon(binds: false)
+    let location = try StoreLocation(environment: [
+      "VAULT_HOME": daemon.folder + "/home", "VAULT_STATE": daemon.folder + "/state", "VAULT_SOCKET": daemon.socket,
+    ])
+    let owner = try await SecretStore.open(at: location, unlocking: .keyFile(daemon.folder + "/key"))
+    func ask(_ cluster: EtcdCluster) async throws {
+      let remote = try Remote("office", at: cluster.address)
+      try await Blocking.read { try owner.requireLog(of: "team", at: remote) }
+    }
+    try await Blocking.write {
+      try owner.createGroup("team")
+      try owner.grant(.write, in: "team", to: "vault.service")
+      try owner.addRemote(Remote("office", at: own.address))
+      try owner.publishGroup("team", at: "office")
+    }
+    try await ask(own)
+    let refusal = VaultError.contradiction(.otherCluster("team"))
+    await #expect(throws: refusal) { try await ask(other) }
+    // A restored copy of the cluster, which has the same number.
+    for cluster in [own, other] { cluster.kill(0) }
+    try FileManager.default.removeItem(atPath: other.folder + "/n0")
+    try FileManager.default.copyItem(atPath: own.folder + "/n0", toPath: other.folder + "/n0")
+    for cluster in [own, other] { try cluster.start(0) }
+    try await ask(other)
+    _ = try await Blocking.write { try owner.group("team").set("name", to: "newer") }
+    try await ask(own)
+    await #expect(throws: refusal) { try await ask(other) }
+    other.kill(0)
+    await #expect(throws: VaultError.unordered(.unreachable("no server answers"))) { try await ask(other) }
   }
 }
