@@ -97,11 +97,22 @@ struct KeychainDump {
   private static let unkept = ["atyp": "ways to sign in", "cdat": "dates of creation"]
 
   private func url(_ host: String, _ kind: String, _ port: [UInt8]?, _ path: String) -> String {
-    let scheme = ["htps": "https", "http": "http", "ftp ": "ftp", "ftps": "ftps", "ssh ": "ssh", "smb ": "smb"][kind]
+    let scheme = Self.scheme(kind)
     let number = (port ?? []).suffix(4).reduce(0) { $0 << 8 | Int($1) }
-    let isUsual = number == 0 || number == ["https": 443, "http": 80, "ftp": 21, "ssh": 22][scheme ?? ""]
+    let isUsual = number == 0 || number == ["https": 443, "http": 80, "ftp": 21, "ssh": 22][scheme]
     let path = path.isEmpty || path.hasPrefix("/") ? path : "/" + path
-    return "\(scheme ?? "https")://\(host)\(isUsual ? "" : ":\(number)")\(path)"
+    return "\(scheme)://\(host)\(isUsual ? "" : ":\(number)")\(path)"
+  }
+
+  /// The scheme for a protocol of four characters (Apple's `SecProtocolType`); https if there is none.
+  private static func scheme(_ kind: String) -> String {
+    let long = [
+      "htps": "https", "imps": "imaps", "ldps": "ldaps", "ntps": "nntps", "sox ": "socks", "teln": "telnet",
+      "tels": "telnets", "atlk": "at",
+    ]
+    let code = kind.filter { $0 != " " }
+    guard code.utf8.first?.isLetter == true, code.utf8.allSatisfy({ $0.isLetter || $0.isDigit }) else { return "https" }
+    return long[kind] ?? code.lowercased()
   }
 
   // MARK: Values

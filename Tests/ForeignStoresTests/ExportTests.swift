@@ -215,6 +215,22 @@ import Testing
     #expect(imported.losses == ["attributes of other kinds (1 entry)"])
   }
 
+  @Test func `a keychain's protocols become schemes`() throws {
+    for (kind, scheme) in ["imps": "imaps", "smtp": "smtp", "ssh ": "ssh", "cifs": "cifs", "????": "https"] {
+      let dump = """
+        keychain: "x"
+        class: "inet"
+        attributes:
+            "ptcl"<uint32>="\(kind)"
+            "srvr"<blob>="a.test"
+        data:
+        "pw"
+        """
+      let imported = try ForeignFile(Array(dump.utf8)).items(as: .keychain)
+      #expect(imported.items.first?.text == #"{"password":"pw","url":"\#(scheme)://a.test"}"#)
+    }
+  }
+
   @Test func `zero bytes of a keychain's texts are kept, and bytes that are no text are reported`() throws {
     let dump = """
       keychain: "x"
