@@ -61,7 +61,7 @@ extension SecretStore {
 
   /// Removes an application from a group and gives the group a new key.
   ///
-  /// The application may have copied everything that it could read so far: see ``exposure(leftOut:progress:)``.
+  /// The application may have copied what it could read: see ``exposure(includingChanged:leftOut:progress:)``.
   ///
   /// Unsigned rows cannot prevent the removal: they are dropped, with a notice. A file that is too damaged to be
   /// changed in place, or that another process keeps locked, is replaced by a new one in the same step.
