@@ -107,15 +107,16 @@
 
     /// What the caller may do with each path, in HashiCorp's terms.
     private func capabilities(_ body: JSONValue, _ visit: Visit) async throws -> Response {
+      guard let application = visit.application else {
+        try await visit.record(.inspect, .denied)
+        throw Refusal.unknownCaller
+      }
       guard case .array(let list)? = body["paths"] ?? body["path"].map({ .array([$0]) }), !list.isEmpty else {
         throw Refusal.invalid("paths are needed")
       }
-      let (opened, application) = (visit.opened, visit.application)
+      let opened = visit.opened
       let rights = try await Blocking.read {
-        Dictionary(
-          uniqueKeysWithValues: try application.map { try opened.access.groups(of: $0) }?.map { ($0.name, $0.rights) }
-            ?? []
-        )
+        Dictionary(uniqueKeysWithValues: try opened.access.groups(of: application).map { ($0.name, $0.rights) })
       }
       try await visit.record(.inspect)
       var members: [(String, JSONValue)] = []

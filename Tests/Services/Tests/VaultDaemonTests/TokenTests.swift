@@ -104,6 +104,8 @@ struct TokenTests {
     let capabilities = try await daemon.curl(
       "/v1/sys/capabilities-self", "-H", "X-Vault-Token: \(token)", "-d", #"{"paths":["web/data/a","default/data/a"]}"#)
     #expect(capabilities.body.contains(#""default/data/a":["deny"]"#))
+    // The answer to somebody without a valid token is a refusal, which counts as one.
+    #expect(try await daemon.curl("/v1/sys/capabilities-self", "-d", #"{"path":"web/data/a"}"#).status == 403)
     #expect(try daemon.records().contains { $0.action == .login && $0.outcome == .denied })
   }
 
