@@ -127,8 +127,9 @@ struct ShowExposure: Command {
     more: """
       A value leaves the list when it is changed. A value with several fields leaves it as soon as one of them is \
       changed; with --fields, its other fields stay on the list until they are changed, too, as far as the versions \
-      that could be read are still kept. The same value, set again, stays on the list, and so does a value of 8 bytes \
-      or more under another name in its group. A copy in another group is not listed.
+      that could be read are still kept. Fields are compared as they are written, and only under the same name: after \
+      vault move they are not listed. The same value, set again, stays on the list, and so does a value of 8 bytes or \
+      more under another name in its group. A copy in another group is not listed.
       """,
     example: """
       vault exposure
