@@ -7,7 +7,7 @@ public enum JSONField {
   /// - Parameter text: valid JSON, in UTF-8.
   /// - Returns: `nil` if `text` is not an object or has no such member. If there are several, the last counts.
   public static func value(of key: String, in text: [UInt8]) -> [UInt8]? {
-    member(key, of: text).flatMap { $0.first == UInt8(ascii: "\"") ? decoded($0) : Array($0) }
+    member(key, of: text).flatMap(content)
   }
 
   /// The content of the member `key`, as for `value(of:in:)`; `nil` if it is not a string.
@@ -70,9 +70,7 @@ public enum JSONField {
   public static func values(in text: [UInt8]) -> [String: [UInt8]] {
     var values: [String: [UInt8]] = [:]
     let isWhole = visit(text) { name, value in
-      let value = text[value]
-      values[String(decoding: name, as: UTF8.self)] =
-        value.first == UInt8(ascii: "\"") ? decoded(value) : Array(value)
+      values[String(decoding: name, as: UTF8.self)] = content(text[value])
     }
     return isWhole ? values : [:]
   }
@@ -100,6 +98,11 @@ public enum JSONField {
       return false
     }
     return true
+  }
+
+  /// The content of a string, or the JSON of any other value.
+  private static func content(_ value: ArraySlice<UInt8>) -> [UInt8]? {
+    value.first == UInt8(ascii: "\"") ? decoded(value) : Array(value)
   }
 
   /// The bytes that a quoted string represents. An escaped lone surrogate becomes U+FFFD.

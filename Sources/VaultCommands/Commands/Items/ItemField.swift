@@ -50,26 +50,25 @@ struct ItemField {
 
   /// Like `value`, but `nil` if there is no such field.
   func valueIfAny() throws(Failure) -> [UInt8]? {
-    switch item.kind {
-    case .json: return JSONField.value(of: name, in: whole)
-    case .archive:
-      // No object is built: the fields are looked up by name.
-      let json = try? ArchiveInspection(whole).json()
-      return json.flatMap { JSONField.value(of: "root", in: $0) }.flatMap { JSONField.value(of: name, in: $0) }
-    default:
+    guard item.kind == .json || item.kind == .archive else {
       throw Failure(.conflict, "the value is \(item.kind.words) and has no fields; only JSON and archives have them")
     }
+    return Self.json(whole, item.kind).flatMap { JSONField.value(of: name, in: $0) }
   }
 
   /// The values of all fields, as ``value()`` returns them; none if the value has no fields.
   static func values(of opened: borrowing OpenedItem) -> [String: [UInt8]] {
     let whole = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
-    switch opened.item.kind {
-    case .json: return JSONField.values(in: whole)
-    case .archive:
-      let json = try? ArchiveInspection(whole).json()
-      return json.flatMap { JSONField.value(of: "root", in: $0) }.map(JSONField.values) ?? [:]
-    default: return [:]
+    return json(whole, opened.item.kind).map(JSONField.values) ?? [:]
+  }
+
+  /// The JSON whose members are the fields; `nil` if the value has none.
+  private static func json(_ whole: [UInt8], _ kind: SecretKind) -> [UInt8]? {
+    switch kind {
+    case .json: whole
+    // No object is built: the fields are looked up by name.
+    case .archive: (try? ArchiveInspection(whole).json()).flatMap { JSONField.value(of: "root", in: $0) }
+    default: nil
     }
   }
 
