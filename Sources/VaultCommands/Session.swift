@@ -150,6 +150,29 @@ final class Session {
   }
 }
 
+/// What a hint can name: where the failed command worked, as whom, and how.
+struct Circumstances {
+  /// The group that the command named; nil for the one that is used if none is named.
+  var group: String?
+  /// The path of the store's folder.
+  var store = "STORE"
+  /// The path of the backup that the command reads or makes.
+  var backup = "DIR"
+  /// Whether an application opened the store, and not its owner.
+  var isApplication = false
+  /// The Unix group whose users may open the group's files, if this user is not in it.
+  var closedUnixGroup: String?
+  /// Whether the command takes its groups from a backup.
+  var isRestoring = false
+  /// Whether the store must be opened for its owner, or is to be unlocked, so that `vault unlock` is no way.
+  var needsKey = false
+  /// Whether the command makes several changes one by one, so that those before a failure stay.
+  var makesSteps = false
+
+  /// The option that names the group, with a space before it; empty without one.
+  var option: String { group.map { " -g \($0)" } ?? "" }
+}
+
 /// Opens the store and the group of a command.
 extension Session {
   /// - Throws: `noStore`, `locked`, `wrongKey` and other errors of opening a store; `usage` if two sources are named.
@@ -292,31 +315,6 @@ extension Session {
         ? "the store is unlocked only for items, and \(purpose) needs its owner\npassphrase of \(store): "
         : "passphrase of \(store), for \(purpose): "
     }
-  }
-
-  /// The recovery code from a descriptor; a terminal is asked for it.
-  func recoveryCode(descriptor: Int32) throws -> Secret {
-    guard isatty(descriptor) == 1 else { return try KeySource.recoveryCode(descriptor: descriptor) }
-    return try askSecret(
-      "recovery code: ", else: VaultError.locked(.nobodyToAsk("there is no terminal to ask for the recovery code")))
-  }
-
-  /// Asks for one line on the terminal, without showing it.
-  ///
-  /// - Parameter error: thrown if there is no terminal.
-  func askSecret(_ prompt: String, else error: @autoclosure () -> any Error) throws -> Secret {
-    guard let terminal = Terminal(path: streams.terminal) else { throw error() }
-    defer { hasTypedRest = terminal.hasRest }
-    return try terminal.ask(prompt).secret()
-  }
-
-  /// Asks for the password of an etcd user.
-  ///
-  /// - Parameter option: the option that can be given instead.
-  func askPassword(of user: String, or option: String) throws -> Secret {
-    try askSecret(
-      "password of the etcd user \(UTF8Text.onOneLine(user)): ",
-      else: Failure(.locked, "there is no terminal to ask for the password", hint: "without a terminal: \(option)"))
   }
 
   /// A path for people, with `~` for the home folder.

@@ -205,3 +205,30 @@ struct TerminalScreen: ~Copyable {
     try Descriptor.write(text, to: terminal)
   }
 }
+
+extension Session {
+  /// The recovery code from a descriptor; a terminal is asked for it.
+  func recoveryCode(descriptor: Int32) throws -> Secret {
+    guard isatty(descriptor) == 1 else { return try KeySource.recoveryCode(descriptor: descriptor) }
+    return try askSecret(
+      "recovery code: ", else: VaultError.locked(.nobodyToAsk("there is no terminal to ask for the recovery code")))
+  }
+
+  /// Asks for one line on the terminal, without showing it.
+  ///
+  /// - Parameter error: thrown if there is no terminal.
+  func askSecret(_ prompt: String, else error: @autoclosure () -> any Error) throws -> Secret {
+    guard let terminal = Terminal(path: streams.terminal) else { throw error() }
+    defer { hasTypedRest = terminal.hasRest }
+    return try terminal.ask(prompt).secret()
+  }
+
+  /// Asks for the password of an etcd user.
+  ///
+  /// - Parameter option: the option that can be given instead.
+  func askPassword(of user: String, or option: String) throws -> Secret {
+    try askSecret(
+      "password of the etcd user \(UTF8Text.onOneLine(user)): ",
+      else: Failure(.locked, "there is no terminal to ask for the password", hint: "without a terminal: \(option)"))
+  }
+}
