@@ -182,9 +182,7 @@ package enum Passphrase {
     /// The memory that it takes, in KiB: 8 MiB to 1 GiB.
     package let memoryKiB: UInt32
 
-    package init(passes: UInt32, memoryKiB: UInt32) {
-      (self.passes, self.memoryKiB) = (passes, memoryKiB)
-    }
+    package init(passes: UInt32, memoryKiB: UInt32) { (self.passes, self.memoryKiB) = (passes, memoryKiB) }
 
     /// The cost of new slots: 3 passes over 256 MiB, about half a second (libsodium's MODERATE).
     package static let moderate = Cost(passes: 3, memoryKiB: 256 * 1024)

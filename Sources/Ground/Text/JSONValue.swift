@@ -13,9 +13,7 @@ package enum JSONValue: Sendable, Equatable {
     /// The line on which the member begins, counted from 1.
     package let line: Int
 
-    package init(name: String, value: JSONValue, line: Int) {
-      (self.name, self.value, self.line) = (name, value, line)
-    }
+    package init(name: String, value: JSONValue, line: Int) { (self.name, self.value, self.line) = (name, value, line) }
   }
 
   /// How deep arrays and objects may be nested.

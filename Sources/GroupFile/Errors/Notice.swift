@@ -41,6 +41,8 @@ public enum Notice: Sendable, Hashable {
   case groupClosed(group: String)
   /// A killed command of the owner has left the group's files closed to this Unix group.
   case groupInterrupted(group: String, unixGroup: UInt32)
+  /// The cluster of this remote checks no logins, so the permissions in it have no effect.
+  case clusterOpen(remote: String)
 
   package static let stateInsideStore = Notice.witnessUnavailable(
     reason: "the state folder is inside it; name another place for that: VAULT_STATE")
@@ -83,6 +85,8 @@ public enum Notice: Sendable, Hashable {
     case .groupInterrupted(let group, let unixGroup):
       "a command was killed while the files of '\(group)' were closed to others; "
         + "to let them in again: vault group share \(group) --unix-group \(unixGroup)"
+    case .clusterOpen(let remote):
+      "the cluster of '\(remote)' asks nobody for a login, so no permission counts; to change that: etcdctl auth enable"
     }
   }
 

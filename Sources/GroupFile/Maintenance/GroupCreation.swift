@@ -13,9 +13,7 @@ package struct GroupCreation: Sendable {
   /// Milliseconds since 1970-01-01 UTC.
   package var time: UInt64
 
-  package init(name: String, time: UInt64) {
-    (self.name, self.time) = (name, time)
-  }
+  package init(name: String, time: UInt64) { (self.name, self.time) = (name, time) }
 
   /// Writes the file under a temporary name in `folder` and then moves it into place.
   ///

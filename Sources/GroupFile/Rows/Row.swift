@@ -253,20 +253,14 @@ package struct Token: Hashable, Sendable, Comparable {
   func nibble(at depth: Int) -> Int { Int(truncatingIfNeeded: number &>> UInt128(124 - 4 * depth)) & 15 }
 
   /// The first `depth` nibbles (0...32), the others zero.
-  func prefix(_ depth: Int) -> Token {
-    depth >= 32 ? self : Token(number & ~(UInt128.max &>> UInt128(4 * depth)))
-  }
+  func prefix(_ depth: Int) -> Token { depth >= 32 ? self : Token(number & ~(UInt128.max &>> UInt128(4 * depth))) }
 
   /// This prefix with `nibble` set at `depth`.
-  func appending(_ nibble: Int, at depth: Int) -> Token {
-    Token(number | UInt128(nibble) &<< UInt128(124 - 4 * depth))
-  }
+  func appending(_ nibble: Int, at depth: Int) -> Token { Token(number | UInt128(nibble) &<< UInt128(124 - 4 * depth)) }
 }
 
 extension ByteReader {
-  mutating func readToken() throws(Failure) -> Token {
-    Token(high: try read(UInt64.self), low: try read(UInt64.self))
-  }
+  mutating func readToken() throws(Failure) -> Token { Token(high: try read(UInt64.self), low: try read(UInt64.self)) }
 }
 
 extension [Token] {

@@ -253,9 +253,7 @@ private struct SealedValues {
   }
 
   /// Whether one more chunk fits into `limit` bytes.
-  func hasRoom(in limit: Int) -> Bool {
-    (chunks.count + 1) * SealedValues.chunkByteCount + slots.count * 8 <= limit
-  }
+  func hasRoom(in limit: Int) -> Bool { (chunks.count + 1) * SealedValues.chunkByteCount + slots.count * 8 <= limit }
 
   private mutating func number(of root: Digest) -> UInt64 {
     if root != self.root { (self.root, rootNumber) = (root, rootNumber + 1) }

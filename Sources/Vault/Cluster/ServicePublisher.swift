@@ -54,7 +54,7 @@ package enum ClusterRequest: String, Sendable {
   case status
   /// Asks for the epoch of the log on the servers of the remote in the body; none if that log lacks the copy's state.
   case servers
-  /// Makes the users and permissions of a remote in etcd. The path names the remote instead of a group.
+  /// Makes users and permissions in etcd, and answers 1 if etcd checks logins, else 0. The path names the remote.
   case provision
 
   func path(of group: String) -> String { "/vault/1/\(rawValue)/\(group)" }

@@ -26,11 +26,10 @@
       }
       do {
         guard request.method == .post else { throw Refusal.unknownMethod }
-        if wanted == .provision {
-          try await provision(request, connection)
-          return Response(ServiceAnswer())
-        }
-        return Response(ServiceAnswer(number: try await perform(wanted, on: parts[3], request, connection)))
+        let number =
+          wanted == .provision
+          ? try await provision(request, connection) : try await perform(wanted, on: parts[3], request, connection)
+        return Response(ServiceAnswer(number: number))
       } catch {
         // Failures of the cluster, lost races and a sealed daemon are not the caller's fault.
         if !connection.peer.isDaemonsUser, !error.isNobodysFault { failures.count(connection.peer) }
@@ -106,11 +105,13 @@
     }
 
     /// Makes users and permissions in etcd, with a login that comes with the request and is not kept.
-    private func provision(_ request: Request, _ connection: Connection) async throws {
+    ///
+    /// - Returns: 0 if etcd checks no logins, else 1.
+    private func provision(_ request: Request, _ connection: Connection) async throws -> UInt64? {
       guard connection.peer.isDaemonsUser else { throw VaultError.denied(.ownerOnly) }
       let body = try await request.body.collect(upTo: limits.body)
       let plan = try unsafe body.withUnsafeReadableBytes { try unsafe ProvisioningPlan(decoding: $0) }
-      try await EtcdProvisioning.carryOut(plan)
+      return try await EtcdProvisioning.carryOut(plan) ? 1 : 0
     }
   }
 

@@ -111,6 +111,11 @@
     /// Takes the next server for the calls that follow.
     func moveOn() { moveOn(from: preferred.load(ordering: .relaxed)) }
 
+    /// Whether the cluster gave the remote's user a token; `false` if it checks no logins.
+    var isLoggedIn: Bool {
+      get async throws(EtcdError) { try await token(until: ContinuousClock.now + timeLimits.call) != nil }
+    }
+
     /// Forgets the token, so that the next call logs in again.
     func forgetToken() { session.forget(nil) }
 

@@ -70,12 +70,18 @@
     }
 
     /// Makes all users, roles and permissions of a plan.
-    static func carryOut(_ plan: ProvisioningPlan) async throws(VaultError) {
+    ///
+    /// - Returns: whether the cluster checks logins, without which they have no effect.
+    @discardableResult
+    static func carryOut(_ plan: ProvisioningPlan) async throws(VaultError) -> Bool {
       do throws(LogError) {
         let client: EtcdClient
         do throws(EtcdError) { client = try EtcdClient(plan.remote) } catch { throw LogError.untrusted }
         let provisioning = EtcdProvisioning(client: client)
         for user in plan.users { try await provisioning.provision(user) }
+        do throws(EtcdError) { return try await client.isLoggedIn } catch {
+          throw EtcdLog.meaning(of: error, changes: false)
+        }
       } catch {
         guard error != .refused else {
           throw .service(.denied, "the cluster refuses the login, or does not permit it to change users")

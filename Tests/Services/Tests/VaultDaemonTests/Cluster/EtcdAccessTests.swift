@@ -189,6 +189,25 @@ struct EtcdAccessTests {
     withExtendedLifetime(provisioning) {}
   }
 
+  @Test func `whoever makes permissions hears that the cluster asks nobody for a login, until it does`() async throws {
+    let cluster = try await EtcdCluster(1)
+    let daemon = try RunningDaemon(binds: false)
+    let address = "etcd://127.0.0.1:\(cluster.ports[0])"
+    let owner = try await prepareTeam(
+      daemon, at: Remote("office", at: address, user: "root", password: try Secret(Self.rootPassword)))
+    try await Blocking.write { try owner.publishGroup("team", at: "office") }
+    try (Self.rootPassword + "\n").write(toFile: daemon.folder + "/password", atomically: true, encoding: .utf8)
+    let provision = "remote provision office --root-password-fd 3 3<\(daemon.folder)/password"
+    let warning = "the cluster of 'office' asks nobody for a login, so no permission counts"
+    let told = try await vault(provision, daemon)
+    #expect(told.contains(warning))
+    #expect(told.contains("root\tteam\treadwrite\n"))
+    try await EtcdProvisioning(client: try cluster.client()).enable(rootPassword: try Secret(Self.rootPassword))
+    let later = try await vault(provision, daemon)
+    #expect(!later.contains(warning))
+    #expect(later.contains("root\tteam\treadwrite\n"))
+  }
+
   @Test func `whoever is revoked at a cluster without users can still delete there, and the command says so`()
     async throws
   {
