@@ -25,6 +25,8 @@ public enum Notice: Sendable, Hashable {
   case filesLeft(group: String, path: String)
   /// The owner's registry could not record who was removed from the group, so an older copy of it may let them in again.
   case removalUnrecorded(group: String, reason: String)
+  /// A removal from the group failed, but the owner's registry still records it.
+  case removalPending(group: String, reason: String)
   /// A change of a group's members has put out an application that had been removed before: the group was an older copy.
   case memberPutOut(group: String, application: String)
   /// The owner's act is done, but could not be added to the record of decisions.
@@ -69,8 +71,10 @@ public enum Notice: Sendable, Hashable {
       "replaced files of '\(group)' may be newer than the group; compare them, then remove them: \(Printable.name(path))"
     case .removalUnrecorded(let group, let reason):
       "the list of groups does not record who was removed from '\(group)' (\(reason)); vault verify records it later"
+    case .removalPending(let group, let reason):
+      "the removal from '\(group)' is recorded (\(reason)), so the next change of its members makes it; or repeat it now"
     case .memberPutOut(let group, let application):
-      "'\(application)' was still in '\(group)' after a removal that was interrupted, or came back with an older copy; it is out now"
+      "'\(application)' was in '\(group)' through an older copy, or since a removal or grant that was interrupted; it is out now"
     case .unrecorded(let reason):
       "this is done, but is not in the record of decisions: \(reason)"
     case .keyFileForgotten(let reason):

@@ -56,7 +56,7 @@ extension SecretStore {
     let wasRemoved = state.roster.removed.contains { $0.application == application && $0.issue == known.issue }
     return Admission(
       group: group, rights: rights, itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount,
-      isReturning: wasRemoved && now != nil && member == nil)
+      isReturning: wasRemoved && now != nil && (member == nil || isReturning))
   }
 
   /// Removes an application from a group and gives the group a new key.
@@ -188,16 +188,14 @@ extension SecretStore {
     }
   }
 
-  /// Records in the registry who leaves a group, and who is let in.
-  ///
-  /// - Returns: the former numbers of the registry's entries.
-  private func note(
-    _ leaving: [Member], _ grants: [RosterChange.Grant], of name: AccessGroup.Name
-  ) throws(VaultError) -> [String: UInt32] {
-    let left = Dictionary(leaving.map { ($0.application, $0.issue) }, uniquingKeysWith: max)
+  /// Records in the registry who was let into a group. Until then they count as removed, so that a killed process has let
+  /// in nobody.
+  private func note(_ grants: [RosterChange.Grant], of name: AccessGroup.Name) throws(VaultError) {
     let letIn = Dictionary(grants.map { ($0.application, $0.issue) }, uniquingKeysWith: max)
-    return try registry().changeRemovals(of: Set(left.keys).union(letIn.keys), from: name.description) { id, number in
-      if let issue = letIn[id] { min(number, issue - 1) } else { max(number, left[id] ?? 0) }
+    do throws(VaultError) {
+      try registry().changeRemovals(of: letIn.keys, from: name.description) { min($1, (letIn[$0] ?? 1) - 1) }
+    } catch .storage {
+      throw .storage(.unconfirmed)
     }
   }
 
@@ -217,11 +215,14 @@ extension SecretStore {
     }
     let former = Locked<[String: UInt32]>([:])
     let failure = Locked<VaultError?>(nil)
-    // Before anything is written, so that nobody is removed without a record, or let in with one, if this process is killed.
+    // Before anything is written, so that nobody is removed without a record if this process is killed.
     change.prepare = { [grants = change.grants] (leaving) throws(VaultError) in
       guard name != .registry else { return }
+      let left = Dictionary(leaving.map { ($0.application, $0.issue) }, uniquingKeysWith: max)
+      let ids = Set(left.keys).union(grants.map(\.application))
       do throws(VaultError) {
-        let noted = try self.note(leaving, grants, of: name)
+        // The entries of those who are let in are only read here.
+        let noted = try self.registry().changeRemovals(of: ids, from: name.description) { max($1, left[$0] ?? 0) }
         former.withLock { $0.merge(noted) { first, _ in first } }
       } catch {
         // Whoever can damage the registry must not keep the owner from removing them.
@@ -231,30 +232,27 @@ extension SecretStore {
     }
     let state = try replacing(name) { [change] (drafts) throws(VaultError) in
       if !granted.isEmpty { _ = try registry().entry(of: name) }
-      do throws(VaultError) {
-        let state = try write(change, to: name, accepting: acceptance, drafts, progress)
-        if let failure = failure.withLock({ $0 }) {
-          notices.post(.removalUnrecorded(group: name.description, reason: failure.message))
-          return state
+      let state: VerifiedState
+      do throws(VaultError) { state = try write(change, to: name, accepting: acceptance, drafts, progress) } catch {
+        switch error {
+        case .storage(.unconfirmed), .unordered(_, .outcomeUnknown): throw error
+        default: break
         }
-        // Those who were members already may have been recorded as removed.
-        _ = try note([], change.grants, of: name)
-        noteRemovals(by: state.roster)
-        return state
-      } catch {
-        let mayBeDone =
-          switch error {
-          case .storage(.unconfirmed), .unordered(_, .outcomeUnknown): true
-          default: false
-          }
-        let former = mayBeDone ? [:] : former.withLock { $0 }
+        let former = former.withLock { $0 }
         do throws(VaultError) {
           try registry().changeRemovals(of: former.keys, from: name.description) { former[$0] ?? $1 }
         } catch {
-          if !granted.isEmpty { notices.post(.removalUnrecorded(group: name.description, reason: error.message)) }
+          notices.post(.removalPending(group: name.description, reason: error.message))
         }
         throw error
       }
+      if let failure = failure.withLock({ $0 }) {
+        notices.post(.removalUnrecorded(group: name.description, reason: failure.message))
+        return state
+      }
+      try note(change.grants, of: name)
+      noteRemovals(by: state.roster)
+      return state
     }
     return (state, putOut.withLock { $0 })
   }

@@ -196,7 +196,7 @@ extension SecretStore {
       guard let known, member.issue <= known.issue else {
         return .unlistedMember(group: roster.groupName, application: member.application, issue: member.issue)
       }
-      // Who is let in again is recorded before it becomes a member.
+      // Who is let in again is recorded after it became a member, so the caller looks again while nobody is let in.
       let isRemoved = registry.hasRemoved(member, from: roster.groupName)
       guard isRemoved || known.standing == .revoked || member.issue < known.issue else { return nil }
       return .formerMember(

@@ -157,6 +157,29 @@ import Testing
     #expect(places.contains(["old", "old"]) || !RunLength.isFull)
   }
 
+  @Test func `a grant that is killed at any call does not let in whoever was removed`() throws {
+    try fill()
+    startAgain()
+    // A member of the older copy, which then comes back in the place of the group.
+    let prepared = store.shell(
+      """
+      cp -a "$folder/store/groups/default" "$folder/older" && "$vault" revoke default com.example.api &&
+      rm -rf "$folder/base" && mkdir "$folder/base" && cp -a "$folder/store" "$folder/state" "$folder/base"
+      """)
+    try #require(prepared.status == 0, "\(prepared.errors)")
+    let grant = ["grant", "default", "com.example.api", "--rights", "read"]
+    let get = ["get", "a", "-g", "default", "--credential", store.folder.file("api")]
+    for point in try store.systemCalls(of: grant, ["fdatasync", "pwrite64"], sample: 12) {
+      startAgain()
+      #expect(store.trace(grant, [point.name], point.killing).status == 128 + SIGKILL, "\(point)")
+      let isMember = store.execute(get, input: []).status == 0
+      store.shell(#"cd "$folder/store/groups" && rm -rf default && cp -a "$folder/older" default"#)
+      let accepted = store.execute("group", "accept", "default", "--yes")
+      #expect(accepted.status == 0, "\(point): \(accepted.errors)")
+      #expect(store.execute(get, input: []).status == 12 || isMember, "\(point)")
+    }
+  }
+
   @Test func `init killed at any call can be repeated`() throws {
     let operation = Operation(arguments: ["init", "--key-file", store.folder.file("new-key")], again: [0, 22])
     store.environment["VAULT_HOME"] = store.folder.file("new")

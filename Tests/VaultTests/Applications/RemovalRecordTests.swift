@@ -90,6 +90,36 @@ import Testing
     #expect(try isRecorded())
   }
 
+  @Test func `a removal that fails says so if its record stays, and the next change makes it`() throws {
+    try store.open().group("team").transaction { edit in
+      for number in 0..<2_500 { edit.set("item/\(number)", to: "value") }
+    }
+    let connection = try Connection(at: ContainerPlace(folder: folder("team")), access: .writing)
+    try connection.begin(.immediate)
+    try connection.statement("DELETE FROM item WHERE token = (SELECT max(token) FROM item)").run()
+    try connection.commit()
+    connection.close()
+    let (registry, hidden) = (folder("vault.owner"), store.path("hidden"))
+    let open = try store.open()
+    let hide = { (_: MaintenanceProgress) in
+      _ = try? FileManager.default.moveItem(atPath: registry, toPath: hidden)
+    }
+    #expect(throws: VaultError.unproved(group: "team", items: 1, versions: 0)) {
+      try open.revoke("thief", from: "team", progress: hide)
+    }
+    let isNamed = open.takeNotices().contains { notice in
+      if case .removalPending("team", _) = notice { true } else { false }
+    }
+    #expect(isNamed)
+    try? FileManager.default.removeItem(atPath: registry)
+    try FileManager.default.moveItem(atPath: hidden, toPath: registry)
+    #expect(try isRecorded())
+    let again = try store.open()
+    try again.rotateGroup("team", droppingUnproved: true)
+    #expect(again.takeNotices().contains(.memberPutOut(group: "team", application: "thief")))
+    #expect(throws: notAMember) { try thief.value("item/1", in: "team") }
+  }
+
   @Test func `a verification records what was removed while the registry was hidden`() throws {
     let (registry, hidden) = (folder("vault.owner"), store.path("hidden"))
     try FileManager.default.moveItem(atPath: registry, toPath: hidden)
