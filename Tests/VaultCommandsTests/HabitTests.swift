@@ -104,6 +104,8 @@ import Testing
     #expect(names("list") == ["db/password Orders"])
     store.run("restore", "db/user")
     #expect(names("list", "--removed").isEmpty)
+    store.run("remove", "db/user", "--destroy", "--yes")
+    #expect(names("list", "--removed").isEmpty && store.run("list", "--removed", "--json").output == "[]\n")
   }
 
   @Test func `a group's name given as a prefix is explained`() {

@@ -38,7 +38,7 @@ struct ListItems: Command {
     match = arguments.option(
       "--match", value: "text", "List only items with this text in their name, label or attributes, ignoring case.")
     all = arguments.flag("--all", "List all groups that can be opened.")
-    removed = arguments.flag("--removed", "List removed items instead of present ones.")
+    removed = arguments.flag("--removed", "List removed items that can come back, instead of present ones.")
     sort = arguments.option(
       "--sort", value: "order", "The order: name, changed or expires.",
       completes: .words(["name", "changed", "expires"]))
@@ -147,7 +147,7 @@ struct ListRequest: Equatable {
   var group: String?
   /// Searches all groups that can be opened.
   var all = false
-  /// Lists removed items instead of present ones.
+  /// Lists the removed items of which a version can come back, instead of present ones.
   var removed = false
   var attributes: [String] = []
   var match: String?
@@ -226,14 +226,13 @@ struct ListRequest: Equatable {
       let progress: (Int) -> Void = { session.showProgress("\($0) items read") }
       var section = Section(group: group)
       let strange: [StrangeRow]
-      if query == ItemQuery(), order == .name, !json, !session.output.isTerminal {
-        let line = line(of: group)
-        (section.lines, strange) = try group.texts(named, removed: removed, progress: progress, text: line)
+      if query == ItemQuery(), order == .name, !json, !removed, !session.output.isTerminal {
+        (section.lines, strange) = try group.texts(named, removed: false, progress: progress, text: line(of: group))
       } else {
         (section.items, strange) = try group.listing(named, removed: removed, progress: progress)
       }
       for row in strange { session.warn("row \(row.token) was skipped: \(row.reason)") }
-      if query != ItemQuery() {
+      if query != ItemQuery() || removed {
         let items = section.items
         section.items = []
         for item in items where try accepts(item, query, group) { section.items.append(item) }
@@ -243,6 +242,7 @@ struct ListRequest: Equatable {
   }
 
   private func accepts(_ item: Item, _ query: ItemQuery, _ group: AccessGroup) throws(VaultError) -> Bool {
+    guard !removed || item.oldestVersion < item.version else { return false }
     if query.accepts(item) { return true }
     guard opensLogins, item.kind == .json, let text = query.text?.lowercased(), query.hasAttributes(item) else {
       return false
