@@ -44,6 +44,20 @@ import Testing
     #expect(get("item/1", "web") == 0)
   }
 
+  @Test func `an older copy that is accepted brings back the rights of that time, and says so`() throws {
+    let (group, older) = (store.folder.file("store/groups/team"), store.folder.file("older"))
+    try FileManager.default.copyItem(atPath: group, toPath: older)
+    #expect(store.run("grant", "team", "web", "--rights", "read").status == 0)
+    try FileManager.default.removeItem(atPath: group)
+    try FileManager.default.copyItem(atPath: older, toPath: group)
+    let accepted = store.run("group", "accept", "team", "--yes")
+    #expect(accepted.status == 0)
+    #expect(accepted.errors.contains("comes back: web (issue 1), may write\n"), "\(accepted.errors)")
+    let rights =
+      "rights that were changed since then come back as they are named here; vault grant changes them again\n"
+    #expect(accepted.errors.contains(rights), "\(accepted.errors)")
+  }
+
   @Test func `changing two bytes in the clear does not make a group newer or block a revocation`() {
     patch(60, [0, 2, 0, 2])
     for arguments in [["list", "--group", "team"], ["verify"], ["status"]] {

@@ -121,6 +121,7 @@ extension Session {
     }
     if state.reason == .olderRoster {
       say("a member that was removed since then comes back, too, unless it is named here as staying out")
+      say("rights that were changed since then come back as they are named here; vault grant changes them again")
     }
     let left = state.left.filter { app == nil || $0.application != app }
     for member in left {
