@@ -274,9 +274,7 @@ internal import Ground
   }
 
   /// Throws the error for a result code, unless it is `SQLITE_OK`.
-  func check(_ code: Int32) throws(VaultError) {
-    if code != SQLITE_OK { throw error(code) }
-  }
+  func check(_ code: Int32) throws(VaultError) { if code != SQLITE_OK { throw error(code) } }
 
   /// The error for `code`, which this handle has just returned.
   func error(_ code: Int32) -> VaultError {

@@ -57,9 +57,7 @@ extension Snapshot {
   /// header can make it claim terabytes.
   ///
   /// - Throws: `damaged`; `overLimit` for more free pages than a compacted group has.
-  func copy(
-    to folder: String, mode: UInt32 = 0o600, progress: (MaintenanceProgress) -> Void
-  ) throws(VaultError) {
+  func copy(to folder: String, mode: UInt32 = 0o600, progress: (MaintenanceProgress) -> Void) throws(VaultError) {
     try connection.quickCheck()
     let free = try connection.value("PRAGMA freelist_count")
     guard free <= Snapshot.freePageCount else {

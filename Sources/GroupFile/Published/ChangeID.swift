@@ -21,9 +21,7 @@ public struct ChangeID: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The mark of a version that is written for this request.
-  func mark(in group: GroupID) -> UInt64 {
-    Hash.digest(.request, group.bytes + Array(description.utf8)).word
-  }
+  func mark(in group: GroupID) -> UInt64 { Hash.digest(.request, group.bytes + Array(description.utf8)).word }
 }
 
 extension Label {

@@ -18,9 +18,7 @@ package protocol CommitPublishing: Sendable {
   ///
   /// - Parameter previous: the state that it follows. A log that knows nothing of the group begins with the file.
   /// - Throws: as `publish(_:)`.
-  func publish(
-    fileAt path: String, holding state: PublishedState, after previous: PublishedState
-  ) throws(VaultError)
+  func publish(fileAt path: String, holding state: PublishedState, after previous: PublishedState) throws(VaultError)
 
   /// Brings the file up to date with the log; the caller has no transaction open.
   ///

@@ -53,9 +53,7 @@ package struct UnprovedRow: Sendable {
   /// Compares the row with the digest.
   ///
   /// - Throws: `damaged(.row, …)`.
-  package func prove() throws(VaultError) {
-    guard row.digest == digest else { throw UnprovedRow.mismatch }
-  }
+  package func prove() throws(VaultError) { guard row.digest == digest else { throw UnprovedRow.mismatch } }
 
   fileprivate static let mismatch = VaultError.damaged(.row, "a row does not match the tree")
 }

@@ -17,9 +17,7 @@ import Synchronization
   deinit { bench.end() }
 
   /// Begins `job`. The caller must have waited for the previous one.
-  package func begin(_ job: @escaping @Sendable () -> Void) {
-    if !bench.offer(job) { job() }
-  }
+  package func begin(_ job: @escaping @Sendable () -> Void) { if !bench.offer(job) { job() } }
 
   package func begin<Value>(_ result: JobResult<Value>, _ job: @escaping @Sendable () throws(VaultError) -> Value) {
     begin { result.make(job) }

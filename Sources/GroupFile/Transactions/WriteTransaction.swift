@@ -239,9 +239,7 @@ package final class WriteTransaction: ItemReading {
 
 extension VerifiedState {
   /// Throws if this member may only read.
-  func requireWriter() throws(VaultError) {
-    guard member.rights >= .write else { throw .denied(.readOnly) }
-  }
+  func requireWriter() throws(VaultError) { guard member.rights >= .write else { throw .denied(.readOnly) } }
 
   /// Refuses an epoch that readers would refuse from anyone, or from this member.
   func requirePermitted(epoch: UInt64) throws(VaultError) {

@@ -207,8 +207,7 @@ extension Applications {
   /// - Throws: ``VaultError/exists(_:)`` if a group has its name, unless it is the service, whose group the owner may
   ///   have made before; the error of ``application(_:)`` if groups name the application.
   func newEntry(
-    _ name: AccessGroup.Name, _ standing: Application.Standing, _ lifetime: GroupLifetime,
-    _ registry: Registry
+    _ name: AccessGroup.Name, _ standing: Application.Standing, _ lifetime: GroupLifetime, _ registry: Registry
   ) throws(VaultError) -> Application {
     let group = try registry.entry(of: name)
     guard name == .service || group?.presence ?? .absent == .absent && !store.location.hasGroup(name) else {

@@ -49,8 +49,7 @@ extension SecretStore {
     // A change would use the index of a group that others may write.
     let isOpen = try self.group(group).file.isWritableByOthers
     let isReturning = member.map { registry.hasRemoved($0, from: group) } == true
-    let isDone =
-      isOpen && confirm == nil && member?.issue == known.issue && member?.rights == rights && !isReturning
+    let isDone = isOpen && confirm == nil && member?.issue == known.issue && member?.rights == rights && !isReturning
     if isDone, !change.isStillWanted() { throw .contradiction(.superseded) }
     let state = if isDone, let now { now } else { try self.change(name, change, accepting: confirm) }
     let wasRemoved = state.roster.removed.contains { $0.application == application && $0.issue == known.issue }

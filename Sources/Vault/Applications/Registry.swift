@@ -139,9 +139,7 @@ extension Registry {
   /// anew, or came back with a backup.
   func unnamedIssues() throws(VaultError) -> UInt32 { try issue(Registry.unnamedIssuesName) ?? 0 }
 
-  private func issue(_ name: String) throws(VaultError) -> UInt32? {
-    try entry(name).map(Registry.issue)
-  }
+  private func issue(_ name: String) throws(VaultError) -> UInt32? { try entry(name).map(Registry.issue) }
 
   private static func issue(_ bytes: [UInt8]) throws(VaultError) -> UInt32 {
     guard bytes.count == 4 else { throw damaged }

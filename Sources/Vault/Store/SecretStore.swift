@@ -218,9 +218,7 @@ final class NoticeBoard: Sendable {
   private let notices = Locked<[Notice]>([])
   let observers = Locked<[@Sendable (StoreCall) -> Void]>([])
 
-  func post(_ new: [Notice]) {
-    for notice in new { post(notice) }
-  }
+  func post(_ new: [Notice]) { for notice in new { post(notice) } }
 
   /// Posts what a change of the roster dropped. These notices have no limit: a change of all groups makes some for each
   /// group, and nothing else says what is gone.
