@@ -119,7 +119,7 @@ import Vault
     (
       .rolledBack(group: "team", found: 0, known: 9, reason: .vanished), 14,
       "'team' was last seen at epoch 9, and its file is gone",
-      "bring it back: vault restore-backup DIR team; if you deleted its files yourself: vault group accept team"
+      "if a command was killed while it replaced the files: vault verify; otherwise bring it back: vault restore-backup DIR team; or, if you deleted its files yourself: vault group accept team"
     ),
     (
       .rolledBack(group: "team", found: 9, known: 9, reason: .broughtBack), 14,

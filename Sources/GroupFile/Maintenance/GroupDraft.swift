@@ -100,9 +100,10 @@ package struct GroupDraft: Sendable {
     }
   }
 
-  /// The same for any file system: the group is missing for a moment.
+  /// The same for any file system: the group is missing for a moment. If the process is killed then, the next change of the
+  /// group, or verification, puts the old files back.
   private static func exchangeInSteps(_ draft: String, _ target: String) throws(VaultError) {
-    let old = draft + ".old"
+    let old = draft + DraftPlaces.movedMark
     try onDisk(NewName.give(old, to: target))
     do throws(FileFault) { try NewName.give(target, to: draft) } catch {
       try? NewName.give(target, to: old)

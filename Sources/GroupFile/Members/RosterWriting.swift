@@ -11,6 +11,8 @@ package struct DraftPlaces: Sendable {
 
   /// Part of the names of folders that were replaced because somebody kept the lock.
   package static let lockedMark = "+locked"
+  /// The end of the names of folders that were moved out of a group's place, for as long as another one is moved there.
+  package static let movedMark = ".old"
 
   package init(draft: String, kept: String) {
     (self.draft, self.kept) = (draft, kept)

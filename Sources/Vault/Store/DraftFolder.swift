@@ -173,6 +173,15 @@ struct DraftFolder: ~Copyable {
     return names.map { "\(home)/\(DraftFolder.parentName)/\($0)" }
   }
 
+  /// Puts the files of `group` back at `target` if a killed process had only moved them away.
+  func putBack(_ group: AccessGroup.Name, at target: String) {
+    let kept = kept(of: group)
+    let moved = kept.last { path in
+      path.hasSuffix(DraftPlaces.movedMark) && kept.contains(String(path.dropLast(DraftPlaces.movedMark.count)))
+    }
+    if let moved { try? NewName.give(target, to: moved) }
+  }
+
   /// An unused path for keeping the current files of `group`.
   func keepingPath(of group: AccessGroup.Name) -> String {
     let base = "\(group)-\(UTCDate.text(Int64(SystemClock.milliseconds())))"
@@ -213,6 +222,10 @@ extension SecretStore {
       }
     }
     return try drafts.locking(group) { () throws(VaultError) in
+      // A group that was removed stays away.
+      if !location.hasGroup(group), group == .registry || (try? registry().entry(of: group))?.presence == .present {
+        drafts.putBack(group, at: location.groupFolder(group.description))
+      }
       let before = shape()
       // Files that were prepared for the present state can be recognized only before the change.
       removeLeftFiles(telling: false)

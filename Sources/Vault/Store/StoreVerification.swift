@@ -31,7 +31,8 @@ extension SecretStore {
   /// For an application, "all groups" means those that it is a member of, or was when its credential was written. For
   /// the owner it includes the registry, which is compared with the folders, so that a missing group is found. In a
   /// store that is only unlocked, the registry's result says that it was not proved. Removed members that the registry
-  /// could not record then are recorded now; nothing else is changed.
+  /// could not record then are recorded now, and files are put back that a killed process had only moved away; nothing
+  /// else is changed.
   ///
   /// - Parameters:
   ///   - names: the groups; empty means all.
@@ -43,6 +44,8 @@ extension SecretStore {
   ) throws(VaultError) -> [GroupVerification] {
     if location.holdsState { notices.post(.stateInsideStore) }
     var results: [GroupVerification] = []
+    // A killed process may have left their files aside.
+    for (name, _) in vanishedGroups() { try? replacing(AccessGroup.Name(name)) { (_) throws(VaultError) in } }
     guard names.isEmpty else {
       let applications = registeredApplications
       for name in names {

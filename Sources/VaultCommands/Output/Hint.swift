@@ -117,7 +117,7 @@ extension VaultError {
     case .rolledBack("vault.owner", _, _, .vanished):
       "bring it back: vault restore-backup DIR vault.owner; without a backup, make a new one of what the groups show: vault group accept vault.owner"
     case .rolledBack(let group, _, _, .vanished):
-      "bring it back: vault restore-backup DIR \(group); if you deleted its files yourself: vault group accept \(group)"
+      "if a command was killed while it replaced the files: vault verify; otherwise bring it back: vault restore-backup DIR \(group); or, if you deleted its files yourself: vault group accept \(group)"
     case .rolledBack("vault.service", _, _, .olderIssue):
       "give the service a newer credential: vault service enroll --output FILE --replace"
     case .rolledBack(let group, let found, let known, .olderIssue) where found == known:

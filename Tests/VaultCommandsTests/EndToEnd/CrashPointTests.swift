@@ -225,6 +225,37 @@ import Testing
     }
   }
 
+  @Test(arguments: [
+    ["group", "rotate", "default"], ["revoke", "default", "com.example.api"],
+    ["group", "share", "default", "--unix-group", "\(getegid())"],
+  ])
+  func `a group whose folders are exchanged in steps does not stay away if the command is killed`(
+    _ arguments: [String]
+  ) throws {
+    try fill()
+    var points = 0
+    while true {
+      startAgain()
+      let killing = TestStore.SystemCall(name: "rename", number: points + 1).killing
+      let options = ["-e", "inject=renameat2:error=EINVAL"] + killing
+      let status = store.trace(arguments, ["renameat2", "rename"], options).status
+      guard status == 128 + SIGKILL else {
+        #expect(status == 0)
+        break
+      }
+      points += 1
+      // A verification or the same command puts the files back.
+      let again = points % 2 == 0 ? arguments : ["verify"]
+      let settled = store.execute(again, input: [])
+      let isRevoked = arguments.first == "revoke" && [10, 14].contains(settled.status)
+      #expect(settled.status == 0 || isRevoked, "\(points): \(settled.errors)")
+      #expect(store.execute("get", "a").output == "old", "\(points)")
+      #expect([0, 10].contains(store.execute(arguments, input: []).status), "\(points)")
+      #expect(store.execute("verify").status == 0, "\(points)")
+    }
+    #expect(points >= 3)
+  }
+
   @Test(arguments: 1...2) func `a change is not reported as undone if the disk did not confirm it`(sync: Int) throws {
     try fill()
     startAgain()
