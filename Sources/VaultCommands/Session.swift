@@ -168,6 +168,8 @@ struct Circumstances {
   var needsKey = false
   /// Whether the command makes several changes one by one, so that those before a failure stay.
   var makesSteps = false
+  /// Whether the command changes who is a member of a group.
+  var changesMembers = false
 
   /// The option that names the group, with a space before it; empty without one.
   var option: String { group.map { " -g \($0)" } ?? "" }

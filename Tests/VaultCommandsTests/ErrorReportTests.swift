@@ -267,6 +267,9 @@ import Vault
   }
 
   @Test func `a command of several steps does not say that nothing was changed`() {
+    #expect(
+      ErrorReport(VaultError.storage(.unconfirmed), in: Circumstances(changesMembers: true)).hint
+        == "repeat the command, which finishes the change")
     let steps = Circumstances(makesSteps: true)
     #expect(
       ErrorReport(VaultError.storage(.full), in: steps).hint

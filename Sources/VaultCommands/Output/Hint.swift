@@ -167,6 +167,7 @@ extension VaultError {
     case .noStore where circumstances.isRestoring:
       "make the store from the backup: vault init --recover \(circumstances.backup); or name the store's place: VAULT_HOME"
     case .noStore: "make one: vault init; or name its place: VAULT_HOME"
+    case .storage(.unconfirmed) where circumstances.changesMembers: "repeat the command, which finishes the change"
     case .storage(.unconfirmed): "see whether it was made: vault history NAME\(option)"
     case .storage(.stateFolder):
       "nothing was changed; the state folder, and the folder witness in it, must exist, be writable, and be accessible only to you (chmod -R go=); to see the path: vault paths"

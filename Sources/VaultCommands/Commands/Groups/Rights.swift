@@ -31,6 +31,7 @@ struct GrantRights: Command {
   func run(in session: Session) throws {
     let rights = try RightsArgument.parse(rights)
     let store = try session.openStore(key)
+    session.circumstances.changesMembers = true
     let admission = try store.grant(rights, in: group, to: app, accepting: accept ? session.takes(letting: app) : nil)
     session.say(admission.sentence(app))
     session.warnOfUnserved(app, in: store)
@@ -75,6 +76,7 @@ struct RevokeRights: Command {
 
   func run(in session: Session) throws {
     let store = try session.openStore(key)
+    session.circumstances.changesMembers = true
     try store.revoke(
       app, from: group, droppingUnproved: dropUnproved, accepting: accept ? session.takes() : nil
     ) {
