@@ -101,6 +101,7 @@ import Testing
   @Test func `removed items can be listed`() {
     store.run("remove", "db/user")
     #expect(names("list", "--removed") == ["db/user "])
+    #expect(store.run("list", "--removed", "--json").output.contains(#""kind":null"#))
     #expect(names("list") == ["db/password Orders"])
     store.run("restore", "db/user")
     #expect(names("list", "--removed").isEmpty)

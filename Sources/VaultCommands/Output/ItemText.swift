@@ -38,7 +38,7 @@ extension Item {
       try json.string("changed", changed.text)
       try json.string("expires", orNull: expires?.text)
       try json.flag("expired", hasExpired)
-      try json.string("kind", kind.name)
+      try json.string("kind", orNull: isRemoved ? nil : kind.name)
       try json.string("type", orNull: typeName)
       try json.string("writer", writer.text)
       try json.flag("writerClaimed", isWriterClaimed)
