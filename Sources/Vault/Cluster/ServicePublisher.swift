@@ -2,17 +2,15 @@ internal import GroupFile
 
 /// Orders a group's changes in its cluster, through this machine's `vaultd`.
 struct ServicePublisher: CommitPublishing {
-  private let group: String
-  private let location: StoreLocation
-
-  init(_ group: String, at location: StoreLocation) { (self.group, self.location) = (group, location) }
+  let group: String
+  let location: StoreLocation
 
   func publish(_ commit: GroupCommit, isRepeated: Bool) throws(VaultError) {
     try ask(isRepeated ? .commitAgain : .commit, commit.serialized())
   }
 
   func publish(fileAt path: String, holding state: PublishedState, after previous: PublishedState) throws(VaultError) {
-    try ask(.base, PublishedFile(path: path, previous: previous).encoded())
+    try ask(.base, PublishedFile(path: path, state: state, previous: previous).encoded())
   }
 
   func catchUp() throws(VaultError) { try ask(.sync, []) }
@@ -60,23 +58,25 @@ package enum ClusterRequest: String, Sendable {
   func path(of group: String) -> String { "/vault/1/\(rawValue)/\(group)" }
 }
 
-/// The body of a ``ClusterRequest/base``: `u16 ‖ path ‖ group id 32 ‖ u64 epoch ‖ link 32`. Epoch and link are those of
-/// the state that the file's state follows.
+/// The body of a ``ClusterRequest/base``: `u16 ‖ path ‖ group id 32 ‖ u64 epoch ‖ link 32 ‖ u64 epoch ‖ link 32`: the
+/// state that the file's state follows, and the file's.
 package struct PublishedFile: Sendable, Equatable {
   package let path: String
-  package let previous: PublishedState
-
-  package init(path: String, previous: PublishedState) { (self.path, self.previous) = (path, previous) }
+  package let state, previous: PublishedState
 
   func encoded() -> [UInt8] {
     var writer = ByteWriter()
     writer.writeCounted16(Array(path.utf8))
     writer.write(previous.groupID)
-    writer.write(previous.epoch)
-    writer.write(previous.link)
+    for state in [previous, state] {
+      writer.write(state.epoch)
+      writer.write(state.link)
+    }
     return writer.bytes
   }
+}
 
+extension PublishedFile {
   /// - Throws: ``VaultError/invalid(_:)``.
   package init(decoding bytes: [UInt8]) throws(VaultError) {
     do {
@@ -84,6 +84,8 @@ package struct PublishedFile: Sendable, Equatable {
       path = try FieldReader.text(reader.readCounted16()[...])
       previous = PublishedState(
         groupID: try reader.readBytes32(), epoch: try reader.readCounter(), link: try reader.readBytes32())
+      state = PublishedState(
+        groupID: previous.groupID, epoch: try reader.readCounter(), link: try reader.readBytes32())
       try reader.finish()
     } catch {
       throw .invalid("a request that does not follow the protocol")

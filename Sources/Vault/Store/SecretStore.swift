@@ -144,7 +144,7 @@ public final class SecretStore: Sendable {
       folderOwner: folderOwner, witness: witness(name), confirm: confirmation(of: name),
       publisher: { [location, weak self] in
         if let publisher = self?.publishing.withLock({ $0 }) { return publisher(name) }
-        return ServicePublisher(name.description, at: location)
+        return ServicePublisher(group: name.description, location: location)
       },
       keepingGroups: { [weak self] (body) throws(VaultError) in try self?.keepingGroups(body) },
       now: { SystemClock.milliseconds() })

@@ -58,7 +58,7 @@
     ) async throws -> UInt64? {
       guard let replica = await replication.replica(of: group) else {
         guard !seal.isShut else { throw Refusal.sealed }
-        throw VaultError.notFound(.publication)
+        throw VaultError.notFollowed
       }
       let isTrusted = connection.peer.isDaemonsUser
       // Only the owner makes complete files and changes remotes, as root or as the user that the daemon runs as.
@@ -118,6 +118,7 @@
   extension Error {
     fileprivate var isNobodysFault: Bool {
       switch self as? VaultError {
+      case .notFollowed?: false
       case .unordered, .busy, .storage: true
       default: [.tooManyBodies, .sealed].contains(self as? Refusal)
       }

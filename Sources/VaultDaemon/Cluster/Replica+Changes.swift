@@ -10,17 +10,30 @@
     /// Orders a commit of another process, after looking at its signature.
     ///
     /// - Parameter isRepeated: as for ``publish(_:isRepeated:)``.
+    /// - Throws: ``VaultError/notFollowed`` if this host's member was put out: whoever made the commit is one.
     func order(_ commit: GroupCommit, isRepeated: Bool) async throws {
-      try await Blocking.read { [self] in try store.confirm(commit, of: group) }
+      do {
+        try await Blocking.read { [self] in try store.confirm(commit, of: group) }
+      } catch VaultError.denied(.notAMember) {
+        throw VaultError.notFollowed
+      }
       try await publish(commit, isRepeated: isRepeated)
     }
 
-    /// Orders the state of a file of another process, after proving the whole file.
+    /// Orders the state of a file of the owner, after proving the whole file, unless that puts this host's member out.
+    ///
+    /// - Throws: ``VaultError/notFollowed`` if the member was put out before.
     func order(_ file: PublishedFile) async throws {
-      let new = try await Blocking.read { [self] in
-        try store.provedCopy(at: file.path, of: group, after: file.previous)
+      try await Blocking.read { [self] in
+        do {
+          let new = try store.provedCopy(at: file.path, of: group, after: file.previous)
+          guard new.state == file.state else { throw VaultError.invalid("the file has another state") }
+        } catch VaultError.denied(.notAMember) {
+          // Nobody else may be here to order the change, and the other hosts prove it.
+          guard store.isMember(of: group) else { throw VaultError.notFollowed }
+        }
       }
-      try await publish(fileAt: file.path, holding: new.state, after: file.previous)
+      try await publish(fileAt: file.path, holding: file.state, after: file.previous)
     }
 
     /// Signs an empty change whenever none was made for `seconds`, until the task is cancelled. So whoever reads can tell a
@@ -141,5 +154,14 @@
       if case .damaged(let found) = self, found.place == .commit(epoch: epoch) { return found.revision }
       return nil
     }
+  }
+
+  extension SecretStore {
+    fileprivate func isMember(of group: String) -> Bool { (try? copy(of: group)) != nil }
+  }
+
+  extension VaultError {
+    /// A request about a group that is not published, or that the daemon here is no member of.
+    static let notFollowed = VaultError.unordered(.unreachable("vaultd here does not follow the group"))
   }
 #endif

@@ -4,6 +4,7 @@ import Synchronization
 import Testing
 import VaultFoundation
 
+@testable import GroupFile
 @testable import Vault
 @testable import VaultDaemon
 
@@ -260,6 +261,54 @@ import VaultFoundation
     #expect(try await other.value() == "first")
   }
 
+  /// What the owner's host asks of its daemon, which is a member as `web`.
+  private struct OrderingAtOther: CommitPublishing {
+    let replica: Replica
+
+    func publish(_ commit: GroupCommit, isRepeated: Bool) throws(VaultError) {
+      try run { try await $0.order(commit, isRepeated: isRepeated) }
+    }
+
+    func publish(fileAt path: String, holding state: PublishedState, after previous: PublishedState) throws(VaultError)
+    {
+      try run { try await $0.order(PublishedFile(path: path, state: state, previous: previous)) }
+    }
+
+    func catchUp() throws(VaultError) { try run { try await $0.catchUp() } }
+
+    private func run(_ body: @escaping @Sendable (Replica) async throws -> Void) throws(VaultError) {
+      do { try Blocking.wait { [replica] in try await body(replica) } } catch {
+        throw error as? VaultError ?? .unexpected("\(error)")
+      }
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func `a daemon orders the change that puts its own member out, and nothing after it`(_ isReplaced: Bool) async throws
+  {
+    let store = owner.store
+    let location = try StoreLocation(home: daemon.folder + "/home", state: daemon.folder + "/state")
+    let web = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server)
+    store.publish { _ in OrderingAtOther(replica: web.replica) }
+    try await owner.set("by its daemon")
+    try await Blocking.write { [daemon] in
+      if isReplaced {
+        let issued = try store.applications.issue("web", to: daemon.folder + "/new", .replacing)
+        #expect(issued.unchanged.isEmpty)
+      } else {
+        try store.revoke("web", from: "team")
+      }
+    }
+    let epoch = try await Blocking.read { try store.group("team").info().epoch }
+    #expect(try await owner.log.head()?.epoch == epoch)
+    await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
+    // Another one, with a new member, has to go on.
+    let refusal = VaultError.unordered(group: "team", .unreachable("vaultd here does not follow the group"))
+    await #expect(throws: refusal) { try await owner.set("later") }
+    await #expect(throws: refusal) { try await Blocking.write { _ = try store.rotateGroup("team") } }
+    #expect(try await owner.log.head()?.epoch == epoch)
+  }
+
   @Test func `a host that is behind does not set back a head that others have proved`() async throws {
     let first = try #require(try await owner.log.head())
     for value in ["second", "third", "fourth"] { try await owner.set(value) }
@@ -298,7 +347,8 @@ import VaultFoundation
     try await owner.set("second")
     let head = try #require(try await owner.log.head())
     let copy = try #require(try await other.replica.copy())
-    let file = PublishedFile(path: daemon.folder + "/other/groups/team/group.vault", previous: copy.state)
+    let path = daemon.folder + "/other/groups/team/group.vault"
+    let file = PublishedFile(path: path, state: copy.state, previous: copy.state)
     await #expect(throws: VaultError.self) { try await other.replica.order(file) }
     #expect(try await owner.log.head() == head)
   }
