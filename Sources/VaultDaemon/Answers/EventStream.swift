@@ -21,12 +21,11 @@
       }
       let (opened, access) = (visit.opened, visit.opened.access)
       let groups = try await Blocking.read { try access.groups(of: application).map(\.name) }
-      let (events, id) = await opened.changes.listen(to: groups)
       try await visit.record(.watch, detail: groups.joined(separator: " "))
+      let listening = await opened.changes.listen(to: groups)
       let body = ResponseBody { writer in
-        defer { opened.changes.stop(id) }
         try await writer.write(ByteBuffer(string: ": \(groups.count) groups\n\n"))
-        for await event in events.cancelOnGracefulShutdown() {
+        for await event in listening.events.cancelOnGracefulShutdown() {
           guard case .change(let group, let name, let version) = event else {
             try await writer.write(ByteBuffer(string: ": still here\n\n"))
             continue
@@ -60,16 +59,49 @@
       case pause
     }
 
+    /// A listener, until this is released: its client may have left before the answer began.
+    final class Listening: Sendable {
+      let events: AsyncStream<Event>
+      private let id: UInt64
+      private let changes: Changes
+
+      fileprivate init(_ events: AsyncStream<Event>, _ id: UInt64, _ changes: Changes) {
+        (self.events, self.id, self.changes) = (events, id, changes)
+      }
+
+      deinit { changes.stop(id) }
+    }
+
     private struct Listener {
       let groups: Set<String>
       let continuation: AsyncStream<Event>.Continuation
     }
 
+    private struct Watch {
+      let id: UInt64
+      /// Ends when the watch has begun, or cannot.
+      let beginning: Task<AsyncThrowingStream<ItemChange, any Error>?, Never>
+      let task: Task<Void, Never>
+    }
+
     private struct State {
       var listeners: [UInt64: Listener] = [:]
-      var added: UInt64 = 0
-      var watches: [String: Task<Void, Never>] = [:]
+      /// The number of the newest listener or watch.
+      var number: UInt64 = 0
+      var watches: [String: Watch] = [:]
       var pauses: Task<Void, Never>?
+      var hasEnded = false
+
+      mutating func next() -> UInt64 {
+        number += 1
+        return number
+      }
+
+      mutating func endWatches() {
+        for watch in watches.values { watch.task.cancel() }
+        pauses?.cancel()
+        (watches, pauses) = ([:], nil)
+      }
     }
 
     /// How many events may wait for one listener. A listener that falls further behind is disconnected.
@@ -82,69 +114,75 @@
 
     deinit { end() }
 
-    /// Ends all streams and watches.
+    /// Ends all streams and watches, and those that begin later.
     func end() {
       state.withLock { state in
-        for watch in state.watches.values { watch.cancel() }
-        state.pauses?.cancel()
         for listener in state.listeners.values { listener.continuation.finish() }
-        (state.listeners, state.watches, state.pauses) = ([:], [:], nil)
+        (state.listeners, state.hasEnded) = ([:], true)
+        state.endWatches()
       }
     }
 
     /// Starts listening: every later change is an event.
-    func listen(to groups: [String]) async -> (AsyncStream<Event>, UInt64) {
-      for group in groups { await watch(group) }
+    func listen(to groups: [String]) async -> Listening {
       let (stream, continuation) = AsyncStream<Event>.makeStream(bufferingPolicy: .bufferingOldest(Self.waitingLimit))
-      let id = state.withLock { state in
-        state.added += 1
-        state.listeners[state.added] = Listener(groups: Set(groups), continuation: continuation)
+      // The listener first, so that no other one that leaves meanwhile ends its watches.
+      let (id, watches) = state.withLock { state in
+        let id = state.next()
+        guard !state.hasEnded else {
+          continuation.finish()
+          return (id, [Watch]())
+        }
+        state.listeners[id] = Listener(groups: Set(groups), continuation: continuation)
         if state.pauses == nil { state.pauses = pausing() }
-        return state.added
+        return (id, groups.map { watch($0, &state) })
       }
-      return (stream, id)
+      let listening = Listening(stream, id, self)
+      for watch in watches { _ = await watch.beginning.value }
+      return listening
     }
 
-    func stop(_ id: UInt64) {
-      state.withLock { state in
-        state.listeners.removeValue(forKey: id)?.continuation.finish()
-        guard state.listeners.isEmpty else { return }
-        for watch in state.watches.values { watch.cancel() }
-        state.watches = [:]
-        state.pauses?.cancel()
-        state.pauses = nil
-      }
+    /// Ends a listener. The watches go on for a while, because making one takes a thread and others may come.
+    private func stop(_ id: UInt64) {
+      state.withLock { $0.listeners.removeValue(forKey: id) }?.continuation.finish()
     }
 
-    private func watch(_ name: String) async {
-      guard state.withLock({ $0.watches[name] == nil }), let group = try? store.group(name),
-        let changes = try? await group.changes()
-      else { return }
+    private func watch(_ name: String, _ state: inout State) -> Watch {
+      if let known = state.watches[name] { return known }
+      let (id, store) = (state.next(), store)
+      let beginning = Task { try? await store.group(name).changes() }
       let task = Task { [weak self] in
-        do {
-          for try await change in changes {
-            self?.post(.change(group: name, name: change.name.description, version: change.version ?? 0), in: name)
-          }
-        } catch {}
-        self?.ended(name)
+        if let changes = await beginning.value {
+          do {
+            for try await change in changes {
+              self?.post(.change(group: name, name: change.name.description, version: change.version ?? 0), in: name)
+            }
+          } catch {}
+        }
+        self?.ended(id, name)
       }
-      let isDouble = state.withLock { state in
-        guard state.watches[name] == nil else { return true }
-        state.watches[name] = task
-        return false
-      }
-      if isDouble { task.cancel() }
+      let watch = Watch(id: id, beginning: beginning, task: task)
+      state.watches[name] = watch
+      return watch
     }
 
-    private func ended(_ name: String) { state.withLock { _ = $0.watches.removeValue(forKey: name) } }
+    /// Another watch of the group may have begun since.
+    private func ended(_ id: UInt64, _ name: String) {
+      state.withLock { if $0.watches[name]?.id == id { $0.watches[name] = nil } }
+    }
 
     private func pausing() -> Task<Void, Never> {
       Task { [weak self] in
         while !Task.isCancelled {
           try? await Task.sleep(for: .seconds(15))
-          self?.post(.pause, in: nil)
+          self?.pause()
         }
       }
+    }
+
+    private func pause() {
+      state.withLock { if $0.listeners.isEmpty { $0.endWatches() } }
+      post(.pause, in: nil)
     }
 
     private func post(_ event: Event, in group: String?) {

@@ -21,6 +21,34 @@ struct WatchTests {
     #expect(!text.contains("secret"))
   }
 
+  @Test func `a listener receives each change once, whoever came and left before or meanwhile`() async throws {
+    let daemon = try RunningDaemon(serves: false)
+    let changes = try #require(daemon.seal.current).changes
+    let groups = ["default", "web"]
+    for _ in 0..<20 {
+      let listening = await withTaskGroup { tasks in
+        for _ in 0..<20 { tasks.addTask { _ = await changes.listen(to: groups) } }
+        return await changes.listen(to: groups)
+      }
+      try daemon.set("first", in: "web", to: "1")
+      try daemon.set("last", in: "web", to: "2")
+      var names: [String] = []
+      for await event in listening.events {
+        guard case .change(_, let name, _) = event else { continue }
+        names.append(name)
+        if name == "last" { break }
+      }
+      #expect(names == ["first", "last"])
+    }
+  }
+
+  @Test func `whoever listens once the daemon is sealed gets the end at once`() async throws {
+    let daemon = try RunningDaemon(serves: false)
+    let changes = try #require(daemon.seal.current).changes
+    daemon.seal.seal()
+    for await _ in await changes.listen(to: ["web"]).events { Issue.record("an event") }
+  }
+
   private static func receive(_ client: RawClient, until end: String) -> String {
     var text = ""
     while !text.contains(end), let bytes = client.receive(), !bytes.isEmpty {
