@@ -23,23 +23,26 @@
         let found = try await Blocking.read {
           try opened.callers.bindings(of: opened.store).flatMap { binding in
             binding.alternatives.filter { $0.unit == request.unit }.compactMap { alternative in
-              alternative.credentials[request.id].map { (application: binding.application, reference: $0) }
+              alternative.credentials[request.id].map {
+                (application: binding.application, group: $0.group ?? binding.application, reference: $0)
+              }
             }
           }
         }
         var peer = request.peer
         peer.unit = request.unit
         // If two applications offer different items under this id, neither is meant for certain.
-        let application = Set(found.map(\.reference)).count == 1 ? found.first?.application : nil
+        let items = Set(found.map { [$0.group, $0.reference.item, $0.reference.field] })
+        let application = items.count == 1 ? found.first?.application : nil
         let visit = Visit(
           opened: opened, connection: Connection(peer: peer), application: application)
-        guard let reference = found.first?.reference, let application else {
+        guard let (_, group, reference) = found.first, application != nil else {
           try await visit.record(.read, .denied, detail: "credential \(request.id)")
           return nil
         }
         let value = Mutex<[UInt8]?>(nil)
         _ = try await visit.perform(
-          Operation(action: .read, group: reference.group ?? application, item: reference.item) { group in
+          Operation(action: .read, group: group, item: reference.item) { group in
             let bytes = try reference.value(in: group)
             value.withLock { $0 = bytes }
             return .nothing

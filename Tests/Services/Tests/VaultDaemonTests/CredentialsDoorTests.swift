@@ -63,6 +63,20 @@ struct CredentialsDoorTests {
     }
   }
 
+  @Test func `a unit to which two applications offer their own items of one name gets neither`() async throws {
+    let daemon = try RunningDaemon(binds: false, serves: false)
+    let request = try #require(CredentialRequest(peerName: "x/unit/web.service/db", peer: Peer()))
+    let answers = CredentialAnswers(
+      seal: daemon.seal, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    for (application, value) in [("one", Array("one's".utf8)), ("two", nil)] {
+      _ = try daemon.owner().applications.bind(
+        application, .init(unit: "web.service", credentials: ["db": .init(item: "password")]))
+      try daemon.set("password", in: application, to: "\(application)'s")
+      #expect(await answers.value(for: request) == value)
+    }
+    #expect(try daemon.records().last?.outcome == .denied)
+  }
+
   /// Connects from a socket with an abstract name, and reads to the end.
   private static func ask(_ path: String, as name: String?) async throws -> [UInt8] {
     try await withCheckedThrowingContinuation { continuation in
