@@ -99,9 +99,7 @@
       for application: String, _ method: String, if isStillKnown: @escaping @Sendable () throws -> Bool
     ) async throws -> Response {
       let tokens = visit.opened.tokens
-      // Recorded before the token exists, like every change.
-      try await visit.record(.login, subject: application, detail: method)
-      let (text, token) = try await Blocking.write {
+      let (text, token) = try await recorded(.login, subject: application, detail: method) {
         try? tokens.sweep()
         let made = try tokens.issue(for: application, by: method, lasting: Self.lifetime, limit: Self.limit)
         guard try isStillKnown() else {
@@ -111,6 +109,18 @@
         return made
       }
       return .data(.null, auth: Self.auth(token, text))
+    }
+
+    /// Records a change of the tokens and then makes it. If it fails, a second record says so.
+    private func recorded<Result: Sendable>(
+      _ action: AuditRecord.Action, subject: String? = nil, detail: String? = nil,
+      _ change: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
+      try await visit.record(action, subject: subject, detail: detail)
+      do { return try await Blocking.write(change) } catch {
+        try await visit.record(action, Refusal(error).outcome, subject: subject, detail: detail)
+        throw error
+      }
     }
 
     // MARK: Using tokens
@@ -143,10 +153,9 @@
       let wanted = body["increment"].flatMap(KVDuration.seconds).flatMap(UInt64.init(exactly:)) ?? Self.lifetime
       let seconds = min(wanted == 0 ? Self.lifetime : wanted, Self.limit)
       let tokens = visit.opened.tokens
-      try await visit.record(.renew)
-      guard let token = try await Blocking.write({ try tokens.renew(text, lasting: seconds) }) else {
-        try await visit.record(.renew, .denied)
-        throw Refusal.denied
+      let token = try await recorded(.renew) {
+        guard let token = try tokens.renew(text, lasting: seconds) else { throw Refusal.denied }
+        return token
       }
       return .data(.null, auth: Self.auth(token, text))
     }
@@ -154,8 +163,7 @@
     private func revoke() async throws -> Response {
       let (text, _) = try await held()
       let tokens = visit.opened.tokens
-      try await visit.record(.logout)
-      try await Blocking.write { try tokens.revoke(text) }
+      try await recorded(.logout) { try tokens.revoke(text) }
       return .nothing
     }
 

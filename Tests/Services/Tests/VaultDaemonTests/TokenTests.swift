@@ -109,6 +109,19 @@ struct TokenTests {
     #expect(try daemon.records().contains { $0.action == .login && $0.outcome == .denied })
   }
 
+  @Test func `a login that gets no token has a second record that says so`() async throws {
+    let daemon = try RunningDaemon(binds: false)
+    try daemon.bind("web", unit: "nowhere.service")
+    try daemon.set("settings/approle/web", in: "vault.service", to: "0123456789abcdef-secret")
+    try daemon.owner().removeGroup("vault.tokens")
+    let login = #"{"role_id":"web","secret_id":"0123456789abcdef-secret"}"#
+    #expect(try await daemon.curl("/v1/auth/approle/login", "-d", login).status != 200)
+    let records = try daemon.records().filter { $0.action == .login }
+    #expect(records.map(\.subject) == ["web", "web"])
+    #expect(records.first?.outcome == .allowed)
+    #expect(records.last?.outcome != .allowed)
+  }
+
   @Test func `wrong secrets of strangers do not fill the record`() async throws {
     let daemon = try RunningDaemon(binds: false)
     let socket = daemon.socket
