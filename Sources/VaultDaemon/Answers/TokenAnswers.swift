@@ -51,9 +51,7 @@
       }
       let opened = visit.opened
       let isKnown: @Sendable () throws -> Bool = {
-        guard let known = try opened.callers.settings(of: opened.store)[Callers.rolePrefix + role] else {
-          return false
-        }
+        guard let known = try opened.callers.roleSecret(of: role, in: opened.store) else { return false }
         return known.utf8.count >= 16 && Self.isEqual(known, secret)
       }
       guard try await Blocking.read(isKnown) else {

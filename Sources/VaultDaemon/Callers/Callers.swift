@@ -8,6 +8,8 @@
       var epoch: UInt64?
       var bindings: [ServiceBinding] = []
       var settings: [String: String] = [:]
+      /// When the secrets of AppRole logins expire, by application.
+      var roleEnds: [String: Timestamp] = [:]
     }
 
     private let state = Mutex(State())
@@ -29,6 +31,13 @@
     /// The values of the items `settings/NAME`, by name.
     func settings(of store: SecretStore) throws(VaultError) -> [String: String] { try current(store).settings }
 
+    /// The secret of an application's AppRole login; `nil` if there is none, or if it has expired.
+    func roleSecret(of application: String, in store: SecretStore) throws(VaultError) -> String? {
+      let state = try current(store)
+      if let end = state.roleEnds[application], end <= .now { return nil }
+      return state.settings[Self.rolePrefix + application]
+    }
+
     /// The contents of the group, read again when it has changed.
     private func current(_ store: SecretStore) throws(VaultError) -> State {
       let epoch = try store.group(Applications.service).info().epoch
@@ -37,6 +46,9 @@
       var new = State(epoch: epoch, bindings: try store.serviceBindings())
       for (name, bytes) in try store.ownersItems(prefix: Self.settingsPrefix) {
         new.settings[String(name.dropFirst(Self.settingsPrefix.count))] = String(decoding: bytes, as: UTF8.self)
+      }
+      for item in try store.group(Applications.service).items(prefix: ServiceBinding.rolePrefix) {
+        new.roleEnds[String(item.name.description.dropFirst(ServiceBinding.rolePrefix.count))] = item.expires
       }
       state.withLock { $0 = new }
       return new

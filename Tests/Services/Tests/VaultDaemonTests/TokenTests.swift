@@ -109,6 +109,23 @@ struct TokenTests {
     #expect(try daemon.records().contains { $0.action == .login && $0.outcome == .denied })
   }
 
+  @Test func `a role's secret that has expired gets no token`() async throws {
+    let daemon = try RunningDaemon(binds: false)
+    try daemon.bind("web", unit: "nowhere.service")
+    let service = try daemon.owner().group("vault.service")
+    let login = #"{"role_id":"web","secret_id":"0123456789abcdef-secret"}"#
+    for (minutes, status) in [(10, 200), (-1, 400)] {
+      let end = Timestamp(milliseconds: UInt64(Int(Timestamp.now.milliseconds) + minutes * 60_000))
+      try await service.set("settings/approle/web", to: "0123456789abcdef-secret", Details(expires: .to(end)))
+      #expect(try await daemon.curl("/v1/auth/approle/login", "-d", login).status == status)
+    }
+    // An expiry that comes while nothing changes counts, too.
+    let end = Timestamp(milliseconds: Timestamp.now.milliseconds + 2_000)
+    try await service.set("settings/approle/web", to: "0123456789abcdef-secret", Details(expires: .to(end)))
+    while try await daemon.curl("/v1/auth/approle/login", "-d", login).status == 200 {}
+    #expect(Timestamp.now >= end)
+  }
+
   @Test func `a login that gets no token has a second record that says so`() async throws {
     let daemon = try RunningDaemon(binds: false)
     try daemon.bind("web", unit: "nowhere.service")
