@@ -59,9 +59,10 @@ extension AccessGroupFile {
     }
     if AccessGroupFile.exists(in: folder) {
       let lock = try WriterLock(at: resolvedPlace())
-      // Nobody else can raise the witness now. A file that it refuses is older than what it has seen.
-      if case .valid(let record) = witness.read(), record.epoch >= state.epoch, (try? look(.reading)) != nil {
-        return false
+      // Nobody else can raise the witness now. A file that it refuses is older than what it has seen, unless the draft is
+      // older, too: then the file may have put this member out while the draft was made.
+      if case .valid(let record) = witness.read(), record.epoch >= state.epoch {
+        if record.epoch > state.epoch || (try? look(.reading)) != nil { return false }
       }
       _ = try draft.takeWhileLocked(keeping: kept, dropping: drops)
       // The lock ends here, and not before.

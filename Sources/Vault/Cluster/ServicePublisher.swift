@@ -84,8 +84,7 @@ extension PublishedFile {
       path = try FieldReader.text(reader.readCounted16()[...])
       previous = PublishedState(
         groupID: try reader.readBytes32(), epoch: try reader.readCounter(), link: try reader.readBytes32())
-      state = PublishedState(
-        groupID: previous.groupID, epoch: try reader.readCounter(), link: try reader.readBytes32())
+      state = .init(groupID: previous.groupID, epoch: try reader.readCounter(), link: try reader.readBytes32())
       try reader.finish()
     } catch {
       throw .invalid("a request that does not follow the protocol")

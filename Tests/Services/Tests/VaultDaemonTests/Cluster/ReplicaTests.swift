@@ -309,6 +309,63 @@ import VaultFoundation
     #expect(try await owner.log.head()?.epoch == epoch)
   }
 
+  /// Holds a file that is published until the test lets it go.
+  private struct Gate: CommitPublishing {
+    let replica: Replica
+    let begun = DispatchSemaphore(value: 0)
+    let go = DispatchSemaphore(value: 0)
+
+    func publish(_ commit: GroupCommit, isRepeated: Bool) throws(VaultError) {
+      try ReplicaPublisher { replica }.publish(commit, isRepeated: isRepeated)
+    }
+
+    func publish(fileAt path: String, holding state: PublishedState, after previous: PublishedState) throws(VaultError)
+    {
+      begun.signal()
+      go.wait()
+      try ReplicaPublisher { replica }.publish(fileAt: path, holding: state, after: previous)
+    }
+
+    func catchUp() throws(VaultError) { try ReplicaPublisher { replica }.catchUp() }
+  }
+
+  @Test func `a complete file that is fetched while this host's member is put out replaces nothing`() async throws {
+    let (store, replica) = (owner.store, owner.replica)
+    let location = try StoreLocation(home: daemon.folder + "/home", state: daemon.folder + "/state")
+    let web = try await SecretStore.open(at: location, credential: daemon.folder + "/web")
+    let fetched = Mutex(Data())
+    // Which of the two is faster differs from time to time.
+    for _ in 0..<20 {
+      let (gate, done) = (Gate(replica: replica), DispatchSemaphore(value: 0))
+      try await Blocking.write {
+        try store.copyFile(of: "team") { (path, _) throws(VaultError) in
+          fetched.withLock { $0 = FileManager.default.contents(atPath: path) ?? Data() }
+        }
+        store.publish { _ in gate }
+        _ = try? web.adopt(
+          "team",
+          { (path) throws(VaultError) in
+            do { try fetched.withLock { try $0.write(to: URL(filePath: path)) } } catch {
+              throw .unexpected("\(error)")
+            }
+          },
+          following: { _ in
+            Thread.detachNewThread {
+              _ = try? store.revoke("web", from: "team")
+              done.signal()
+            }
+            gate.begun.wait()
+            gate.go.signal()
+            return []
+          })
+        done.wait()
+      }
+      #expect(try await owner.value() == "first")
+      store.publish { _ in ReplicaPublisher { replica } }
+      try await Blocking.write { _ = try store.grant(.write, in: "team", to: "web") }
+    }
+  }
+
   @Test func `a host that is behind does not set back a head that others have proved`() async throws {
     let first = try #require(try await owner.log.head())
     for value in ["second", "third", "fourth"] { try await owner.set(value) }
