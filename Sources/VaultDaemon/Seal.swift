@@ -96,7 +96,14 @@
     let tokens: ServiceTokens
     let callers = Callers()
     let changes: Changes
-    private let check = Mutex<(begin: ContinuousClock.Instant, task: Task<Refusal?, Never>)?>(nil)
+    private let check = Mutex<Check?>(nil)
+
+    /// A look whether requests are answered.
+    private struct Check {
+      let begin = ContinuousClock.now
+      var hasEnded = false
+      let task: Task<Refusal?, Never>
+    }
 
     /// - Throws: the error of opening the record, without which nothing is answered.
     init(_ store: SecretStore) throws(VaultError) {
@@ -131,9 +138,14 @@
     /// Anyone may ask for it and it takes the lock of the record, so the answer can be a second old.
     func problem() async -> Refusal? {
       let task = check.withLock { check in
-        if let check, check.begin.duration(to: .now) < .seconds(1) { return check.task }
-        let task = Task { await findProblem() }
-        check = (.now, task)
+        // One that waits for a lock is not joined by others, which would wait for it, too.
+        if let check, !check.hasEnded || check.begin.duration(to: .now) < .seconds(1) { return check.task }
+        let task = Task {
+          let problem = await findProblem()
+          self.check.withLock { $0?.hasEnded = true }
+          return problem
+        }
+        check = Check(task: task)
         return task
       }
       return await task.value
@@ -146,7 +158,8 @@
         return Refusal(error)
       }
       do {
-        try await Blocking.write { [log] in try log.requireWritable() }
+        // Not among the writers, all of which may be waiting for the cluster of a published group.
+        try await Blocking.read { [log] in try log.requireWritable() }
         try await recorder.requireWritable()
         return nil
       } catch {
