@@ -81,22 +81,30 @@
       guard target.parts.count == 3, target.parts.starts(with: ["v1", "sys"]),
         ["seal", "unseal"].contains(target.parts[2]), request.method == .put || request.method == .post
       else { return nil }
-      guard connection.peer.isDaemonsUser else { throw Refusal.denied }
-      if target.parts[2] == "unseal" {
-        try await Blocking.read { try seal.unseal() }
-        return await SystemAnswers(seal: seal).sealStatus()
-      }
+      let isSealing = target.parts[2] == "seal"
       let opened = seal.current
-      // Sealing must always be possible, even when the record cannot be written.
-      seal.seal()
-      if let opened {
-        do {
-          try await Visit(opened: opened, connection: connection, application: nil).record(.stop, detail: "seal")
-        } catch {
-          logger.error("sealing was not recorded", metadata: ["error": "\(error.messages.joined(separator: "; "))"])
+      guard connection.peer.isDaemonsUser else {
+        failures.count(connection.peer)
+        if let opened { try await record(isSealing, in: opened, connection, .denied) }
+        throw Refusal.denied
+      }
+      if isSealing { seal.seal() } else { try await Blocking.read { try seal.unseal() } }
+      // The record is in the store that was open before or is open now. Sealing must always be possible, even when the
+      // record cannot be written.
+      if let changed = isSealing ? opened : opened == nil ? seal.current : nil {
+        do { try await record(isSealing, in: changed, connection, .allowed) } catch {
+          logger.error(
+            "sealing or unsealing was not recorded", metadata: ["error": "\(error.messages.joined(separator: "; "))"])
         }
       }
-      return .nothing
+      return isSealing ? .nothing : await SystemAnswers(seal: seal).sealStatus()
+    }
+
+    private func record(
+      _ isSealing: Bool, in opened: OpenedStore, _ connection: Connection, _ outcome: AuditRecord.Outcome
+    ) async throws(Refusal) {
+      try await Visit(opened: opened, connection: connection, application: nil)
+        .record(isSealing ? .stop : .start, outcome, detail: isSealing ? "seal" : "unseal")
     }
 
     private func dispatch(

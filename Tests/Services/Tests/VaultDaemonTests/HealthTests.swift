@@ -1,4 +1,8 @@
 import Foundation
+import HTTPTypes
+import HummingbirdCore
+import Logging
+import NIOCore
 import Testing
 import VaultFoundation
 
@@ -25,6 +29,29 @@ struct HealthTests {
     #expect(try await daemon.curl("/v1/web/data/a").status == 503)
     #expect(try await daemon.curl("/v1/sys/unseal", "-X", "PUT").status == 200)
     #expect(try await daemon.curl("/v1/web/data/a").status == 200)
+  }
+
+  @Test func `whoever seals or unseals the daemon is in the record, and so are refused attempts`() async throws {
+    let daemon = try RunningDaemon()
+    for path in ["/v1/sys/unseal", "/v1/sys/seal", "/v1/sys/unseal"] { try await daemon.curl(path, "-X", "PUT") }
+    func told() throws -> [String] {
+      try daemon.records().map { "\($0.action.rawValue) \($0.outcome.rawValue) \($0.detail ?? "")" }
+    }
+    #expect(try told() == ["13 0 seal", "12 0 unseal"])
+    var stranger = Peer()
+    stranger.user = geteuid() + 12_345
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let interface = Interface(
+      seal: daemon.seal, limits: Limits(), bodies: BodyBudget(limit: 0), failures: Failures(limit: 1),
+      metrics: DaemonMetrics(Connections(Limits())),
+      replication: Replication({ [] }, logger, log: { _, _ in throw LogError.unavailable }), logger: logger)
+    for path in ["/v1/sys/seal", "/v1/sys/unseal"] {
+      let head = HTTPRequest(method: .put, scheme: "http", authority: "vaultd", path: path)
+      let request = Request(head: head, body: .init(buffer: ByteBuffer()))
+      #expect(await interface.answer(request, over: Connection(peer: stranger)).status == .forbidden)
+    }
+    #expect(try told().suffix(2) == ["13 12 seal", "12 12 unseal"])
+    #expect(!daemon.seal.isSealed && interface.failures.isBlocked(stranger))
   }
 
   @Test(.timeLimit(.minutes(1)))
