@@ -158,7 +158,7 @@
         return Refusal(error)
       }
       do {
-        // Not among the writers, all of which may be waiting for the cluster of a published group.
+        // Not among the writers, which may all be waiting for one group.
         try await Blocking.read { [log] in try log.requireWritable() }
         try await recorder.requireWritable()
         return nil

@@ -21,6 +21,7 @@
   enum Blocking {
     private static let readers = started(8)
     private static let writers = started(32)
+    private static let orderers = started(32)
     private static let appliers = started(4)
 
     private static func started(_ count: Int) -> NIOThreadPool {
@@ -33,9 +34,15 @@
       try await readers.runIfActive(body)
     }
 
-    /// Writers block each other, so they have their own threads: as many as can share a commit of a published group.
+    /// Writers block each other, so they have their own threads.
     static func write<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
       try await writers.runIfActive(body)
+    }
+
+    /// For changes of published groups, which wait for their cluster: as many as can share a commit. Changes of other groups,
+    /// and logins, do not wait for it.
+    static func order<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+      try await orderers.runIfActive(body)
     }
 
     /// For changes from other hosts, which a writer waits for if they came first.

@@ -21,25 +21,29 @@
     ///   nothing is changed.
     func perform(_ operation: Operation) async throws -> Response {
       let isChange = operation.needed != .read
+      var isPublished = false
       if isChange {
-        let decision = await permission(for: operation)
-        try await record(operation, decision.map(\.outcome) ?? .allowed)
-        if let decision { throw decision }
+        do throws(Refusal) { isPublished = try await permission(for: operation).isPublished } catch {
+          try await record(operation, error.outcome)
+          throw error
+        }
+        try await record(operation, .allowed)
       }
-      let (result, outcome) = await attempt(operation)
+      let (result, outcome) = await attempt(operation, isPublished: isPublished)
       if !isChange || outcome != .allowed { try await record(operation, outcome) }
       return try result.get()
     }
 
-    /// The reason why the operation is not allowed; `nil` if it is.
-    private func permission(for operation: Operation) async -> Refusal? {
-      guard let application else { return .unknownCaller }
+    /// The group of the operation, if that is allowed.
+    private func permission(for operation: Operation) async throws(Refusal) -> GroupInfo {
+      guard let application else { throw .unknownCaller }
       let access = opened.access
       do {
-        _ = try await Blocking.read { try access.group(operation.group, for: application, operation.needed) }
-        return nil
+        return try await Blocking.read {
+          try access.group(operation.group, for: application, operation.needed).info()
+        }
       } catch {
-        return Refusal(error)
+        throw Refusal(error)
       }
     }
 
@@ -48,14 +52,18 @@
         operation.action, group: operation.group, item: operation.item, version: operation.version, outcome)
     }
 
-    private func attempt(_ operation: Operation) async -> (Result<Response, Refusal>, AuditRecord.Outcome) {
+    private func attempt(
+      _ operation: Operation, isPublished: Bool
+    ) async -> (Result<Response, Refusal>, AuditRecord.Outcome) {
       guard let application else { return (.failure(.unknownCaller), .denied) }
       let access = opened.access
       let body: @Sendable () throws -> Response = {
         try operation.perform(access.group(operation.group, for: application, operation.needed))
       }
       do {
-        let response = try await operation.needed == .read ? Blocking.read(body) : Blocking.write(body)
+        let response =
+          try await operation.needed == .read
+          ? Blocking.read(body) : isPublished ? Blocking.order(body) : Blocking.write(body)
         let outcome = response.status.code < 400 ? .allowed : Refusal(status: response.status).outcome
         return (.success(response), outcome)
       } catch let answered as AnsweredOtherwise {

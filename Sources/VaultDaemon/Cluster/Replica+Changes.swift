@@ -49,7 +49,7 @@
           if age >= length {
             let (group, store) = (group, store)
             do {
-              _ = try await Blocking.write { try store.renew(group, olderThan: seconds, at: now) }
+              _ = try await Blocking.order { try store.renew(group, olderThan: seconds, at: now) }
             } catch {
               logger.warning(
                 "no empty change was made", metadata: ["reason": "\((error as? VaultError)?.message ?? "")"])

@@ -61,6 +61,39 @@ import VaultFoundation
     #expect(try value("item 0") == "first")
   }
 
+  @Test func `changes that wait for a cluster keep no changes of other groups waiting`() async throws {
+    try daemon.bind("web", user: String(getuid()))
+    try await Blocking.write { [store, daemon] in
+      _ = try store.enrollService(to: daemon.folder + "/again", .again, serving: [.init(.write, in: "team")])
+      try store.grant(.write, in: "team", to: "web")
+    }
+    let visit = Visit(
+      opened: try #require(daemon.seal.current), connection: Connection(peer: Peer()), application: "web")
+    let (begun, go) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let changes = (0..<40).map { _ in
+      Task {
+        try await visit.perform(
+          VaultDaemon.Operation(action: .write, group: "team", needed: .write) { _ in
+            begun.signal()
+            go.wait()
+            return .nothing
+          })
+      }
+    }
+    await onThread { for _ in 0..<32 { begun.wait() } }
+    let answered = DispatchSemaphore(value: 0)
+    let other = Task {
+      defer { answered.signal() }
+      return try await visit.perform(
+        VaultDaemon.Operation(action: .write, group: "web", needed: .write) { _ in .nothing })
+    }
+    // The limit only ends a hang.
+    let isAnswered = await onThread { answered.wait(timeout: .now() + 60) == .success }
+    #expect(isAnswered)
+    for _ in changes { go.signal() }
+    for change in changes + [other] { #expect(try await change.value.status == .noContent) }
+  }
+
   @Test func `sets of one item that share a commit are versions of it`() async throws {
     try await whileHeld(5) { try await set("one", to: "value \($0)") }
     let history = try await store.group("team").history("one")
