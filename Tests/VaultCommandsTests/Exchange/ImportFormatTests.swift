@@ -22,6 +22,15 @@ import Testing
     </array></dict></plist>
     """
 
+  @Test(arguments: ["A=s3cret\n", "name,value\na,s3cret\n", "[1]"])
+  func `standard input of another format says that JSON was expected, and names the formats`(text: String) {
+    let refused = Transcript(["import", "-"], input: Array(text.utf8), environment: store.environment)
+    let hint = "vault: hint: stdin is read as JSON unless --from names another format: dotenv, csv, "
+    #expect(refused.status == 64 && refused.errors.contains(hint), "\(refused.errors)")
+    #expect(!refused.errors.contains("s3cret"))
+    #expect(!bringIn("s3cret", "csv").errors.contains("--from"))
+  }
+
   @Test func `an imported login can be referenced and makes one-time codes`() {
     let table = """
       Group,Title,Username,Password,URL,Notes,TOTP,Icon,Last Modified,Created

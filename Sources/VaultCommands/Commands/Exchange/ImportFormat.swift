@@ -106,7 +106,10 @@ enum ImportFormat: String, CaseIterable {
       throw Failure(.usage, "\(file.name), line \(fault.line): \(fault.words)")
     } catch let fault as ImportFault {
       let place = fault.place.map { ", \(UTF8Text.onOneLine($0))" } ?? ""
-      throw Failure(fault.status, "\(file.name)\(place): \(fault.words)")
+      let isAssumed = self == .json && path == "-" && fault.kind == .unclear
+      throw Failure(
+        fault.status, "\(file.name)\(place): \(fault.words)",
+        hint: isAssumed ? "stdin is read as JSON unless --from names another format: \(Self.list)" : nil)
     } catch let error as ArchiveError {
       let failure = Failure(error)
       throw Failure(failure.status, "\(file.name): \(failure.message)", hint: failure.hint)
