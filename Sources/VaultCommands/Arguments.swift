@@ -316,6 +316,8 @@ enum ArgumentFault: Error, Equatable {
   case tooMany
   case missingCommand
   case unknownCommand(meant: String?)
+  /// What shows the version of other programs.
+  case unknownVersion
 
   /// - Parameter command: the command on the command line.
   func failure(at command: NamedCommand) -> Failure {
@@ -336,6 +338,7 @@ enum ArgumentFault: Error, Equatable {
     case .missingCommand: return .usage("a command is missing", hint: hint)
     case .unknownCommand(let meant):
       return .usage("there is no such command", hint: meant.map { "did you mean '\(command.path) \($0)'?" } ?? hint)
+    case .unknownVersion: return .usage("there is no such command", hint: "to see the version: vault --version")
     }
   }
 }

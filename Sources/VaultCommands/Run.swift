@@ -92,7 +92,9 @@ struct TypedLine {
   }
 
   private var unknownCommand: ArgumentFault {
-    guard let word = rest.first, !Arguments.isOption(word) else { return .missingCommand }
+    guard let word = rest.first else { return .missingCommand }
+    if command.wordCount == 0, ["-v", "-V", "version"].contains(word) { return .unknownVersion }
+    guard !Arguments.isOption(word) else { return .missingCommand }
     return .unknownCommand(meant: Closeness.nearest(to: word, among: command.subcommands.map(\.name)))
   }
 
