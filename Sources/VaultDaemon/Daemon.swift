@@ -98,7 +98,8 @@
       } catch let failure as BusFailure {
         return tell("vaultd: error: \(failure.message)\n", 1)
       } catch {
-        return tell("vaultd: error: no Secret Service answers on the session bus\n", 1)
+        return tell(
+          "vaultd: error: no Secret Service answers on the session bus; start the program that keeps the items\n", 1)
       }
     }
 

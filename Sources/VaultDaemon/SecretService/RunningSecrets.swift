@@ -11,11 +11,14 @@
     private let owner: String
     private static let properties = "org.freedesktop.DBus.Properties"
 
-    /// - Throws: ``BusError`` if there is no session bus, or nobody answers.
-    init() throws(BusError) {
+    /// - Throws: ``BusFailure`` if there is no session bus, ``BusError`` if nobody answers on it.
+    init() throws {
       var opened: OpaquePointer?
-      try BusError.check(unsafe sd_bus_open_user(&opened))
-      guard let bus = unsafe opened else { throw BusError(code: ENOTCONN) }
+      guard unsafe sd_bus_open_user(&opened) >= 0, let bus = unsafe opened else {
+        throw BusFailure.failed(
+          "there is no session bus; run this in the desktop's session, as its user, or name its bus: DBUS_SESSION_BUS_ADDRESS"
+        )
+      }
       do throws(BusError) {
         // The bus may have to start it.
         _ = try? unsafe BusMessage.answerOfBus(to: "StartServiceByName", [.text(SecretsDoor.name), .word(0)], on: bus)

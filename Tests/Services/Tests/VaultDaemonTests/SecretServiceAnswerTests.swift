@@ -245,4 +245,12 @@ struct SecretServiceAnswerTests {
     }
     #expect(text == #"{"items":[]}"#)
   }
+
+  @Test func `without a session bus the error says so, and what to do`() throws {
+    let process = try Program(
+      "/bin/sh", ["-c", "exec \"$0\" --read-secret-service 2>&1 | cat", try #require(Self.executable).path],
+      environment: ["HOME": daemon.folder, "XDG_RUNTIME_DIR": daemon.folder], isQuiet: true)
+    #expect(process.readOutput().hasPrefix("vaultd: error: there is no session bus; run this in the desktop's session"))
+    process.wait()
+  }
 }
