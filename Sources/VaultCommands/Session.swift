@@ -158,6 +158,8 @@ struct Circumstances {
   var store = "STORE"
   /// The path of the backup that the command reads or makes.
   var backup = "DIR"
+  /// Whether nothing is at the path where the backup should be.
+  var backupIsMissing = false
   /// Whether an application opened the store, and not its owner.
   var isApplication = false
   /// The Unix group whose users may open the group's files, if this user is not in it.

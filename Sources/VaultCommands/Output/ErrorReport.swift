@@ -12,7 +12,7 @@ struct ErrorReport: Equatable {
   /// Whether the command's usage is shown under it.
   var isAboutArguments = false
 
-  /// - Parameter circumstances: those of the command, for the hint.
+  /// - Parameter circumstances: those of the command, for the message and the hint.
   init(_ error: any Error, in circumstances: Circumstances = Circumstances()) {
     switch error {
     case let failure as Failure: self.init(failure)
@@ -24,7 +24,7 @@ struct ErrorReport: Equatable {
   private init(_ error: VaultError, in circumstances: Circumstances) {
     status = error.status
     name = error.name
-    message = error.message
+    message = error.message(in: circumstances)
     hint = error.hint(in: circumstances)
     level = error.level
   }

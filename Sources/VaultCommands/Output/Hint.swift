@@ -7,7 +7,11 @@ extension Session {
   func restoresBackup(in folder: String) {
     circumstances.isRestoring = true
     var status = stat()
-    guard unsafe stat(folder, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return }
+    guard unsafe stat(folder, &status) == 0 else {
+      circumstances.backupIsMissing = errno == ENOENT
+      return
+    }
+    guard status.st_mode & S_IFMT == S_IFDIR else { return }
     circumstances.backup = UTF8Text.onOneLine(folder)
   }
 
@@ -23,6 +27,14 @@ extension Session {
 }
 
 extension VaultError {
+  /// What happened after a command in these circumstances.
+  func message(in circumstances: Circumstances) -> String {
+    if case .damaged(nil, .backup, _) = self, circumstances.backupIsMissing {
+      return "there is no backup: no such file or folder"
+    }
+    return message
+  }
+
   /// What to do about it.
   var hint: String? { hint(in: Circumstances()) }
 

@@ -41,6 +41,25 @@ import Testing
     #expect(!store.folder.exists("store/set-aside"))
   }
 
+  @Test func `a backup that is not there is not called damaged`() throws {
+    var recovering = store.environment
+    recovering["VAULT_HOME"] = store.folder.file("new")
+    for command in [["restore-backup", "s3cret"], ["init", "--key-file", store.keyFile, "--recover", "s3cret"]] {
+      let refused = Transcript(command, environment: command[0] == "init" ? recovering : store.environment)
+      #expect(refused.status == 13)
+      #expect(
+        refused.errors == """
+          vault: error: there is no backup: no such file or folder
+          vault: hint: nothing was changed; name a folder that vault backup made
+
+          """)
+      let report = try readJSON(store.run("restore-backup", "s3cret", "--json").errors)
+      #expect(report["level"] as? String == "backup" && report["status"] as? Int == 13)
+    }
+    let other = store.run("restore-backup", store.folder.path)
+    #expect(other.errors.hasPrefix("vault: error: damaged or altered (backup: "), "\(other.errors)")
+  }
+
   @Test func `a backup that others can write is named with its path, and not taken for the store`() {
     _ = store.shell(#"chmod 777 "$folder/backup""#)
     store.environment["VAULT_KEY_FILE"] = store.keyFile
@@ -254,7 +273,8 @@ import Testing
     _ = store.folder.write("file", [1])
     for place in ["nothing", "file"] {
       let refused = store.run("restore-backup", store.folder.file(place))
-      #expect(refused.status == 13 && refused.errors.contains("(backup: "), "\(refused.errors)")
+      let words = place == "file" ? "(backup: " : "there is no backup: no such file or folder"
+      #expect(refused.status == 13 && refused.errors.contains(words), "\(refused.errors)")
       #expect(refused.errors.hasSuffix("nothing was changed; name a folder that vault backup made\n"))
     }
     #expect(store.run("restore-backup", store.folder.file("store")).status == 64)
