@@ -78,6 +78,29 @@ import Vault
     #expect(terminal.shown().contains("NAME  LABEL  VERSION  CHANGED "))
   }
 
+  @Test func `an empty list says so on a terminal, and nothing in a pipe or with JSON`() {
+    func told(_ arguments: String...) -> String {
+      let piped = Transcript(arguments, environment: store.environment)
+      #expect(piped.status == 0 && piped.output.isEmpty && piped.errors.isEmpty, "\(piped)")
+      let errors = store.run(arguments, on: terminal).errors
+      #expect(terminal.shown().isEmpty)
+      return errors
+    }
+    #expect(told("list") == "there is no item in 'default' yet; to keep one: vault set NAME\n")
+    #expect(told("search", "x") == "there is no item that matches\n")
+    #expect(told("expiring") == "no item has expired, or will within this time\n")
+    #expect(store.run(["list", "--json"], on: terminal).errors.isEmpty)
+    #expect(terminal.shown().hasPrefix("[]"))
+    store.run("group", "create", "team")
+    let others = "; to list all groups: --all\n"
+    #expect(
+      told("list", "-g", "team") == "there is no item in 'team' yet; to keep one: vault set NAME -g team\(others)")
+    #expect(told("list", "--all") == "there is no item yet; to keep one: vault set NAME\n")
+    #expect(told("list", "x") == "there is no item in 'default' that matches\(others)")
+    #expect(told("list", "--removed") == "there is no removed item in 'default'\(others)")
+    #expect(told("list", "--sort", "expires") == "there is no item in 'default' that matches\(others)")
+  }
+
   /// The lines of a command on a terminal of this width, without their colours.
   private func lines(_ arguments: [String], columns: UInt16) -> [String] {
     let terminal = PseudoTerminal(columns: columns)
