@@ -68,15 +68,24 @@ import Testing
     #expect(json.contains(#""backup":true,"inBackup":"yes""#) && json.contains(#""backup":false,"inBackup":"no""#))
   }
 
-  @Test func `a new value that cannot be shown is stored, and the error says so`() throws {
+  @Test(arguments: [("unseen", []), ("web/Ann's login", ["-g", "team"]), ("a b", ["--field", "pass word"])])
+  func `a new value that cannot be shown is stored, and the error says how to see it`(
+    name: String, options: [String]
+  ) throws {
+    store.run("group", "create", "team")
+    if options.first == "--field" { store.run("set", name, "--type", "json", input: "{}") }
     let full = unsafe open("/dev/full", O_WRONLY | O_CLOEXEC)
     defer { close(full) }
     let errors = Pipe.nameless()
     let streams = Streams(input: Pipe.holding([]), output: full, errors: errors)
     let status = VaultCommands.run(
-      arguments: ["generate", "unseen", "--show"], environment: store.environment, streams: streams)
+      arguments: ["generate", name, "--show"] + options, environment: store.environment, streams: streams)
     let told = String(decoding: Pipe.contents(of: errors), as: UTF8.self)
     #expect(status == 23 && told.hasPrefix("vault: error: the new value was stored, but not shown: "), "\(told)")
-    #expect(store.run("get", "unseen").output.utf8.count == 32)
+    let hint = try #require(told.split(separator: "\n").last?.split(separator: "vault: hint: ").first)
+    #expect(
+      store.shell("set -- \(hint); printf '%s\\n' \"$@\"").output == (["vault", "get", name] + options).joined(
+        separator: "\n") + "\n")
+    #expect(Transcript(["get", name] + options, environment: store.environment).output.utf8.count == 32)
   }
 }

@@ -64,8 +64,24 @@ struct GenerateItem: Command {
       if session.output.isTerminal { try session.output.write("\n") }
       try session.output.flush()
     } catch {
-      throw Failure(error.status, "the new value was stored, but not shown: \(error.message)", hint: "vault get NAME")
+      let options = (field.map { " --field \(Self.word($0))" } ?? "") + (self.group.map { " -g \($0)" } ?? "")
+      throw Failure(
+        error.status, "the new value was stored, but not shown: \(error.message)",
+        hint: "vault get \(Self.word(name))\(options)")
     }
+  }
+
+  /// The text as a shell reads it.
+  private static func word(_ text: String) -> String {
+    let isPlain = text.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "a")...UInt8(ascii: "z"):
+        true
+      default: "/._-@:+#".utf8.contains(byte)
+      }
+    }
+    return isPlain && !text.isEmpty && text.first != "#" ? text : "'\(text.exchanging("'", for: #"'\''"#))'"
   }
 }
 
