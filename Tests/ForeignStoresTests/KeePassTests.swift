@@ -71,6 +71,26 @@ import Testing
     #expect(imported.losses == (isLost ? ["entry 1: a content of an attachment that only former versions had"] : []))
   }
 
+  @Test func `what only former versions of an entry had is reported as lost`() throws {
+    func entry(_ title: String, _ rest: String, _ history: String = "") -> String {
+      "<Entry><String><Key>Title</Key><Value>\(title)</Value></String>"
+        + "<String><Key>Password</Key><Value>\(title)</Value></String>\(rest)<History>\(history)</History></Entry>"
+    }
+    let times = "<Times><ExpiryTime>2027-01-31T12:00:00Z</ExpiryTime><Expires>True</Expires></Times>"
+    let document =
+      "<KeePassFile><Root><Group>"
+      + entry("a", "<IconID>3</IconID>", entry("a", "<IconID>4</IconID>"))
+      + entry("b", "<Tags>x</Tags>", entry("old", "<IconID>4</IconID><Tags>y</Tags>\(times)") + entry("b", ""))
+      + "</Group></Root></KeePassFile>"
+    let imported = try ForeignFile(Array(document.utf8)).items(as: .keepassXML)
+    #expect(imported.items.map(\.name) == ["a", "b"])
+    #expect(
+      imported.losses == [
+        "former dates of expiry (1 entry)", "former tags (1 entry)", "former titles (1 entry)", "icons (1 entry)",
+        "in former versions: icons (1 entry)",
+      ])
+  }
+
   @Test func `an entry whose former versions have no fields either is listed, and one that was emptied keeps them`()
     throws
   {

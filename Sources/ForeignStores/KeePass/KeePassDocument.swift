@@ -166,7 +166,7 @@ package struct KeePassDocument {
       lost.add("entries in the recycle bin")
       return nil
     }
-    for what in ended.lost { lost.add(what) }
+    for what in ended.lost.union(ended.lostOfFormer) { lost.add(what) }
     let place = "entry \(count - ended.history.count)"
     let folder = groups.map(\.name).filter { !$0.isEmpty }.joined(separator: "/")
     let entry = ended.entry(in: folder, at: place)

@@ -48,12 +48,26 @@ struct OpenEntry {
     }
   }
 
+  private var title: String { texts.first { $0.name == "Title" }?.text ?? "" }
+
+  /// The parts of its former versions that no item keeps, unless the entry itself loses them.
+  var lostOfFormer: Set<String> {
+    var lost: Set<String> = []
+    for former in history {
+      for what in former.lost.subtracting(self.lost) { lost.insert("in former versions: \(what)") }
+      if !former.title.isEmpty, former.title != title { lost.insert("former titles") }
+      if !former.tags.isEmpty, former.tags != tags { lost.insert("former tags") }
+      if former.isExpiring, former.expires != expires || !isExpiring { lost.insert("former dates of expiry") }
+    }
+    return lost
+  }
+
   /// The entry, with its history.
   ///
   /// - Parameter folder: the folders that contain it; empty for none.
   func entry(in folder: String, at place: String) -> Entry {
     let login = version
-    var name = texts.first { $0.name == "Title" }?.text ?? ""
+    var name = title
     if name.isEmpty { name = Entry.host(of: login.text("url")) }
     if name.isEmpty { name = login.text("username") }
     if name.isEmpty { name = place }
