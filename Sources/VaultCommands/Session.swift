@@ -110,7 +110,7 @@ final class Session {
     endProgress()
     dropTypedRest()
     // The library can throw only its own errors. An error at the terminal is the one to report.
-    let error = question?.failure ?? near(error)
+    let error = question?.failure ?? near(withoutNamedPath(error))
     if case VaultError.denied = error { circumstances.closedUnixGroup = closedUnixGroup }
     let report = ErrorReport(error, in: circumstances)
     if let failure = error as? Failure, failure.isSilent { return report.status }
@@ -223,7 +223,9 @@ extension Session {
     let location = try StoreLocation(environment: environment)
     circumstances.store = UTF8Text.onOneLine(location.home)
     do { return try body(location) } catch let error as VaultError {
-      guard case .denied(.file(_, .denied)) = error, try !namesSource(key), !owns(location.home) else { throw error }
+      guard case .denied(.file(_, .denied)) = error, try !namesSource(key), !owns(location.home) else {
+        throw withoutNamedPath(error)
+      }
       var place = "nor is CREDENTIALS_DIRECTORY"
       if let folder = variable("CREDENTIALS_DIRECTORY") {
         let names = (try? Folder(folder, .visible(), followingLink: true).names(limit: 10)) ?? []

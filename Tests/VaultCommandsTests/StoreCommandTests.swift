@@ -18,6 +18,25 @@ import Vault
     #expect(store.run("list").status == 0)
   }
 
+  @Test func `a missing key file is named if it is the remembered one, and not if the command line named it`() {
+    let gone = store.folder.file("gone")
+    for command in [["list"], ["status"], ["read", "vault:///a"], ["rotate-value", "a", "--", "true"]] {
+      let named = Transcript(
+        [command[0], "--key-file", gone] + command.dropFirst(), environment: store.environment)
+      let words = "locked: the key file does not exist\n"
+      #expect(named.status == 11 && named.errors.contains(words), "\(named.errors)")
+      #expect(!named.output.contains(gone))
+      var environment = store.environment
+      environment["VAULT_KEY_FILE"] = gone
+      let variable = Transcript(command, environment: environment)
+      #expect(variable.status == 11 && variable.errors.contains(words), "\(variable.errors)")
+    }
+    _ = store.shell(#"mv "$folder/key" "$folder/elsewhere""#)
+    let remembered = store.run("list")
+    #expect(remembered.status == 11)
+    #expect(remembered.errors.hasPrefix("vault: error: locked: the key file '\(store.keyFile)' does not exist\n"))
+  }
+
   @Test func `every command that needs a store reports a missing one`() {
     store.environment["VAULT_HOME"] = store.folder.file("nowhere")
     // The screen needs a terminal first, allow a project's file, and join makes a store.

@@ -152,7 +152,7 @@ extension VaultError.Lock {
   /// Why the store stays locked: lower case, no full stop.
   public var words: String {
     switch self {
-    case .keyFile(let fault): "the key file \(fault.reason)"
+    case .keyFile(let fault, let path): "the key file \(path.map { "'\($0)' " } ?? "")\(fault.reason)"
     case .keyFileFolder(let fault): "the key file's folder \(fault.reason)"
     case .keyFileInsideStore: "the key file must be outside the store that it opens"
     case .credential(let fault): "the credential \(fault.reason)"

@@ -139,8 +139,8 @@ public enum VaultError: Error, Sendable, Equatable {
   /// Why the store stays locked.
   @nonexhaustive
   public enum Lock: Sendable, Equatable {
-    /// The key file cannot be used.
-    case keyFile(FileFault)
+    /// The key file at this path cannot be used. The path is `nil` if it must not be shown.
+    case keyFile(FileFault, path: String?)
     /// The folder in which a new key file would be created.
     case keyFileFolder(FileFault)
     /// The key file would be copied with the store that it opens.

@@ -172,7 +172,7 @@ enum KeyFile {
   ///   or not exactly 32 bytes long; `storage`.
   static func read(_ path: String, outside store: String, user: uid_t = geteuid()) throws(VaultError) -> Key {
     try refuseInside(path, store)
-    do throws(FileFault) { return try key(at: path, .secret(user: user)) } catch { throw fault(error) }
+    do throws(FileFault) { return try key(at: path, .secret(user: user)) } catch { throw fault(error, path) }
   }
 
   static func key(at path: String, _ trust: FileTrust) throws(FileFault) -> Key {
@@ -182,17 +182,15 @@ enum KeyFile {
 
   /// Creates a key file, mode 0600, durably.
   ///
-  /// - Throws: `locked(.keyFile(.taken))` if something exists at the path; `locked` also if its folder does not exist
+  /// - Throws: `locked(.keyFile(.taken, _))` if something exists at the path; `locked` also if its folder does not exist
   ///   or is inside the store; `storage`. No new file is left then.
   static func make(_ path: String, outside store: String) throws(VaultError) -> Key {
     try refuseInside(path, store)
     let key = try sealing(Key.random())
-    do throws(FileFault) {
-      try SecretFile.Draft(path).place(key)
-    } catch {
+    do throws(FileFault) { try SecretFile.Draft(path).place(key) } catch {
       switch error {
       case .missing, .wrongKind, .link: throw .locked(.keyFileFolder(error))
-      default: throw fault(error)
+      default: throw fault(error, path)
       }
     }
     return key
@@ -202,26 +200,29 @@ enum KeyFile {
   static func readOrMake(_ path: String, outside store: String, makesFolders: Bool) throws(VaultError) -> Key {
     do throws(VaultError) {
       return try read(path, outside: store)
-    } catch .locked(.keyFile(.missing)) {
+    } catch .locked(.keyFile(.missing, _)) {
       let folder = StoreLocation.absolute(CanonicalPath.split(path).folder)
       do throws(FileFault) { if makesFolders { try Folder.make(folder) } } catch {
         throw .locked(.keyFileFolder(error))
       }
       do throws(VaultError) {
         return try make(path, outside: store)
-      } catch .locked(.keyFile(.taken)) {
+      } catch .locked(.keyFile(.taken, _)) {
         // Another process made it just now.
         return try read(path, outside: store)
       }
     }
   }
 
-  private static func fault(_ fault: FileFault) -> VaultError { VaultError(fault, VaultError.Lock.keyFile) }
+  private static func fault(_ fault: FileFault, _ path: String) -> VaultError {
+    VaultError(fault) { .keyFile($0, path: path) }
+  }
 
   private static func refuseInside(_ path: String, _ store: String) throws(VaultError) {
-    let isInside: Bool
-    do throws(FileFault) { isInside = try CanonicalPath.isFile(at: path, inside: store) } catch { throw fault(error) }
-    if isInside { throw .locked(.keyFileInsideStore) }
+    do throws(FileFault) { guard try CanonicalPath.isFile(at: path, inside: store) else { return } } catch {
+      throw fault(error, path)
+    }
+    throw .locked(.keyFileInsideStore)
   }
 }
 

@@ -63,7 +63,7 @@ extension SecretStore {
   public func addSystemdCredential(at path: String) throws(VaultError) -> Slot {
     _ = try owner()
     func newKey() throws(VaultError) -> Key {
-      do { return try KeyFile.make(path, outside: location.home) } catch .locked(.keyFile(.taken)) {
+      do { return try KeyFile.make(path, outside: location.home) } catch .locked(.keyFile(.taken, _)) {
         throw .exists(.file)
       }
     }

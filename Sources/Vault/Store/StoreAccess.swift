@@ -105,7 +105,7 @@ enum StoreAccess: Sendable {
     // Its slot may have been removed: then prompt.
     if file.kinds.contains(.keyFile), case .success(let path?) = remembered {
       do throws(VaultError) { return try file.unlock(keyFile: path, at: location).identity } catch {
-        guard error == .locked(.keyFile(.missing)), file.kinds.contains(.passphrase) else { throw error }
+        guard case .locked(.keyFile(.missing, _)) = error, file.kinds.contains(.passphrase) else { throw error }
         missing = error
       }
     }

@@ -15,6 +15,14 @@ extension Session {
     circumstances.backup = UTF8Text.onOneLine(folder)
   }
 
+  /// The error without the path of a key file that was just named, because a mistyped word may be a secret. The path of
+  /// the key file that is remembered stays.
+  func withoutNamedPath(_ error: any Error) -> any Error {
+    guard case VaultError.locked(.keyFile(let fault, let path?)) = error else { return error }
+    let isNamed = variable("VAULT_KEY_FILE") == path || line.arguments.contains { $0.hasSuffix(path) }
+    return isNamed ? VaultError.locked(.keyFile(fault, path: nil)) : error
+  }
+
   /// The Unix group that the last requested group is shared with, if this user is not in it.
   var closedUnixGroup: String? {
     guard let soughtGroup, let home = try? StoreLocation(environment: environment).home else { return nil }
@@ -68,8 +76,9 @@ extension VaultError {
       "see what is wrong: systemctl status vaultd, or vaultd --check; without VAULT_SOCKET, the store's files are opened"
     case .locked(.joinedStore):
       "name an application's credential: --credential FILE; or make a store of your own elsewhere: VAULT_HOME"
-    case .locked(.keyFile(.openToOthers)): "nobody else may read a key file: chmod 600 FILE"
-    case .locked(.keyFile(.missing)):
+    case .locked(.keyFile(.openToOthers, _)): "nobody else may read a key file: chmod 600 FILE"
+    case .locked(.keyFile(.denied, _)): "look at the owner and mode of the file and of the folders above it"
+    case .locked(.keyFile(.missing, _)):
       "check --key-file, VAULT_KEY_FILE and the path in: vault paths; if it is lost, a recovery code makes another: vault slot add key-file --new-key-file FILE --recovery-fd 0"
     case .locked(.keyFileFolder(.missing)): "make the folder first, or mount the disk that it is on"
     case .locked(.keyFileInsideStore): "put it elsewhere, apart from the store"

@@ -22,14 +22,14 @@ import Testing
   }
 
   private static let cases: [Case] = [
-    Case(change: "chmod 640 key", status: 11, words: "locked: the key file is open to other users (mode 640)"),
-    Case(change: "chmod 604 key", status: 11, words: "locked: the key file is open to other users (mode 604)"),
-    Case(change: "rm key", status: 11, words: "locked: the key file does not exist"),
-    Case(change: "mv key real; ln -s real key", status: 11, words: "locked: the key file is a symbolic link"),
-    Case(change: "rm key; mkfifo key", status: 11, words: "locked: the key file is not the kind of file"),
-    Case(change: "rm key; mkdir key", status: 11, words: "locked: the key file is not the kind of file"),
-    Case(change: ": >key", status: 11, words: "locked: the key file has the wrong size"),
-    Case(change: "printf x >>key", status: 11, words: "locked: the key file has the wrong size"),
+    Case(change: "chmod 640 key", status: 11, words: "/key' is open to other users (mode 640)"),
+    Case(change: "chmod 604 key", status: 11, words: "/key' is open to other users (mode 604)"),
+    Case(change: "rm key", status: 11, words: "/key' does not exist"),
+    Case(change: "mv key real; ln -s real key", status: 11, words: "/key' is a symbolic link"),
+    Case(change: "rm key; mkfifo key", status: 11, words: "/key' is not the kind of file"),
+    Case(change: "rm key; mkdir key", status: 11, words: "/key' is not the kind of file"),
+    Case(change: ": >key", status: 11, words: "/key' has the wrong size"),
+    Case(change: "printf x >>key", status: 11, words: "/key' has the wrong size"),
     Case(change: "head -c 32 /dev/urandom >key", status: 16, words: "wrong key file"),
     Case(
       change: "chmod 620 store/identity/identity", status: 12, words: "the identity is open to other users (mode 620)"),

@@ -102,10 +102,12 @@ private enum Keyring {
     #expect(try unlocked.status().unlockedUntil != nil)
     try FileManager.default.removeItem(atPath: store.keyFile)
     #expect(try SecretStore.open(at: store.location).group("default").items().map(\.name.description) == ["a"])
-    #expect(throws: VaultError.ownerNeeded(.keyFile(.missing))) {
+    #expect(throws: VaultError.ownerNeeded(.keyFile(.missing, path: store.keyFile))) {
       try SecretStore.open(at: store.location).createGroup("other")
     }
     #expect(try SecretStore.lock(at: store.location))
-    #expect(throws: VaultError.locked(.keyFile(.missing))) { try SecretStore.open(at: store.location) }
+    #expect(throws: VaultError.locked(.keyFile(.missing, path: store.keyFile))) {
+      try SecretStore.open(at: store.location)
+    }
   }
 }

@@ -16,7 +16,7 @@ import Testing
   private func expectLocked(
     _ fault: FileFault, _ path: String, user: uid_t = geteuid(), sourceLocation: SourceLocation = #_sourceLocation
   ) {
-    #expect(throws: VaultError.locked(.keyFile(fault)), sourceLocation: sourceLocation) {
+    #expect(throws: VaultError.locked(.keyFile(fault, path: path)), sourceLocation: sourceLocation) {
       _ = try KeyFile.read(path, outside: store, user: user)
     }
   }
@@ -100,7 +100,7 @@ import Testing
     temporary.write("key", bytes)
     temporary.makeLink("link", to: temporary.file("target"))
     for name in ["key", "link"] {
-      #expect(throws: VaultError.locked(.keyFile(.taken))) {
+      #expect(throws: VaultError.locked(.keyFile(.taken, path: temporary.file(name)))) {
         _ = try KeyFile.make(temporary.file(name), outside: store)
       }
     }
@@ -136,7 +136,7 @@ import Testing
     #expect(
       try KeyFile.readOrMake(temporary.file("key"), outside: store, makesFolders: true).testBytes == made.testBytes)
     temporary.setMode("key", 0o644)
-    #expect(throws: VaultError.locked(.keyFile(.openToOthers(mode: 0o644)))) {
+    #expect(throws: VaultError.locked(.keyFile(.openToOthers(mode: 0o644), path: temporary.file("key")))) {
       _ = try KeyFile.readOrMake(temporary.file("key"), outside: store, makesFolders: true)
     }
   }

@@ -101,7 +101,9 @@ struct SecretStoreTests {
     let store = try StoreFixture()
     #expect(try SecretStore.open(at: store.location).group("default").items().isEmpty)
     try FileManager.default.removeItem(atPath: store.keyFile)
-    #expect(throws: VaultError.locked(.keyFile(.missing))) { try SecretStore.open(at: store.location) }
+    let missing = VaultError.locked(.keyFile(.missing, path: store.keyFile))
+    #expect(throws: missing) { try SecretStore.open(at: store.location) }
+    #expect("\(missing)" == "locked: the key file '\(store.keyFile)' does not exist")
     let status = try SecretStore.status(at: store.location)
     #expect(status.lock != nil && status.groups.map(\.name) == ["default"] && status.groups[0].epoch == 1)
   }

@@ -92,8 +92,8 @@ import Testing
     #expect(try location.rememberedKeyFile(of: ownerKey).get() == store.keyFile)
     try makePassphraseCheap("correct horse")
     try FileManager.default.removeItem(atPath: store.keyFile)
-    #expect(throws: VaultError.locked(.keyFile(.missing))) { try SecretStore.open(at: location) }
-    #expect(throws: VaultError.locked(.keyFile(.missing))) {
+    #expect(throws: VaultError.locked(.keyFile(.missing, path: store.keyFile))) { try SecretStore.open(at: location) }
+    #expect(throws: VaultError.locked(.keyFile(.missing, path: store.keyFile))) {
       try SecretStore.open(
         at: location, unlocking: .automatic { () throws(VaultError) in throw .locked(.nobodyToAsk("no terminal")) })
     }
