@@ -18,6 +18,25 @@ import Testing
     store.execute(["run"] + options + ["--", "/bin/sh", "-c", script], input: [])
   }
 
+  @Test func `a prefix without its slash and a reference without its third slash are recognized`() {
+    let cut = output(["--prefix", "db"], #"printf "$_PASSWORD""#)
+    #expect(cut.output == "hunter2")
+    #expect(cut.errors.contains("the names after this prefix begin with '/', which becomes '_': end the prefix with"))
+    #expect(output(["--prefix", "db/"], #"printf "$PASSWORD""#).errors.isEmpty)
+    let group = output(["--set", "A=vault://db/password"], "true")
+    #expect(group.status == 10)
+    #expect(group.errors.contains("vault: hint: an item of the default group is vault:///NAME; list the groups: "))
+  }
+
+  @Test func `a program that gets no value says so on a terminal alone`() {
+    func errors(_ options: String) -> String {
+      store.shell(#"script -qec '"$vault" run \#(options) -- true' /dev/null"#).output
+    }
+    #expect(errors("").hasPrefix("the program gets no value: name a group (-g GROUP), a reference (--set), or make"))
+    #expect(errors("--set A=vault:///db/user").isEmpty)
+    #expect(output([], "true").errors.isEmpty)
+  }
+
   @Test func `references are replaced by values before the program starts`() {
     store.environment["INHERITED"] = "vault:///db/user"
     let file = store.folder.write("env", Array("# for the server\nFILE=vault:///server#port\nPLAIN='p q'\n".utf8))

@@ -72,6 +72,7 @@ struct ProgramEnvironment {
     }
     var items: [String: String] = [:]
     var orders: Set<String> = []
+    var cutsBeforeSlash = false
     for item in try group.items(prefix: selection.prefix) {
       let full = item.name.description
       let shown = "'\(UTF8Text.onOneLine(full))'"
@@ -80,6 +81,7 @@ struct ProgramEnvironment {
       }
       guard selection.only.isEmpty || name.map(selection.only.contains) == true else { continue }
       references.session.warnIfExpired(item)
+      if full.dropFirst(selection.prefix.count).first == "/", !selection.prefix.isEmpty { cutsBeforeSlash = true }
       guard let variable = name else {
         throw Failure(.conflict, "no variable's name can be made from an item's name: \(shown)", hint: hint)
       }
@@ -102,6 +104,9 @@ struct ProgramEnvironment {
     }
     guard !items.isEmpty || selection.prefix.isEmpty else {
       throw Failure(.notFound, "there is no item with this prefix", hint: "list the items: vault list")
+    }
+    if cutsBeforeSlash {
+      references.session.warn("the names after this prefix begin with '/', which becomes '_': end the prefix with '/'")
     }
     for (variable, item) in items {
       let value = bytes(of: try group.get(item))

@@ -55,7 +55,10 @@ final class References {
     do { return try body() } catch let error as VaultError {
       var circumstances = Circumstances(group: "GROUP")
       circumstances.closedUnixGroup = session.closedUnixGroup
-      throw Failure(error.exitStatus, "\(place): \(error.message)", hint: error.hint(in: circumstances))
+      // Two slashes instead of three make a name's beginning a group.
+      let hint = error == .notFound(.group) ? "an item of the default group is vault:///NAME; " : ""
+      throw Failure(
+        error.exitStatus, "\(place): \(error.message)", hint: error.hint(in: circumstances).map { hint + $0 })
     } catch let error as Failure {
       throw Failure(error.status, "\(place): \(error.message)", hint: error.hint)
     }

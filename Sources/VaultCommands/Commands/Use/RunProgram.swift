@@ -101,6 +101,9 @@ struct RunProgram: Command {
         session.warn("\(place): the value is shorter than \(MaskPatterns.shortestValue) bytes, and not masked")
       }
     }
+    if variables.secrets.isEmpty, session.output.isTerminal {
+      session.say("the program gets no value: name a group (-g GROUP), a reference (--set), or make a file '.vault'")
+    }
     try session.finish()
     if mask {
       let secrets = variables.secrets.map(\.value)
