@@ -18,6 +18,21 @@ import Vault
     #expect(store.run("list").status == 0)
   }
 
+  @Test(arguments: ["VAULT_HOME", "VAULT_STATE", "VAULT_KEY_FILE", "--key-file"])
+  func `init makes nothing in a folder that is called '~' because of quotes`(name: String) {
+    var environment = store.environment
+    environment["VAULT_HOME"] = store.folder.file("new")
+    if name.hasPrefix("VAULT") { environment[name] = "~/s3cret" }
+    let option =
+      name == "--key-file" ? [name, "~/s3cret"] : name == "VAULT_KEY_FILE" ? [] : ["--key-file", store.keyFile]
+    for recover in [[], ["--recover", store.folder.file("backup")]] {
+      let refused = Transcript(["init"] + option + recover, environment: environment)
+      let words = "vault: error: \(name) begins with '~', and here that is not the home folder\n"
+      #expect(refused.status == 64 && refused.errors.hasPrefix(words), "\(refused.errors)")
+      #expect(!refused.errors.contains("s3cret") && !store.folder.exists("new"))
+    }
+  }
+
   @Test func `a missing key file is named if it is the remembered one, and not if the command line named it`() {
     let gone = store.folder.file("gone")
     for command in [["list"], ["status"], ["read", "vault:///a"], ["rotate-value", "a", "--", "true"]] {

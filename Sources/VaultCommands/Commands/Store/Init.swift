@@ -37,6 +37,7 @@ struct Init: Command {
 
   func run(in session: Session) throws {
     session.circumstances.makesSteps = true
+    try refuseTilde(session)
     if let backup { return try recover(from: backup, in: session) }
     let location = try StoreLocation(environment: session.environment)
     // Check this first, so that nobody types a passphrase in vain.
@@ -45,6 +46,17 @@ struct Init: Command {
     session.say("made a store at \(location.home)")
     for notice in store.takeNotices() { session.warn(notice.message) }
     try offerRecoveryCode(of: store, in: session)
+  }
+
+  /// A shell expands `~` only at the beginning of an unquoted word. Otherwise a folder of that name would be made here.
+  private func refuseTilde(_ session: Session) throws(Failure) {
+    let variables = ["VAULT_HOME", "VAULT_STATE", "VAULT_KEY_FILE"]
+    let named = variables.map { ($0, session.variable($0)) } + [("--key-file", key.keyFile)]
+    for (name, path) in named where path?.hasPrefix("~/") == true {
+      throw Failure(
+        .usage, "\(name) begins with '~', and here that is not the home folder",
+        hint: "write $HOME/ instead, or ~/ without quotes; for a folder that is called '~': ./~/")
+    }
   }
 
   /// A user at a terminal gets the code at once. Scripts create one when they need it.
