@@ -116,6 +116,11 @@ import Testing
       list.errors == "no item begins with 'team'; to list the group with this name: vault list -g team\n")
   }
 
+  @Test func `a name with spaces that was not quoted is recognized`() {
+    let refused = store.run("get", "my", "item")
+    #expect(refused.status == 64 && refused.errors.contains("has spaces is quoted: 'my item'"), "\(refused.errors)")
+  }
+
   @Test func `several items are printed as one JSON array`() throws {
     let both = store.run("get", "db/password", "db/user", "--json")
     #expect(

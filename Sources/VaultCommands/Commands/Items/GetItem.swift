@@ -54,7 +54,9 @@ struct GetItem: Command {
 
   func run(in session: Session) throws {
     guard names.count == 1 || json && output == nil && version == nil else {
-      throw Failure.usage("several items can be written only as JSON", hint: "--json, without --version and --output")
+      throw Failure.usage(
+        "several items can be written only as JSON",
+        hint: "--json, without --version and --output; the name of one item that has spaces is quoted: 'my item'")
     }
     guard [clip != nil, qr, output != nil, json].count(where: { $0 }) < 2 || clip == nil && !qr else {
       throw Failure.usage("--clip and --qr exclude each other, --output and --json")
