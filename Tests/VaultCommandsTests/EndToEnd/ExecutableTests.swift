@@ -29,6 +29,15 @@ import Testing
     #expect(run("get", "absent").status == 10)
   }
 
+  @Test func `the quickstart shows its main job, and its help names its forms`() {
+    let shown = shell("VAULT_QUICKSTART=$(dirname \"$vault\") exec '\(TestStore.clone)/tools/quickstart'")
+    #expect(shown.status == 0 && shown.output.contains("It works, and"), "\(shown.output)\(shown.errors)")
+    let help = shell("exec '\(TestStore.clone)/tools/quickstart' --help")
+    #expect(help.status == 0 && help.errors.isEmpty)
+    for form in ["  --service   ", "  --cluster   ", "VAULT_QUICKSTART "] { #expect(help.output.contains(form)) }
+    #expect(shell("exec '\(TestStore.clone)/tools/quickstart' --other").status == 64)
+  }
+
   @Test func `help goes to stdout and ends with 0`() {
     let result = run("--help")
     #expect(result.status == 0)
