@@ -15,6 +15,14 @@ import Vault
     (.notFound(.version(3)), 10, "version 3 of the item is not kept", "see what is kept: vault history NAME"),
     (.notFound(.group), 10, "no such group", "list the groups: vault group list"),
     (
+      .exists(.credentialPlace), 22, "a file in the credential's place exists already",
+      "name another file, or move that one away first"
+    ),
+    (
+      .exists(.backupPlace), 22, "a file or folder in the backup's place exists already",
+      "name a folder that is empty or does not exist yet"
+    ),
+    (
       .locked(.nobodyToAsk("there is no terminal to ask for the passphrase on")), 11,
       "locked: there is no terminal to ask for the passphrase on",
       "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"

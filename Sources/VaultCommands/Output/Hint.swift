@@ -67,6 +67,8 @@ extension VaultError {
       "it was not touched; to bring its groups back: vault restore-backup \(circumstances.backup); to make the store elsewhere: VAULT_HOME"
     case .exists(.store), .exists(.storeAtPlace): "it was not touched; to make another one: VAULT_HOME"
     case .exists(.storeInRecovery): "finish the recovery: vault init --recover \(circumstances.backup)"
+    case .exists(.credentialPlace): "name another file, or move that one away first"
+    case .exists(.backupPlace): "name a folder that is empty or does not exist yet"
     case .exists(.remote): "to change its address or its login: --replace"
     case .exists(.applicationID):
       "write its credential again: vault app issue APP --output FILE --again; or, if it was stolen: --replace"
