@@ -50,6 +50,13 @@ import Testing
     #expect(bringIn("--prefix", "pass/").errors.hasSuffix("0 new, 0 replaced, 3 unchanged\n"))
   }
 
+  @Test func `the folder of a password store is recognized`() throws {
+    let folder = try #require(store.environment["PASSWORD_STORE_DIR"])
+    let named = store.execute(["import", folder, "--dry-run"], input: [])
+    #expect(named.status == 0 && named.output == bringIn("--dry-run").output)
+    #expect(store.execute(["import", folder + "/web", "--dry-run"], input: []).status == 64)
+  }
+
   @Test func `hidden entries are imported, and the files of pass and git are not`() {
     run("printf 's3cret\\n' | pass insert -m .hidden/.one; cd \"$PASSWORD_STORE_DIR\"; : >.stray; : >.gitattributes")
     let done = bringIn()

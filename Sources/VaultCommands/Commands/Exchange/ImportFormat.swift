@@ -1,4 +1,5 @@
 internal import Exchange
+import Glibc
 internal import KeyedArchives
 internal import Vault
 
@@ -16,7 +17,8 @@ enum ImportFormat: String, CaseIterable {
   static var list: String { allCases.map(\.rawValue).joined(separator: ", ") }
 
   /// - Parameters:
-  ///   - name: the argument of `--from`. Without it the file's name decides, and a pipe is read as JSON.
+  ///   - name: the argument of `--from`. Without it the file's name decides, and a pipe is read as JSON. A folder is a
+  ///     password store.
   /// - Throws: `usage`.
   init(named name: String?, of path: String?) throws(Failure) {
     if let name {
@@ -36,6 +38,10 @@ enum ImportFormat: String, CaseIterable {
       self = .csv
     } else if let format = ImportFormat.suffixes.first(where: { file.hasSuffix($0.key) })?.value {
       self = format
+    } else if let path,
+      let format = ImportFormat.folders.first(where: { unsafe access(path + $0.key, F_OK) == 0 })?.value
+    {
+      self = format
     } else {
       throw .usage("--from is missing", hint: ImportFormat.names)
     }
@@ -50,6 +56,9 @@ enum ImportFormat: String, CaseIterable {
   private static let suffixes: [String: ImportFormat] = [
     ".plist": .plist, ".kdbx": .kdbx, ".1pux": .onePassword, ".yaml": .yaml, ".yml": .yaml,
   ]
+
+  /// What a password store has at its top: whom its files are for.
+  private static let folders: KeyValuePairs<String, ImportFormat> = ["/.gpg-id": .pass, "/.age-recipients": .gopass]
 
   /// The same format in `vault-exchange`; nil if `vault` reads it itself. If `vault-exchange` reads a file, entries
   /// that cannot be imported are left out.

@@ -21,7 +21,7 @@ struct ImportItems: Command {
       an export of 1Password. keychain: the output of security dump-keychain -d on a Mac. secret-service: what \
       gnome-keyring, KeePassXC or another Secret Service of this session holds, with labels and attributes; vaultd \
       asks it. FILE may be - for standard input. Without --from the file's name decides: .env, .csv, .plist, .json, \
-      .yaml, .kdbx, .1pux; - is JSON.
+      .yaml, .kdbx, .1pux; - is JSON, and a folder with .gpg-id or .age-recipients a password store.
 
       csv recognizes the columns of Chrome, Firefox, Safari, KeePassXC, Bitwarden, 1Password, LastPass, Dashlane \
       and NordPass. Each login becomes a JSON object with username, password, url, notes and totp, if present, so \
