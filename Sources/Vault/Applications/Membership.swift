@@ -193,7 +193,8 @@ extension SecretStore {
     let letIn = Dictionary(grants.map { ($0.application, $0.issue) }, uniquingKeysWith: max)
     do throws(VaultError) {
       try registry().changeRemovals(of: letIn.keys, from: name.description) { min($1, (letIn[$0] ?? 1) - 1) }
-    } catch .storage {
+    } catch {
+      // They are members already.
       throw .storage(.unconfirmed)
     }
   }

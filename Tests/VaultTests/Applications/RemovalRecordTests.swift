@@ -76,6 +76,20 @@ import Testing
     #expect(try thief.value("a", in: "team") == "old" && !isRecorded())
   }
 
+  @Test func `a grant whose end the registry cannot record is not reported as undone`() throws {
+    let member = try store.open().group("team").members.first { $0.application == "thief" }
+    try store.open().registry().changeRemovals(of: ["thief"], from: "team") { _, _ in 1 }
+    let (registry, hidden) = (folder("vault.owner"), store.path("hidden"))
+    var change = RosterChange(grants: [.init(application: "thief", issue: 1, rights: try #require(member?.rights))])
+    change.isStillWanted = { (try? FileManager.default.moveItem(atPath: registry, toPath: hidden)) != nil }
+    #expect(throws: VaultError.storage(.unconfirmed)) { try store.open().change(AccessGroup.Name("team"), change) }
+    try? FileManager.default.removeItem(atPath: registry)
+    try FileManager.default.moveItem(atPath: hidden, toPath: registry)
+    #expect(try isRecorded())
+    try store.open().grant(.write, in: "team", to: "thief")
+    #expect(try !isRecorded())
+  }
+
   @Test func `a removal that fails leaves the record as it was`() throws {
     let connection = try Connection(at: ContainerPlace(folder: folder("team")), access: .writing)
     try connection.begin(.immediate)
