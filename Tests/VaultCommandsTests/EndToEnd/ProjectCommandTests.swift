@@ -42,6 +42,13 @@ import Testing
     #expect(refused.errors.contains("was not allowed") && refused.errors.contains("vault allow"))
   }
 
+  @Test func `a file that names a group which does not exist gets no hint about references`() {
+    write("group = nobody\n")
+    #expect(inProject(#""$vault" allow --yes"#).status == 0)
+    #expect(run().status == 10 && run().errors.contains("'.vault': "))
+    #expect(!run().errors.contains("vault:///NAME"))
+  }
+
   @Test func `a changed file must be allowed again`() {
     #expect(inProject(#""$vault" allow --yes"#).status == 0)
     write("prefix = shop/\n")

@@ -119,7 +119,9 @@ struct ProgramEnvironment {
   mutating func add(_ project: ProjectFile) throws {
     let place = "'\(ProjectFile.name)'"
     if let selection = project.selection {
-      try references.naming(place) { try add(selection, hint: "list the variables with 'only' in the file") }
+      try references.naming(place, isReference: false) {
+        try add(selection, hint: "list the variables with 'only' in the file")
+      }
     }
     for (variable, reference, line) in project.assignments {
       try set(Array(variable.utf8), resolved(reference, in: "\(place), line \(line)"), variable)

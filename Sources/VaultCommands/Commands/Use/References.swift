@@ -50,13 +50,16 @@ final class References {
     return try session.group(name, of: store)
   }
 
-  /// Runs `body`, which reads a reference, and adds the reference's place to an error: `--set: no such item`.
-  func naming<Result: ~Copyable>(_ place: String, _ body: () throws -> Result) throws -> Result {
+  /// Runs `body`, which reads a reference or what a file names, and adds the place of that to an error:
+  /// `--set: no such item`.
+  func naming<Result: ~Copyable>(
+    _ place: String, isReference: Bool = true, _ body: () throws -> Result
+  ) throws -> Result {
     do { return try body() } catch let error as VaultError {
       var circumstances = Circumstances(group: "GROUP")
       circumstances.closedUnixGroup = session.closedUnixGroup
       // Two slashes instead of three make a name's beginning a group.
-      let hint = error == .notFound(.group) ? "an item of the default group is vault:///NAME; " : ""
+      let hint = isReference && error == .notFound(.group) ? "an item of the default group is vault:///NAME; " : ""
       throw Failure(
         error.exitStatus, "\(place): \(error.message)", hint: error.hint(in: circumstances).map { hint + $0 })
     } catch let error as Failure {
