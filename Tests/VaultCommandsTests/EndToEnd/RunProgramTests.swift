@@ -23,6 +23,9 @@ import Testing
     #expect(cut.output == "hunter2")
     #expect(cut.errors.contains("the names after this prefix begin with '/', which becomes '_': end the prefix with"))
     #expect(output(["--prefix", "db/"], #"printf "$PASSWORD""#).errors.isEmpty)
+    for option in [["--env-prefix", "DB"], ["--only", "_PASSWORD"]] {
+      #expect(output(["--prefix", "db"] + option, "true").errors.isEmpty, "\(option)")
+    }
     let group = output(["--set", "A=vault://db/password"], "true")
     #expect(group.status == 10)
     #expect(group.errors.contains("vault: hint: an item of the default group is vault:///NAME; list the groups: "))

@@ -15,6 +15,9 @@ struct GroupVariables {
 
   /// Whether the user alone decides which variables are set, or all have the user's prefix.
   var isSafe: Bool { !only.isEmpty || !environmentPrefix.isEmpty || trustsNames }
+
+  /// Whether a variable with `_` at its beginning comes as a surprise: it gets no other beginning and is not listed.
+  var mayLackSlash: Bool { !prefix.isEmpty && prefix.last != "/" && only.isEmpty && environmentPrefix.isEmpty }
 }
 
 /// The environment of a program that gets secrets: this process's variables with references resolved, and additional
@@ -81,7 +84,7 @@ struct ProgramEnvironment {
       }
       guard selection.only.isEmpty || name.map(selection.only.contains) == true else { continue }
       references.session.warnIfExpired(item)
-      if full.dropFirst(selection.prefix.count).first == "/", !selection.prefix.isEmpty { cutsBeforeSlash = true }
+      if full.dropFirst(selection.prefix.count).first == "/", selection.mayLackSlash { cutsBeforeSlash = true }
       guard let variable = name else {
         throw Failure(.conflict, "no variable's name can be made from an item's name: \(shown)", hint: hint)
       }
