@@ -138,7 +138,7 @@
     /// Anyone may ask for it and it takes the lock of the record, so the answer can be a second old.
     func problem() async -> Refusal? {
       let task = check.withLock { check in
-        // One that waits for a lock is not joined by others, which would wait for it, too.
+        // One that still waits for a lock is joined, however old it is: another one would wait for the lock, too.
         if let check, !check.hasEnded || check.begin.duration(to: .now) < .seconds(1) { return check.task }
         let task = Task {
           let problem = await findProblem()

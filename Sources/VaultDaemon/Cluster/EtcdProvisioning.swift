@@ -78,10 +78,12 @@
         let client: EtcdClient
         do throws(EtcdError) { client = try EtcdClient(plan.remote) } catch { throw LogError.untrusted }
         let provisioning = EtcdProvisioning(client: client)
-        for user in plan.users { try await provisioning.provision(user) }
-        do throws(EtcdError) { return try await client.isLoggedIn } catch {
+        let isLoggedIn: Bool
+        do throws(EtcdError) { isLoggedIn = try await client.isLoggedIn } catch {
           throw EtcdLog.meaning(of: error, changes: false)
         }
+        for user in plan.users { try await provisioning.provision(user) }
+        return isLoggedIn
       } catch {
         guard error != .refused else {
           throw .service(.denied, "the cluster refuses the login, or does not permit it to change users")

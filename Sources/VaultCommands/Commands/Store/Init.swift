@@ -55,7 +55,7 @@ struct Init: Command {
     for (name, path) in named where path?.hasPrefix("~/") == true {
       throw Failure(
         .usage, "\(name) begins with '~', and here that is not the home folder",
-        hint: "write $HOME/ instead, or ~/ without quotes; for a folder that is called '~': ./~/")
+        hint: "write $HOME/ instead; for a folder that is called '~': ./~/")
     }
   }
 
