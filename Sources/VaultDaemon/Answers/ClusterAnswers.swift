@@ -56,7 +56,7 @@
     private func perform(
       _ wanted: ClusterRequest, on group: String, _ request: Request, _ connection: Connection
     ) async throws -> UInt64? {
-      guard let replica = await replication.replica(of: group) else {
+      guard let replica = await replication.replica(of: group, ordersFile: wanted == .base) else {
         guard !seal.isShut else { throw Refusal.sealed }
         throw VaultError.notFollowed
       }

@@ -14,7 +14,8 @@
       let store: SecretStore
       let id: GroupID
       let remote: Remote
-      let task: Task<Void, Never>
+      /// Keeps the copy up to date; `nil` for one that names another member.
+      let task: Task<Void, Never>?
     }
 
     private let sources: @Sendable () throws -> [ReplicaSource]
@@ -44,14 +45,19 @@
         try? await gracefulShutdown()
         tasks.cancelAll()
       }
-      for entry in entries.withLock({ $0.values }) { entry.task.cancel() }
+      for entry in entries.withLock({ $0.values }) { entry.task?.cancel() }
     }
 
     /// The copy of `group`; `nil` if the group is not published, or not served here.
-    func replica(of group: String) async -> Replica? {
-      if let known = known(group) { return known }
+    ///
+    /// - Parameter ordersFile: whether to order a file that may let this daemon's member in: then the copy need not name it.
+    func replica(of group: String, ordersFile: Bool = false) async -> Replica? {
+      func known() -> Replica? {
+        entries.withLock { $0[group] }.flatMap { $0.task != nil || ordersFile ? $0.replica : nil }
+      }
+      if let known = known() { return known }
       await refresh()
-      return known(group)
+      return known()
     }
 
     /// The epoch that the group's log has on the servers of `remote`; `nil` if it lacks the state of the copy.
@@ -62,8 +68,6 @@
       return try await replica.epoch(in: log)
     }
 
-    private func known(_ group: String) -> Replica? { entries.withLock { $0[group]?.replica } }
-
     /// Takes up credentials that were joined since, and fetches their groups.
     ///
     /// - Returns: the epoch of each group that is followed now.
@@ -71,7 +75,8 @@
       await refresh()
       var groups: [JoinedGroup] = []
       var failure: (any Error)?
-      for entry in entries.withLock({ $0.values.sorted { $0.replica.group < $1.replica.group } }) {
+      for entry in entries.withLock({ $0.values.sorted { $0.replica.group < $1.replica.group } })
+      where entry.task != nil {
         do {
           guard try await entry.replica.catchUpIfPublished() else { continue }
         } catch {
@@ -103,17 +108,23 @@
         return
       }
       var wanted: [String: ReplicaSource] = [:]
-      for source in found where wanted[source.group] == nil { wanted[source.group] = source }
+      for source in found where wanted[source.group].map({ !$0.follows && source.follows }) ?? true {
+        wanted[source.group] = source
+      }
       let ended = entries.withLock { entries in
         let ended = entries.filter { group, entry in
-          wanted[group].map { $0.store !== entry.store || $0.id != entry.id || !$0.remote.isSame(as: entry.remote) }
-            ?? true
+          wanted[group].map {
+            $0.store !== entry.store || $0.id != entry.id || !$0.remote.isSame(as: entry.remote)
+              || $0.follows != (entry.task != nil)
+          } ?? true
         }
         for group in ended.keys { entries[group] = nil }
         return ended
       }
-      for entry in ended.values { entry.task.cancel() }
-      for source in wanted.values where known(source.group) == nil { begin(source, unlessEndedSince: endings) }
+      for entry in ended.values { entry.task?.cancel() }
+      for source in wanted.values where entries.withLock({ $0[source.group] == nil }) {
+        begin(source, unlessEndedSince: endings)
+      }
     }
 
     /// Lets go of all copies at once, and of the stores that opened them.
@@ -123,7 +134,7 @@
         defer { entries = [:] }
         return entries
       }
-      for entry in ended.values { entry.task.cancel() }
+      for entry in ended.values { entry.task?.cancel() }
     }
 
     private func begin(_ source: ReplicaSource, unlessEndedSince endings: UInt64) {
@@ -139,12 +150,14 @@
         guard entries[source.group] == nil, endings == self.endings.load(ordering: .acquiring) else { return false }
         entries[source.group] = Entry(
           replica: replica, store: source.store, id: source.id, remote: source.remote,
-          task: Task {
-            async let beating: Void = replica.beat(every: source.remote.heartbeat)
-            await replica.follow()
-            await beating
-          })
-        return true
+          task: !source.follows
+            ? nil
+            : Task {
+              async let beating: Void = replica.beat(every: source.remote.heartbeat)
+              await replica.follow()
+              await beating
+            })
+        return source.follows
       }
       if isNew { logger.info("following a published group", metadata: ["group": "\(source.group)"]) }
     }
@@ -176,13 +189,15 @@
   }
 
   extension OpenedStore {
-    /// The published groups, without those that are here and that the daemon is no member of.
+    /// The published groups. Those that are here and that the daemon is no member of are not followed.
     func publishedCopies() throws(VaultError) -> [ReplicaSource] {
       var remotes: [String: Remote] = [:]
       for remote in try store.remotes() { remotes[remote.name] = remote }
       return try store.publications().compactMap { publication in
-        guard let remote = remotes[publication.remote], store.mayFollow(publication.group) else { return nil }
-        return ReplicaSource(group: publication.group, id: publication.id, store: store, remote: remote)
+        guard let remote = remotes[publication.remote] else { return nil }
+        return ReplicaSource(
+          group: publication.group, id: publication.id, store: store, remote: remote,
+          follows: store.mayFollow(publication.group))
       }
     }
   }
@@ -241,5 +256,8 @@
     let id: GroupID
     let store: SecretStore
     let remote: Remote
+    /// Whether the copy here can be opened, or there is none. Otherwise only a file of the owner is ordered, which may let
+    /// the store's member in.
+    var follows = true
   }
 #endif

@@ -366,6 +366,41 @@ import VaultFoundation
     }
   }
 
+  @Test func `a daemon with a new credential orders the file that lets it in, which failed before`() async throws {
+    struct Unreachable: CommitPublishing {
+      private func fail() throws(VaultError) { throw .unordered(.unreachable("no server answers")) }
+      func publish(_ commit: GroupCommit, isRepeated: Bool) throws(VaultError) { try fail() }
+      func publish(fileAt path: String, holding state: PublishedState, after previous: PublishedState)
+        throws(VaultError)
+      {
+        try fail()
+      }
+      func catchUp() throws(VaultError) { try fail() }
+    }
+    let store = owner.store
+    let path = daemon.folder + "/service"
+    try await Blocking.write {
+      _ = try store.enrollService(to: path, .again, serving: [.init(.write, in: "team")])
+      store.publish { _ in Unreachable() }
+      let replaced = try store.enrollService(to: path + "2", .replacing)
+      #expect(replaced.unchanged.map(\.name) == ["team"])
+    }
+    let location = try StoreLocation(home: daemon.folder + "/home", state: daemon.folder + "/state")
+    let opened = try await OpenedStore(SecretStore.open(at: location, credential: path + "2"))
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let replication = Replication({ try opened.publishedCopies() }, logger, log: { [server] _, _ in MemoryLog(server) })
+    #expect(await replication.replica(of: "team") == nil)
+    let replica = try #require(await replication.replica(of: "team", ordersFile: true))
+    try await Blocking.write {
+      store.publish { _ in OrderingAtOther(replica: replica) }
+      let repeated = try store.enrollService(to: path + "2", .replacing)
+      #expect(repeated.unchanged.isEmpty)
+    }
+    await replication.refresh()
+    #expect(await replication.replica(of: "team") != nil)
+    replication.endAll()
+  }
+
   @Test func `a host that is behind does not set back a head that others have proved`() async throws {
     let first = try #require(try await owner.log.head())
     for value in ["second", "third", "fourth"] { try await owner.set(value) }
