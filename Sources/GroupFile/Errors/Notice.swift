@@ -72,9 +72,9 @@ public enum Notice: Sendable, Hashable {
     case .removalUnrecorded(let group, let reason):
       "the list of groups does not record who was removed from '\(group)' (\(reason)); vault verify records it later"
     case .removalPending(let group, let reason):
-      "the removal from '\(group)' is recorded (\(reason)), so the next change of its members makes it; or repeat it now"
+      "the failed removal from '\(group)' stays on record (\(reason)): the next change of its members makes it, or repeat it"
     case .memberPutOut(let group, let application):
-      "'\(application)' was in '\(group)' through an older copy, or since a removal or grant that was interrupted; it is out now"
+      "'\(application)' was in '\(group)' because of an older copy, or of an interrupted removal or grant; it is out now"
     case .unrecorded(let reason):
       "this is done, but is not in the record of decisions: \(reason)"
     case .keyFileForgotten(let reason):

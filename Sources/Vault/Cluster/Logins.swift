@@ -141,6 +141,6 @@ extension SecretStore {
     let answer = try location.askService(
       ClusterRequest.provision.path(of: plan.remote.name), [], plan.serialized(), patience: 120)
     if let failure = answer.failure { throw failure }
-    if answer.number == 0 { notices.post([.clusterOpen(remote: plan.remote.name)]) }
+    if answer.number == 0 { notices.post(.clusterOpen(remote: plan.remote.name)) }
   }
 }

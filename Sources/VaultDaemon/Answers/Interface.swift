@@ -82,16 +82,16 @@
         ["seal", "unseal"].contains(target.parts[2]), request.method == .put || request.method == .post
       else { return nil }
       let isSealing = target.parts[2] == "seal"
-      let opened = seal.current
+      let before = seal.current
       guard connection.peer.isDaemonsUser else {
         failures.count(connection.peer)
-        if let opened { try await record(isSealing, in: opened, connection, .denied) }
+        if let before { try await record(isSealing, in: before, connection, .denied) }
         throw Refusal.denied
       }
       if isSealing { seal.seal() } else { try await Blocking.read { try seal.unseal() } }
       // The record is in the store that was open before or is open now. Sealing must always be possible, even when the
       // record cannot be written.
-      if let changed = isSealing ? opened : opened == nil ? seal.current : nil {
+      if (before == nil) != isSealing, let changed = before ?? seal.current {
         do { try await record(isSealing, in: changed, connection, .allowed) } catch {
           logger.error(
             "sealing or unsealing was not recorded", metadata: ["error": "\(error.messages.joined(separator: "; "))"])

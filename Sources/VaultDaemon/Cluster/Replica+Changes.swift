@@ -10,7 +10,7 @@
     /// Orders a commit of another process, after looking at its signature.
     ///
     /// - Parameter isRepeated: as for ``publish(_:isRepeated:)``.
-    /// - Throws: ``VaultError/notFollowed`` if this host's member was put out: whoever made the commit is one.
+    /// - Throws: ``VaultError/notFollowed`` if the group no longer has this host's member.
     func order(_ commit: GroupCommit, isRepeated: Bool) async throws {
       do {
         try await Blocking.read { [self] in try store.confirm(commit, of: group) }
@@ -30,7 +30,7 @@
           guard new.state == file.state else { throw VaultError.invalid("the file has another state") }
         } catch VaultError.denied(.notAMember) {
           // Nobody else may be here to order the change, and the other hosts prove it.
-          guard store.isMember(of: group) else { throw VaultError.notFollowed }
+          guard (try? store.copy(of: group)) != nil else { throw VaultError.notFollowed }
         }
       }
       try await publish(fileAt: file.path, holding: file.state, after: file.previous)
@@ -154,10 +154,6 @@
       if case .damaged(let found) = self, found.place == .commit(epoch: epoch) { return found.revision }
       return nil
     }
-  }
-
-  extension SecretStore {
-    fileprivate func isMember(of group: String) -> Bool { (try? copy(of: group)) != nil }
   }
 
   extension VaultError {

@@ -150,13 +150,12 @@
         guard entries[source.group] == nil, endings == self.endings.load(ordering: .acquiring) else { return false }
         entries[source.group] = Entry(
           replica: replica, store: source.store, id: source.id, remote: source.remote,
-          task: !source.follows
-            ? nil
-            : Task {
+          task: source.follows
+            ? Task {
               async let beating: Void = replica.beat(every: source.remote.heartbeat)
               await replica.follow()
               await beating
-            })
+            } : nil)
         return source.follows
       }
       if isNew { logger.info("following a published group", metadata: ["group": "\(source.group)"]) }

@@ -36,6 +36,12 @@ import Testing
     #expect(help.status == 0 && help.errors.isEmpty)
     for form in ["  --service   ", "  --cluster   ", "VAULT_QUICKSTART "] { #expect(help.output.contains(form)) }
     #expect(shell("exec '\(TestStore.clone)/tools/quickstart' --other").status == 64)
+    // A folder with nothing but what the script calls first stands for a machine without curl.
+    let folder = store.folder.path + "/bare"
+    let bare = shell(
+      "mkdir '\(folder)' && ln -s /usr/bin/dirname '\(folder)' && "
+        + "PATH='\(folder)' exec /bin/bash '\(TestStore.clone)/tools/quickstart' --service")
+    #expect(bare.status == 69 && bare.errors == "quickstart: there is no curl; install it: apt-get install curl\n")
   }
 
   @Test func `help goes to stdout and ends with 0`() {

@@ -17,8 +17,8 @@ enum ImportFormat: String, CaseIterable {
   static var list: String { allCases.map(\.rawValue).joined(separator: ", ") }
 
   /// - Parameters:
-  ///   - name: the argument of `--from`. Without it the file's name decides, and a pipe is read as JSON. A folder is a
-  ///     password store.
+  ///   - name: the argument of `--from`. Without it the file's name decides, and a pipe is read as JSON. A folder
+  ///     with `.gpg-id` or `.age-recipients` is a password store.
   /// - Throws: `usage`.
   init(named name: String?, of path: String?) throws(Failure) {
     if let name {
