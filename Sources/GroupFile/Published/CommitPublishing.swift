@@ -14,10 +14,11 @@ package protocol CommitPublishing: Sendable {
   /// - Throws: `unordered`: `overtaken` if another state follows the commit's predecessor, `unreachable`, `outcomeUnknown`.
   func publish(_ commit: GroupCommit, isRepeated: Bool) throws(VaultError)
 
-  /// Makes the state of the complete file at `path` the group's next one; the log may drop earlier ones.
+  /// Makes the state of the complete file at `path` the group's next one; the log may drop earlier ones. A call that repeats
+  /// another one is successful if that one was.
   ///
   /// - Parameter previous: the state that it follows. A log that knows nothing of the group begins with the file.
-  /// - Throws: as `publish(_:)`.
+  /// - Throws: as `publish(_:isRepeated:)`.
   func publish(fileAt path: String, holding state: PublishedState, after previous: PublishedState) throws(VaultError)
 
   /// Brings the file up to date with the log; the caller has no transaction open.
@@ -32,13 +33,23 @@ extension CommitPublishing {
   ///
   /// - Throws: as `publish(_:isRepeated:)`.
   func publishOnce(_ commit: GroupCommit) throws(VaultError) {
+    try untilKnown { (isRepeated) throws(VaultError) in try publish(commit, isRepeated: isRepeated) }
+  }
+
+  /// Publishes a complete file in the same way.
+  func publishOnce(_ draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState) throws(VaultError) {
+    let (state, old) = (PublishedState(state), PublishedState(old))
+    try untilKnown { (_) throws(VaultError) in try publish(fileAt: draft.filePath, holding: state, after: old) }
+  }
+
+  private func untilKnown(_ publish: (_ isRepeated: Bool) throws(VaultError) -> Void) throws(VaultError) {
     var failure: VaultError
-    do throws(VaultError) { return try publish(commit, isRepeated: false) } catch { failure = error }
+    do throws(VaultError) { return try publish(false) } catch { failure = error }
     let end = Deadline(after: 8_000)
     for pause: UInt32 in [50_000, 100_000, 200_000, 400_000, 800_000] {
       guard case .unordered(_, .outcomeUnknown) = failure, !end.hasPassed else { break }
       usleep(pause)
-      do throws(VaultError) { return try publish(commit, isRepeated: true) } catch {
+      do throws(VaultError) { return try publish(true) } catch {
         // An error that says nothing about the first attempt leaves its outcome unknown.
         if case .unordered(_, .overtaken) = error { failure = error }
       }

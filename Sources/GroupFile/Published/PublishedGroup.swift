@@ -82,7 +82,7 @@ extension AccessGroupFile {
   func publish(_ draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState) throws(VaultError) {
     guard state.isPublished || old.isPublished else { return }
     guard let publisher = publisher() else { throw .unordered(.notHere) }
-    try publisher.publish(fileAt: draft.filePath, holding: PublishedState(state), after: PublishedState(old))
+    try publisher.publishOnce(draft, holding: state, after: old)
   }
 
   private func provedOutside(

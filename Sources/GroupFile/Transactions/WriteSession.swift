@@ -87,8 +87,7 @@ final class WriteSession {
     guard try !connection.hasMoved() else { throw .storage(.replaced) }
     guard !connection.isAlone || file.unwitnessed().holdsOnly(old) else { throw .busy(group: nil) }
     if let publishing {
-      try publishing.publisher.publish(
-        fileAt: draft.filePath, holding: PublishedState(state), after: PublishedState(old))
+      try publishing.publisher.publishOnce(draft, holding: state, after: old)
       isPublished = true
     }
     // Whatever fails now, this connection is not used for another file.

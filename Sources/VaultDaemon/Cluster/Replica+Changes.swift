@@ -101,13 +101,14 @@
       }
     }
 
-    /// Makes the state of the complete file at `path` the group's next one.
+    /// Makes the state of the complete file at `path` the group's next one, unless an earlier call has done so.
     func publish(
       fileAt path: String, holding state: PublishedState, after previous: PublishedState
     ) async throws(VaultError) {
       guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }
       let pieces = FilePieces(path)
       let found = try await newestHead()
+      if let found, try await isBase(state, link, of: found) { return head.withLock { $0 = found } }
       let hidings = renewal.withLock { $0.hidings }
       let isAncestor: Bool
       do { isAncestor = try found.map { try precedes($0, previous) } ?? true } catch {
@@ -121,6 +122,15 @@
         head.withLock { $0 = new }
         renewal.withLock { $0.note(base: new.epoch, after: hidings) }
       } catch {
+        throw meaning(of: error, isChange: true)
+      }
+    }
+
+    /// Whether the log goes on from `state` as a complete file.
+    private func isBase(_ state: PublishedState, _ link: CommitLink, of head: LogHead) async throws(VaultError) -> Bool
+    {
+      if head.epoch < state.epoch { return false }
+      do throws(LogError) { return try await log.base()?.link == link } catch {
         throw meaning(of: error, isChange: true)
       }
     }

@@ -309,6 +309,63 @@ import VaultFoundation
     #expect(try await owner.log.head()?.epoch == epoch)
   }
 
+  @Test(arguments: [MemoryLog.Fault.unknownAfterDoing, .unknownBeforeDoing])
+  func `a change of members whose answer was lost is made once, also by a daemon that it puts out`(
+    _ fault: MemoryLog.Fault
+  ) async throws {
+    let store = owner.store
+    let location = try StoreLocation(home: daemon.folder + "/home", state: daemon.folder + "/state")
+    let web = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server)
+    store.publish { _ in OrderingAtOther(replica: web.replica) }
+    web.log.fail(fault)
+    try await Blocking.write { try store.revoke("web", from: "team") }
+    let epoch = try await Blocking.read { try store.group("team").info().epoch }
+    #expect(try await owner.log.head()?.epoch == epoch)
+    await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
+    #expect(try await owner.value() == "first")
+  }
+
+  /// Loses the answer to a file that is published, after another host has followed it.
+  private final class Late: CommitPublishing {
+    let replica, other: Replica
+    let isLost = Mutex(false)
+
+    init(_ replica: Replica, _ other: Replica) { (self.replica, self.other) = (replica, other) }
+
+    func publish(_ commit: GroupCommit, isRepeated: Bool) throws(VaultError) {
+      try ReplicaPublisher { [replica] in replica }.publish(commit, isRepeated: isRepeated)
+    }
+
+    func publish(fileAt path: String, holding state: PublishedState, after previous: PublishedState) throws(VaultError)
+    {
+      try ReplicaPublisher { [replica] in replica }.publish(fileAt: path, holding: state, after: previous)
+      if isLost.withLock({ isLost in
+        defer { isLost = true }
+        return isLost
+      }) {
+        return
+      }
+      do {
+        try Blocking.wait { [other] in try await other.catchUp() }
+        _ = try other.store.group("team").set("name", to: "by the other")
+      } catch { throw .unexpected("\(error)") }
+      throw .unordered(.outcomeUnknown(nil))
+    }
+
+    func catchUp() throws(VaultError) { try ReplicaPublisher { [replica] in replica }.catchUp() }
+  }
+
+  @Test func `a new key whose answer was lost is made once, although another host went on from it`() async throws {
+    let store = owner.store
+    let late = Late(owner.replica, other.replica)
+    store.publish { _ in late }
+    let before = try await Blocking.read { try store.group("team").info().epoch }
+    try await Blocking.write { _ = try store.rotateGroup("team") }
+    #expect(try await owner.log.head()?.epoch == before + 2)
+    try await owner.replica.catchUp()
+    #expect(try await owner.value() == "by the other")
+  }
+
   /// Holds a file that is published until the test lets it go.
   private struct Gate: CommitPublishing {
     let replica: Replica
