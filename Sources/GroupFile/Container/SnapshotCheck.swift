@@ -24,8 +24,7 @@ struct SnapshotCheck {
   /// - Throws: `damaged`.
   mutating func check(_ connection: Connection) throws(VaultError) {
     // The statement keeps running until the transaction ends, which holds the snapshot. A `BEGIN` for reading would
-    // cost as much again.
-    // The connection's first transaction opens the index.
+    // cost as much again. The connection's first transaction opens the index.
     let before = self.dataVersion == nil ? nil : connection.indexHeader
     let first = try connection.statement("PRAGMA schema_version")
     guard try first.step() else { throw .damaged(.container, "SQLite finds the file malformed") }

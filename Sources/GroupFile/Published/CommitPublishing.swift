@@ -29,9 +29,7 @@ package protocol CommitPublishing: Sendable {
 
 extension CommitPublishing {
   /// Publishes a commit. As long as nobody knows whether the log took it, the same bytes are sent again for a few seconds:
-  /// only one state can follow another, so the log has them once at most.
-  ///
-  /// - Throws: as `publish(_:isRepeated:)`.
+  /// only one state can follow another, so the log has them once at most. Its errors are those of `publish(_:isRepeated:)`.
   func publishOnce(_ commit: GroupCommit) throws(VaultError) {
     try untilKnown { (isRepeated) throws(VaultError) in try publish(commit, isRepeated: isRepeated) }
   }

@@ -47,9 +47,8 @@ extension Applications {
   ///   A damaged or missing group, the private one included, does not stop the others from learning the new credential.
   /// - Throws: ``VaultError/exists(_:)`` if the application has a credential, a group has this name, or a file exists
   ///   at `path`; ``VaultError/notFound(_:)`` for an unknown application, group or remote; ``VaultError/overLimit(_:)``
-  ///   for a remote and more than 256 groups;
-  ///   ``VaultError/rolledBack(group:found:known:reason:)`` if a group knows a newer credential than the registry,
-  ///   or the private group, or all that name this one, have removed it;
+  ///   for a remote and more than 256 groups; ``VaultError/rolledBack(group:found:known:reason:)`` if a group knows a
+  ///   newer credential than the registry, or the private group, or all that name this one, have removed it;
   ///   ``VaultError/contradiction(_:)``, also if another process replaced or revoked the application meanwhile;
   ///   ``VaultError/invalid(_:)``.
   public func issue(

@@ -34,8 +34,7 @@ struct SalvageIndex: ~Copyable {
   private(set) var nodesByPlace: [TreePlace: Digest] = [:]
   /// The records in the file's own tables.
   let stored: StoredParts
-  /// All records that could be parts of the state: the stored ones, and those on pages that no table
-  /// reaches.
+  /// All records that could be parts of the state: the stored ones, and those on pages that no table reaches.
   private(set) var parts: [StatePart: Set<[UInt8]>] = [:]
   /// Records that could be wraps, by slot.
   private(set) var foundWraps: [[UInt8]: Set<[UInt8]>] = [:]

@@ -325,6 +325,22 @@ import VaultFoundation
     #expect(try await owner.value() == "first")
   }
 
+  @Test func `a host with a new credential fetches the file that names it, over the copy that names the old one`()
+    async throws
+  {
+    let path = daemon.folder + "/new"
+    try await Blocking.write { [owner] in _ = try owner.store.applications.issue("web", to: path, .replacing) }
+    try await owner.set("later")
+    let location = try StoreLocation(home: daemon.folder + "/other", state: daemon.folder + "/other.state")
+    let new = Host(try await SecretStore.open(at: location, credential: path), server)
+    try await new.replica.catchUp()
+    #expect(try await new.value() == "later")
+    try await new.set("by the new one")
+    try await owner.replica.catchUp()
+    #expect(try await owner.value() == "by the new one")
+    await #expect(throws: VaultError.denied(.notAMember)) { try await other.value() }
+  }
+
   /// Loses the answer to a file that is published, after another host has followed it.
   private final class Late: CommitPublishing {
     let replica, other: Replica
