@@ -7,20 +7,23 @@
   /// Limits the bytes of bodies that are held for all callers together.
   final class BodyBudget: Sendable {
     private let limit: Int
-    private let held = Mutex(0)
+    private let state = Mutex(0)
 
     init(limit: Int) { self.limit = limit }
 
+    /// In bytes.
+    var held: Int { state.withLock { $0 } }
+
     /// - Returns: false if that would exceed the limit; then nothing is taken.
     func take(_ count: Int) -> Bool {
-      held.withLock { held in
+      state.withLock { held in
         guard count <= limit - held else { return false }
         held += count
         return true
       }
     }
 
-    func giveBack(_ count: Int) { held.withLock { $0 -= count } }
+    func giveBack(_ count: Int) { state.withLock { $0 -= count } }
 
     /// Lends the body of a request, and counts it until the answer is made.
     ///

@@ -81,7 +81,7 @@ import Testing
       for _ in 0..<200 { await queue.add(.head(head)) }
       queue.finish(throwing: .refused)
     }
-    while !queue.isFull { await Task.yield() }
+    while !queue.isFull { try await Task.sleep(for: .milliseconds(5)) }
     for _ in 0..<200 { #expect(try await queue.next() == .head(head)) }
     await #expect(throws: LogError.refused) { try await queue.next() }
     await finder.value
@@ -94,7 +94,7 @@ import Testing
     #expect(try await taker.value == nil)
     let full = WatchQueue()
     let finder = Task { while !Task.isCancelled { await full.add(.lostPlace) } }
-    while !full.isFull { await Task.yield() }
+    while !full.isFull { try await Task.sleep(for: .milliseconds(5)) }
     finder.cancel()
     await finder.value
   }
