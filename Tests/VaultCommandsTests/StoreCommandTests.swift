@@ -18,13 +18,13 @@ import Vault
     #expect(store.run("list").status == 0)
   }
 
-  @Test(arguments: ["VAULT_HOME", "VAULT_STATE", "VAULT_KEY_FILE", "--key-file"])
-  func `init makes nothing in a folder that is called '~' because of quotes`(name: String) {
+  @Test(arguments: ["VAULT_HOME", "VAULT_STATE", "VAULT_KEY_FILE", "--key-file"], ["~/s3cret", "~root/s3cret", "~"])
+  func `init makes nothing in a folder that is called '~' because of quotes`(name: String, path: String) {
     var environment = store.environment
     environment["VAULT_HOME"] = store.folder.file("new")
-    if name.hasPrefix("VAULT") { environment[name] = "~/s3cret" }
+    if name.hasPrefix("VAULT") { environment[name] = path }
     let option =
-      name == "--key-file" ? [name, "~/s3cret"] : name == "VAULT_KEY_FILE" ? [] : ["--key-file", store.keyFile]
+      name == "--key-file" ? [name, path] : name == "VAULT_KEY_FILE" ? [] : ["--key-file", store.keyFile]
     for recover in [[], ["--recover", store.folder.file("backup")]] {
       let refused = Transcript(["init"] + option + recover, environment: environment)
       let words = "vault: error: \(name) begins with '~', and here that is not the home folder\n"

@@ -48,14 +48,14 @@ struct Init: Command {
     try offerRecoveryCode(of: store, in: session)
   }
 
-  /// A shell expands `~` only at the beginning of an unquoted word. Otherwise a folder of that name would be made here.
+  /// A shell expands `~` only at the beginning of an unquoted word. Otherwise a file of that name would be made here.
   private func refuseTilde(_ session: Session) throws(Failure) {
     let variables = ["VAULT_HOME", "VAULT_STATE", "VAULT_KEY_FILE"]
     let named = variables.map { ($0, session.variable($0)) } + [("--key-file", key.keyFile)]
-    for (name, path) in named where path?.hasPrefix("~/") == true {
+    for (name, path) in named where path?.first == "~" {
       throw Failure(
         .usage, "\(name) begins with '~', and here that is not the home folder",
-        hint: "write $HOME/ instead; for a folder that is called '~': ./~/")
+        hint: "write $HOME instead; for a name that begins with '~': ./~")
     }
   }
 
