@@ -51,9 +51,17 @@ import Testing
     #expect(added.errors == "the key file opens slot 2\n")
     #expect(store.folder.mode("second") == 0o600 && store.folder.read("second").count == 32)
     #expect(store.run("list", "--key-file", path).status == 0)
+    #expect(store.run("slot", "list", "--key-file", path).output == "1\tkey file\t\t\n2\tkey file\t\tthis one\n")
+    #expect(
+      store.run("slot", "list", "--key-file", store.keyFile, "--json").output == """
+        [{"number":1,"kind":"key file","ofKeyFile":true},
+        {"number":2,"kind":"key file","ofKeyFile":false}]
+
+        """)
     #expect(store.run("slot", "add", "key-file", "--new-key-file", path).status == 22)
     #expect(store.run("slot", "remove", "2", "--yes").status == 0)
     #expect(store.run("list", "--key-file", path).status == 16)
+    #expect(store.run("slot", "list", "--key-file", path).status == 16)
     #expect(store.run("slot", "add", "key-file", "--new-key-file", store.folder.file("store/key")).status == 11)
     #expect(store.run("slot", "add", "key-file").status == 64)
   }

@@ -6,7 +6,8 @@ final class Identity: Sendable {
   /// The public key that verifies rosters; it identifies the owner.
   let ownerKey: PublicKey
 
-  private let rootSeed: Key
+  /// Elsewhere it is only sealed in slots.
+  let rootSeed: Key
   private let signing: Locked<SigningKey?>
 
   init(rootSeed: consuming Key) throws(SealingError) {
@@ -59,13 +60,6 @@ final class Identity: Sendable {
     place.write(issue)
     place.write(Array(id.utf8))
     return MemberSeed(try rootSeed.derive(.applicationRoot).derive(.applicationSeed, place.bytes))
-  }
-
-  /// Lends the root seed's 32 bytes to `body`, for sealing them in a slot.
-  func withRootSeed<Result: ~Copyable, Failure>(
-    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    try unsafe rootSeed.withUnsafeBytes(body)
   }
 }
 

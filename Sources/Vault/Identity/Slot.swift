@@ -63,7 +63,7 @@ public struct Slot: Sendable, Equatable {
     (self.kind, self.number, stretching, self.salt, self.nonce) = (kind, number, cost, salt, nonce)
     let header = Slot.header(kind, number, cost, salt, identity.ownerKey)
     check = slotKey.check(.slotCheck, header)
-    sealedSeed = unsafe identity.withRootSeed { seed in
+    sealedSeed = unsafe identity.rootSeed.withUnsafeBytes { seed in
       unsafe SealedBox.seal(seed, key: slotKey, nonce: nonce, binding: header)
     }
   }

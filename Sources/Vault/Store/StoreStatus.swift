@@ -164,4 +164,10 @@ extension StoreLocation {
     return IdentityInfo(
       ownerKey: file.ownerKey.hexadecimal, shortName: file.ownerKey.shortName, slots: file.slots, places: try all())
   }
+  /// The slot that the key file at `path` opens.
+  ///
+  /// - Throws: as ``identity()``; ``VaultError/locked(_:)``; ``VaultError/wrongKey(_:)``.
+  public func slot(ofKeyFile path: String) throws(VaultError) -> Slot {
+    try identityFolder.read().unlock(keyFile: path, at: self).slot
+  }
 }

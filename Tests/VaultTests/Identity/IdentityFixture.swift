@@ -16,7 +16,7 @@ extension Identity {
     try Identity(rootSeed: try Key(testing: [UInt8](countingFrom: 0, count: 32)))
   }
 
-  var testSeed: [UInt8] { unsafe withRootSeed { unsafe Array($0) } }
+  var testSeed: [UInt8] { unsafe rootSeed.withUnsafeBytes { unsafe Array($0) } }
 }
 
 extension Slot {

@@ -3,10 +3,15 @@ internal import Vault
 /// `vault slot list`
 struct ListSlots: Command {
   static let about = About(
-    "List what opens the store, with the costs of guessing a passphrase, without opening anything.",
-    usage: "vault slot list [--json]",
+    "List what opens the store, with the costs of guessing a passphrase.",
+    usage: "vault slot list [--key-file FILE] [--json]",
+    more: """
+      Nothing is opened, unless --key-file names a key file: then the slot that it opens is marked, for example to \
+      remove the other one.
+      """,
     example: """
       vault slot list
+      vault slot list --key-file /media/stick/vault.key
       """)
 
   let json: Bool
@@ -18,24 +23,31 @@ struct ListSlots: Command {
   }
 
   func run(in session: Session) throws {
-    let slots = try StoreLocation(environment: session.environment).identity().slots
+    let location = try StoreLocation(environment: session.environment)
+    let slots = try location.identity().slots
+    let marked = try key.keyFile.map { try location.slot(ofKeyFile: $0).number }
     if json {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in
-        for slot in slots { try slot.write(to: &json) }
+        for slot in slots { try slot.write(to: &json, isMarked: marked.map { $0 == slot.number }) }
       }
     }
-    var table = Table("SLOT", "KIND", "COST")
-    for slot in slots { table.add(String(slot.number), slot.kind.name, slot.cost?.text ?? "") }
+    var table = marked == nil ? Table("SLOT", "KIND", "COST") : Table("SLOT", "KIND", "COST", "KEY FILE")
+    for slot in slots {
+      let row = [String(slot.number), slot.kind.name, slot.cost?.text ?? ""]
+      table.add(row + (marked.map { [$0 == slot.number ? "this one" : ""] } ?? []))
+    }
     try table.write(to: session.output, style: session.outputStyle)
   }
 }
 
 extension Slot {
-  func write(to json: inout JSONWriter) throws(Failure) {
+  /// - Parameter isMarked: whether it is the slot of a key file; `nil` if none was named.
+  func write(to json: inout JSONWriter, isMarked: Bool? = nil) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.number("number", number)
       try json.string("kind", kind.name)
+      if let isMarked { try json.flag("ofKeyFile", isMarked) }
       guard let cost else { return }
       try json.number("passes", cost.passes)
       try json.number("memoryKiB", cost.memoryKiB)
