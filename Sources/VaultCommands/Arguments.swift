@@ -246,9 +246,12 @@ struct Arguments {
   }
 
   /// An option whose value, a length of time, may be omitted.
-  mutating func time(_ long: String, value: String, _ help: String, without standard: String) -> String? {
+  mutating func time(
+    _ long: String, short: String, value: String, _ help: String, without standard: String
+  ) -> String? {
     guard isTyped else {
-      note(Parameter(long: long, value: value, help: "\(help) (default: \(standard))", standard: standard))
+      note(
+        Parameter(short: short, long: long, value: value, help: "\(help) (default: \(standard))", standard: standard))
       return nil
     }
     return given.first { $0.option == long }?.value

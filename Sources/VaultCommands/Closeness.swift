@@ -28,6 +28,7 @@ enum Closeness {
   private static let elsewhere = [
     "add": "set", "put": "set", "insert": "set", "store": "set", "delete": "remove", "del": "remove", "read": "get",
     "undelete": "restore", "log": "history", "find": "search", "exec": "run", "rename": "move", "open": "unlock",
+    "clip": "get",
   ]
 
   /// The number of letters to insert, remove, replace or swap with the next to turn one word into the other (Damerau

@@ -152,7 +152,9 @@ import Vault
     #expect(pieces.count == 2 && pieces.allSatisfy { $0.hasPrefix("\u{1B}P") && $0.utf8.count <= 252 })
   }
 
-  @Test(arguments: [["--clip=2h"], ["--clip=1s", "--json"], ["--clip=x"], ["b", "--clip"], ["--clip", "--qr"]])
+  @Test(arguments: [
+    ["--clip=2h"], ["-c2h"], ["--clip=1s", "--json"], ["--clip=x"], ["b", "--clip"], ["--clip", "--qr"],
+  ])
   func `contradictory or invalid options are refused`(options: [String]) {
     store.environment["WAYLAND_DISPLAY"] = "display-of-a-test"
     #expect(store.execute(["get", "a"] + options, input: []).status == 64)
@@ -160,7 +162,9 @@ import Vault
   }
 
   @Test func `bytes are refused; without a clipboard the error says so`() {
-    #expect(store.execute("get", "a", "--clip").errors.contains("there is no clipboard here"))
+    for option in ["--clip", "-c"] {
+      #expect(store.execute("get", "a", option).errors.contains("there is no clipboard here"))
+    }
     store.environment["WAYLAND_DISPLAY"] = "display-of-a-test"
     _ = store.execute(["set", "bytes"], input: [0xFF, 0x00])
     #expect(store.execute("get", "bytes", "--clip").status == 64)

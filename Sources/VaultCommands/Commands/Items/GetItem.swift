@@ -46,7 +46,7 @@ struct GetItem: Command {
     version = try arguments.number("--version", value: "n", "This version instead of the current one.")
     output = arguments.outputFile()
     clip = arguments.time(
-      "--clip", value: "time", "Copy to the clipboard and clear it after this time.", without: "45s")
+      "--clip", short: "-c", value: "time", "Copy to the clipboard and clear it after this time.", without: "45s")
     qr = arguments.flag("--qr", "Draw it as a QR code.")
     json = arguments.json()
     key = try KeySource(&arguments)
