@@ -82,7 +82,7 @@
       guard !seal.isShut else { throw Refusal.sealed }
       let bytes = Array(body.readableBytesView)
       switch wanted {
-      case .sync: try await replica.catchUp()
+      case .sync: try await replication.catchUp(replica)
       case .commit, .commitAgain:
         let commit: GroupCommit
         do { commit = try GroupCommit(parsing: bytes) } catch { throw VaultError.invalid("not a commit") }

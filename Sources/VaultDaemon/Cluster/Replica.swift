@@ -12,16 +12,21 @@
     let store: SecretStore
     let log: any CommitLog
     let logger: Logger
+    /// Whether the member is that of a joined credential, and not of the daemon's own.
+    private let isJoined: Bool
     /// The head as it was seen last.
     let head = Mutex<LogHead?>(nil)
     private let problem = Mutex<VaultError?>(nil)
+    private let exclusion = Atomic(false)
     let renewal = Mutex(Renewal())
     /// The base that could not be used, why, and until when it is not fetched again.
     let badBase = Mutex<(base: LogBase, error: VaultError, end: ContinuousClock.Instant)?>(nil)
     private let turns = Turns()
 
-    init(of group: String, in store: SecretStore, _ log: any CommitLog, _ logger: Logger) {
-      (self.group, self.store, self.log) = (group, store, log)
+    init(
+      of group: String, in store: SecretStore, _ log: any CommitLog, _ logger: Logger, isJoined: Bool = false
+    ) {
+      (self.group, self.store, self.log, self.isJoined) = (group, store, log, isJoined)
       var logger = logger
       logger[metadataKey: "group"] = "\(group)"
       self.logger = logger
@@ -32,6 +37,9 @@
 
     /// Why the copy could not be brought up to date the last time.
     var lastProblem: VaultError? { problem.withLock { $0 } }
+
+    /// Whether this member was in no newer state of the group when the copy was to be brought up to date the last time.
+    var isExcluded: Bool { exclusion.load(ordering: .relaxed) }
 
     /// The copy, which others may change meanwhile.
     func copy() async throws -> GroupCopy? { try await Blocking.read { [self] in try store.copy(of: group) } }
@@ -107,8 +115,10 @@
           }
         }
         problem.withLock { $0 = nil }
+        exclusion.store(false, ordering: .relaxed)
         await renewBaseIfDue()
       } catch let error as VaultError {
+        exclusion.store(error == .denied(.notAMember), ordering: .relaxed)
         throw error
       } catch let error as LogError {
         throw meaning(of: error, isChange: false)
@@ -121,9 +131,12 @@
     ///
     /// - Returns: whether the copy has the head's state.
     private func step() async throws -> Bool {
+      var isExcluded = false
       let copy: GroupCopy?
-      // Whoever has a new credential is not named by the copy, but by a complete file in the log.
-      do { copy = try await self.copy() } catch VaultError.denied(.notAMember) { copy = nil }
+      do { copy = try await self.copy() } catch VaultError.denied(.notAMember) where isJoined {
+        // The copy may be from before the owner replaced the credential.
+        (copy, isExcluded) = (nil, true)
+      }
       let found: LogHead?
       switch await Replica.result({ () async throws(LogError) in try await self.log.head() }) {
       case .success(let head): found = head
@@ -135,14 +148,14 @@
       head.withLock { $0 = found }
       guard let found else {
         // It is about to be published.
-        guard let copy else { throw VaultError.notFound(.publication) }
+        guard let copy else { throw isExcluded ? VaultError.denied(.notAMember) : .notFound(.publication) }
         if !copy.isPublished { return true }
         try await restoreLog(copy, after: nil)
         return true
       }
       guard let copy else {
         guard try await adoptFirstBase(below: found) else {
-          throw damage("no complete file is in its log")
+          throw isExcluded ? VaultError.denied(.notAMember) : damage("no complete file is in its log")
         }
         return false
       }

@@ -55,9 +55,23 @@
       func known() -> Replica? {
         entries.withLock { $0[group] }.flatMap { $0.task != nil || ordersFile ? $0.replica : nil }
       }
-      if let known = known() { return known }
+      if let known = known(), !known.isExcluded { return known }
       await refresh()
       return known()
+    }
+
+    /// Brings a copy up to date. If the group no longer has the member that follows it, another one that joined here does.
+    func catchUp(_ replica: Replica) async throws(VaultError) {
+      var present = replica
+      var tried: [SecretStore] = []
+      while let failure = await present.failureToCatchUp() {
+        guard failure == .denied(.notAMember) else { throw failure }
+        tried.append(present.store)
+        guard let next = await self.replica(of: replica.group), !tried.contains(where: { $0 === next.store }) else {
+          throw failure
+        }
+        present = next
+      }
     }
 
     /// The epoch that the group's log has on the servers of `remote`; `nil` if it lacks the state of the copy.
@@ -77,14 +91,16 @@
       var failure: (any Error)?
       for entry in entries.withLock({ $0.values.sorted { $0.replica.group < $1.replica.group } })
       where entry.task != nil {
-        do {
-          guard try await entry.replica.catchUpIfPublished() else { continue }
+        do { try await catchUp(entry.replica) } catch VaultError.notFound(.publication) {
+          // The group has neither a log nor a copy.
+          continue
         } catch {
           failure = failure ?? error
           continue
         }
-        if let copy = try await entry.replica.copy() {
-          groups.append(JoinedGroup(name: entry.replica.group, epoch: copy.state.epoch))
+        let group = entry.replica.group
+        if let copy = try await replica(of: group)?.copy() {
+          groups.append(JoinedGroup(name: group, epoch: copy.state.epoch))
         }
       }
       if groups.isEmpty, let failure { throw failure }
@@ -107,10 +123,9 @@
           "the published groups are not known", metadata: ["reason": "\((error as? VaultError)?.message ?? "")"])
         return
       }
-      var wanted: [String: ReplicaSource] = [:]
-      for source in found where wanted[source.group].map({ !$0.follows && source.follows }) ?? true {
-        wanted[source.group] = source
-      }
+      let sources = Dictionary(grouping: found, by: \.group)
+      let present = entries.withLock { $0 }
+      let wanted = sources.compactMapValues { Replication.source(of: $0, after: present[$0[0].group]) }
       let ended = entries.withLock { entries in
         let ended = entries.filter { group, entry in
           wanted[group].map {
@@ -125,6 +140,16 @@
       for source in wanted.values where entries.withLock({ $0[source.group] == nil }) {
         begin(source, unlessEndedSince: endings)
       }
+    }
+
+    /// The source that a group is followed with: as before, or the next one if the group no longer has that member.
+    private static func source(of group: [ReplicaSource], after entry: Entry?) -> ReplicaSource? {
+      var sources = group[...]
+      if let entry, let present = group.firstIndex(where: { $0.store === entry.store }) {
+        let next = entry.replica.isExcluded ? present + 1 : present
+        sources = group[next...] + group[..<next]
+      }
+      return sources.first(where: \.follows) ?? sources.first
     }
 
     /// Lets go of all copies at once, and of the stores that opened them.
@@ -145,7 +170,7 @@
         return
       }
       orderChanges(of: source.store)
-      let replica = Replica(of: source.group, in: source.store, log, logger)
+      let replica = Replica(of: source.group, in: source.store, log, logger, isJoined: source.isJoined)
       let isNew = entries.withLock { entries in
         guard entries[source.group] == nil, endings == self.endings.load(ordering: .acquiring) else { return false }
         entries[source.group] = Entry(
@@ -163,6 +188,11 @@
   }
 
   extension Replica {
+    fileprivate func failureToCatchUp() async -> VaultError? {
+      do throws(VaultError) { try await catchUp() } catch { return error }
+      return nil
+    }
+
     /// The epoch of another log of the group; `nil` if it has no state that follows the copy's, and not that state itself.
     /// What follows is proved when the log is followed.
     fileprivate func epoch(in other: any CommitLog) async throws -> UInt64? {
@@ -226,7 +256,8 @@
           )
         else { continue }
         for (group, floor) in credential.floors {
-          found.append(ReplicaSource(group: group, id: floor.groupID, store: store, remote: remote))
+          found.append(
+            ReplicaSource(group: group, id: floor.groupID, store: store, remote: remote, isJoined: true))
         }
       }
       return found
@@ -258,5 +289,6 @@
     /// Whether the copy here can be opened, or there is none. Otherwise only a file of the owner is ordered, which may let
     /// the store's member in.
     var follows = true
+    var isJoined = false
   }
 #endif

@@ -261,6 +261,61 @@ import VaultFoundation
     #expect(try await other.value() == "first")
   }
 
+  /// What follows the group's copy on a machine that applications have joined with these credentials.
+  private func following(_ credentials: [String], at location: StoreLocation) async throws -> Replication {
+    let id = try #require(try await owner.replica.copy()).state.groupID
+    let remote = try Remote("test", at: "etcd://127.0.0.1:1")
+    var sources: [ReplicaSource] = []
+    for path in credentials {
+      let store = try await SecretStore.open(at: location, credential: daemon.folder + path)
+      sources.append(ReplicaSource(group: "team", id: id, store: store, remote: remote, isJoined: true))
+    }
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    return Replication({ [sources] in sources }, logger, log: { [server] _, _ in MemoryLog(server) })
+  }
+
+  @Test func `a host whose application got another identity continues with its new credential`() async throws {
+    let (store, folder) = (owner.store, daemon.folder)
+    try await Blocking.write {
+      let issued = try store.applications.issue("web", to: folder + "/new", .replacing)
+      #expect(issued.unchanged.isEmpty)
+    }
+    try await owner.set("secret")
+    await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
+    let location = other.store.location
+    let replication = try await following(["/new"], at: location)
+    defer { replication.endAll() }
+    let replica = try #require(await replication.replica(of: "team"))
+    try await replication.catchUp(replica)
+    let new = try await SecretStore.open(at: location, credential: folder + "/new")
+    let value = try await Blocking.read { try new.group("team").get("name").exportInsecurelyAsString() }
+    #expect(value == "secret")
+    await #expect(throws: VaultError.denied(.notAMember)) { try await other.value() }
+  }
+
+  @Test(arguments: [["/shop", "/web"], ["/web", "/shop"], ["/shop", "/mail", "/web"]])
+  func `a host follows a group as long as one of its applications is a member`(_ credentials: [String]) async throws {
+    let (store, folder) = (owner.store, daemon.folder)
+    let others = credentials.filter { $0 != "/web" }.map { String($0.dropFirst()) }
+    try await Blocking.write {
+      for name in others {
+        _ = try store.applications.issue(name, to: folder + "/" + name)
+        try store.grant(.write, in: "team", to: name)
+      }
+    }
+    await owner.replica.renewBaseIfDue()
+    let replication = try await following(credentials, at: other.store.location)
+    defer { replication.endAll() }
+    try await replication.catchUp(#require(await replication.replica(of: "team")))
+    try await Blocking.write { for name in others { try store.revoke(name, from: "team") } }
+    try await owner.set("secret")
+    try await replication.catchUp(#require(await replication.replica(of: "team")))
+    #expect(try await other.value() == "secret")
+    #expect(try await replication.join().map(\.name) == ["team"])
+    await replication.refresh()
+    #expect(await replication.replica(of: "team")?.isExcluded == false)
+  }
+
   /// What the owner's host asks of its daemon, which is a member as `web`.
   private struct OrderingAtOther: CommitPublishing {
     let replica: Replica
@@ -323,22 +378,6 @@ import VaultFoundation
     #expect(try await owner.log.head()?.epoch == epoch)
     await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
     #expect(try await owner.value() == "first")
-  }
-
-  @Test func `a host with a new credential fetches the file that names it, over the copy that names the old one`()
-    async throws
-  {
-    let path = daemon.folder + "/new"
-    try await Blocking.write { [owner] in _ = try owner.store.applications.issue("web", to: path, .replacing) }
-    try await owner.set("later")
-    let location = try StoreLocation(home: daemon.folder + "/other", state: daemon.folder + "/other.state")
-    let new = Host(try await SecretStore.open(at: location, credential: path), server)
-    try await new.replica.catchUp()
-    #expect(try await new.value() == "later")
-    try await new.set("by the new one")
-    try await owner.replica.catchUp()
-    #expect(try await owner.value() == "by the new one")
-    await #expect(throws: VaultError.denied(.notAMember)) { try await other.value() }
   }
 
   /// Loses the answer to a file that is published, after another host has followed it.
