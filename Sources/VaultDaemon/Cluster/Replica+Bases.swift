@@ -22,6 +22,12 @@
       guard isSuspected || isDue else { return }
       let old = try await Replica.result { () async throws(LogError) in try await self.log.base() }.replaceable()
       renewal.withLock { $0.found(base: old?.epoch ?? 0) }
+      // Another host may just have put it there for a newer state, which has no commit. Its head came with it.
+      if let old, let copy = try await copy(), try await !isOnChain(old.epoch, old.link.bytes, of: copy.state),
+        try await log.head()?.link.bytes != copy.state.link.bytes
+      {
+        return renewal.withLock { $0.isSuspected = true }
+      }
       if renewal.withLock({ !$0.isDue }) {
         guard isSuspected, let copy = try await copy(), copy.isWriter, copy.isPublished,
           let head = head.withLock({ $0 })

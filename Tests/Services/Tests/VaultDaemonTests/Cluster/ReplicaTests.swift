@@ -709,6 +709,17 @@ import VaultFoundation
     }
   }
 
+  @Test func `a complete file with a new key is not replaced by a host that has not heard of it`() async throws {
+    try await Blocking.write { [owner] in _ = try owner.store.rotateGroup("team") }
+    let base = try #require(try await owner.log.base())
+    other.replica.renewal.withLock { $0.isSuspected = true }
+    await other.replica.renewBaseIfDue()
+    #expect(try await owner.log.base() == base)
+    try await owner.set("second")
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "second")
+  }
+
   @Test func `a writer that starts puts a complete file over commits that it has not seen`() async throws {
     let base = try await owner.log.base()
     for value in ["second", "third"] { try await owner.set(value) }
