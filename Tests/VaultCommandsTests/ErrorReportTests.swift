@@ -267,6 +267,11 @@ import Vault
     #expect(
       ErrorReport(VaultError.notFound(.group), in: named).hint == "see which groups the credential opens: vault status")
     #expect(ErrorReport(VaultError.tooManyStates, in: named).hint?.hasSuffix("vault group rotate team") == true)
+    let vanished = VaultError.rolledBack(group: "team", found: 0, known: 9, reason: .vanished)
+    #expect(
+      ErrorReport(vanished, in: named).hint
+        == "on a machine that has joined a cluster, fetch it: vault sync team; elsewhere ask the store's owner, who brings it back: vault restore-backup DIR team"
+    )
     let older = VaultError.rolledBack(group: "team", found: 3, known: 9, reason: .olderState)
     #expect(
       ErrorReport(older, in: named).hint
