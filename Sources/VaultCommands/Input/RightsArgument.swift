@@ -85,6 +85,13 @@ enum UnchangedGroups {
       return
         "repair it (vault repair \(damaged)) and repeat the command; or only: vault revoke \(damaged) \(application)"
     }
+    let isOrdering = first { error in
+      if case .unordered(_, .unreachable) = error { true } else { error == .denied(.notAMember) }
+    }
+    if application == Applications.service, let group = isOrdering {
+      return
+        "repeat the command when vaultd reaches the cluster; if it is no member of '\(group)' any more, issue the credential of an application that is one (vault app issue APP --output FILE --remote NAME --again), and first let vaultd follow the group with that: vault join --credential FILE"
+    }
     // Its hint says so itself.
     if case .storage = groups[0].problem, let hint = groups[0].problem.hint(in: circumstances) { return hint }
     return (groups[0].problem.hint.map { "\($0); then " } ?? "") + "repeat the command"

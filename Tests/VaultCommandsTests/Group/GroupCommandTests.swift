@@ -98,6 +98,14 @@ import Testing
     #expect(full == "not finished, but what is done stays: make room, then repeat the command")
   }
 
+  @Test func `the hint about a published group says how vaultd can order the change again`() {
+    for problem in [VaultError.denied(.notAMember), .unordered(group: "team", .unreachable("no server answers"))] {
+      let waiting = [UnchangedGroup(name: "team", problem: problem)]
+      #expect(UnchangedGroups.hint(waiting, "vault.service").contains("vault join --credential FILE"))
+      #expect(!UnchangedGroups.hint(waiting, "api").contains("vault join"))
+    }
+  }
+
   @Test func `a group that could not be changed is named with its status and a hint`() throws {
     let credential = store.folder.file("new")
     store.run("group", "create", "team")
