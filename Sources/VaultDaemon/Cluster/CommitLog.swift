@@ -60,7 +60,9 @@
     /// - Parameters:
     ///   - head: what must still be the head; `nil` if the group must have no log.
     ///   - pieces: see ``putBase(epoch:link:replacing:keeping:pieces:)``.
-    /// - Throws: ``LogError/conflict(_:)`` if the head is another one.
+    /// - Returns: the head that the file became. By now a commit may have followed it.
+    /// - Throws: ``LogError/conflict(_:)`` if the head is another one, ``LogError/outcomeUnknown`` if it is not known
+    ///   whether the file was one before.
     func publish(
       epoch: UInt64, link: CommitLink, after head: LogHead?, pieces: BasePieces
     ) async throws(LogError) -> LogHead

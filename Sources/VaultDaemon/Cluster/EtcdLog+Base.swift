@@ -47,11 +47,15 @@
         return LogHead(epoch: epoch, link: link, revision: made)
       }
       let found = try self.head(in: answer.changedPair(1, at: keys.head))
-      if let found, try answer.changedPair(1, at: keys.head)?.bytes == head,
-        try answer.changedPair(2, at: keys.base)?.bytes == value.bytes
+      let isBehind = found.map { $0.epoch < epoch } ?? true
+      // An attempt whose answer was lost. Another host may have followed it by now.
+      if !isBehind, let base = try answer.changedPair(2, at: keys.base), base.bytes == value.bytes,
+        let revision = base.revision
       {
-        return found
+        return LogHead(epoch: epoch, link: link, revision: revision)
       }
+      // A newer base may have replaced ours.
+      guard answer.isFirst || isBehind else { throw .outcomeUnknown }
       throw .conflict(found)
     }
 

@@ -139,6 +139,39 @@ struct HostileServerTests {
     #expect(try await scene.direct.commits(after: 5, limit: 9).map(\.commit) == [.test(6), .test(7)])
   }
 
+  @Test func `a complete file whose answers were lost is found by its bytes`() async throws {
+    let scene = try await Scene(isHurried: true)
+    async let published = scene.retrying.publish(epoch: 6, link: .test(6), after: scene.head) { index in
+      if index == 0 { return [1] }
+      // Its only part is there, and what follows names it.
+      scene.proxy.mode = .closeAfterwards
+      return nil
+    }
+    while try await scene.direct.head() == scene.head { try await Task.sleep(for: .milliseconds(10)) }
+    let sixth = try #require(try await scene.direct.head())
+    let seventh = try await scene.direct.append(.test(7), after: sixth, over: nil)
+    scene.proxy.mode = .honest
+    #expect(try await published == sixth)
+    #expect(try await scene.direct.head() == seventh)
+  }
+
+  @Test func `whether a complete file was replaced while its answers were lost is unknown`() async throws {
+    let scene = try await Scene(isHurried: true)
+    async let outcome = failure {
+      _ = try await scene.retrying.publish(epoch: 6, link: .test(6), after: scene.head) { index in
+        if index == 0 { return [1] }
+        scene.proxy.mode = .closeAfterwards
+        return nil
+      }
+    }
+    while try await scene.direct.head() == scene.head { try await Task.sleep(for: .milliseconds(10)) }
+    let sixth = try #require(try await scene.direct.head())
+    _ = try await scene.direct.append(.test(7), after: sixth, over: nil)
+    _ = try await scene.direct.putBase(7, Data("base 7".utf8), replacing: try await scene.direct.base(), keeping: 10)
+    scene.proxy.mode = .honest
+    #expect(await outcome == .outcomeUnknown)
+  }
+
   @Test func `a commit whose request was lost is sent again`() async throws {
     let scene = try await Scene(isHurried: true)
     scene.proxy.mode = .loseRequest
