@@ -126,11 +126,18 @@
       }
     }
 
-    /// Whether the log goes on from `state` as a complete file.
+    /// Whether the log goes on from `state` as a complete file, or from the commits that follow it.
     private func isBase(_ state: PublishedState, _ link: CommitLink, of head: LogHead) async throws(VaultError) -> Bool
     {
       if head.epoch < state.epoch { return false }
-      do throws(LogError) { return try await log.base()?.link == link } catch {
+      do throws(LogError) {
+        if try await log.base()?.link == link { return true }
+        // A host that puts a newer file in its place keeps the commits before that.
+        let next = try await log.commits(after: state.epoch, limit: 1).first
+        return next.flatMap { try? GroupCommit(parsing: $0.commit.bytes) }?.previousLink == state.link
+      } catch .baseNeeded {
+        return false
+      } catch {
         throw meaning(of: error, isChange: true)
       }
     }

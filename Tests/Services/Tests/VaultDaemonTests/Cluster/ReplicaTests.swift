@@ -383,9 +383,12 @@ import VaultFoundation
   /// Loses the answer to a file that is published, after another host has followed it.
   private final class Late: CommitPublishing {
     let replica, other: Replica
+    let renewsBase: Bool
     let isLost = Mutex(false)
 
-    init(_ replica: Replica, _ other: Replica) { (self.replica, self.other) = (replica, other) }
+    init(_ replica: Replica, _ other: Replica, renewsBase: Bool) {
+      (self.replica, self.other, self.renewsBase) = (replica, other, renewsBase)
+    }
 
     func publish(_ commit: GroupCommit, isRepeated: Bool) throws(VaultError) {
       try ReplicaPublisher { [replica] in replica }.publish(commit, isRepeated: isRepeated)
@@ -403,6 +406,10 @@ import VaultFoundation
       do {
         try Blocking.wait { [other] in try await other.catchUp() }
         _ = try other.store.group("team").set("name", to: "by the other")
+        if renewsBase {
+          other.renewal.withLock { $0.isSuspected = true }
+          try Blocking.wait { [other] in await other.renewBaseIfDue() }
+        }
       } catch { throw .unexpected("\(error)") }
       throw .unordered(.outcomeUnknown(nil))
     }
@@ -410,9 +417,12 @@ import VaultFoundation
     func catchUp() throws(VaultError) { try ReplicaPublisher { [replica] in replica }.catchUp() }
   }
 
-  @Test func `a new key whose answer was lost is made once, although another host went on from it`() async throws {
+  @Test(arguments: [false, true])
+  func `a new key whose answer was lost is made once, although another host went on from it`(
+    _ renewsBase: Bool
+  ) async throws {
     let store = owner.store
-    let late = Late(owner.replica, other.replica)
+    let late = Late(owner.replica, other.replica, renewsBase: renewsBase)
     store.publish { _ in late }
     let before = try await Blocking.read { try store.group("team").info().epoch }
     try await Blocking.write { _ = try store.rotateGroup("team") }
