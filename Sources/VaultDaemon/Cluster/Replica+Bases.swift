@@ -22,17 +22,14 @@
       guard isSuspected || isDue else { return }
       let old = try await Replica.result { () async throws(LogError) in try await self.log.base() }.replaceable()
       renewal.withLock { $0.found(base: old?.epoch ?? 0) }
-      // Another host may just have put it there for a newer state, which has no commit. Its head came with it.
-      if let old, let copy = try await copy(), try await !isOnChain(old.epoch, old.link.bytes, of: copy.state),
-        try await log.head()?.link.bytes != copy.state.link.bytes
-      {
+      guard let copy = try await copy(), let head = try await log.head() else { return }
+      let isNewest = head.link.bytes == copy.state.link.bytes
+      if !isNewest, try await !hasPassed(copy.state, since: old) {
         return renewal.withLock { $0.isSuspected = true }
       }
       if renewal.withLock({ !$0.isDue }) {
-        guard isSuspected, let copy = try await copy(), copy.isWriter, copy.isPublished,
-          let head = head.withLock({ $0 })
-        else { return }
-        guard head.link.bytes == copy.state.link.bytes else {
+        guard isSuspected, copy.isWriter, copy.isPublished else { return }
+        guard isNewest else {
           // A change is on its way. Its head looks again.
           return renewal.withLock { $0.isSuspected = true }
         }
@@ -53,6 +50,20 @@
       }
       renewal.withLock { $0.note(base: base.epoch, after: hidings) }
       logger.info("the log has a new complete file", metadata: ["epoch": "\(base.epoch)"])
+    }
+
+    /// Whether the log came to the copy's state after its complete file `base`, and went on from there.
+    ///
+    /// Another host may just have put a file there for a newer state, which has no commit. And the copy may have changes
+    /// that the log has lost, or that were made after the publication had ended.
+    private func hasPassed(_ state: PublishedState, since base: LogBase?) async throws -> Bool {
+      if let base, try await !isOnChain(base.epoch, base.link.bytes, of: state) { return false }
+      let place = max(state.epoch, 1) - 1
+      switch await Replica.result({ () async throws(LogError) in try await log.commits(after: place, limit: 1) }) {
+      case .success(let commits): return commits.first?.commit.link.bytes == state.link.bytes
+      case .failure(.damaged), .failure(.baseNeeded): return false
+      case .failure(let error): throw error
+      }
     }
 
     /// Whether the copy with `state` was in the state with this epoch and link.

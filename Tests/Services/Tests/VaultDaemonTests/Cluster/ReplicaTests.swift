@@ -730,6 +730,34 @@ import VaultFoundation
     #expect(try await other.value() == "second")
   }
 
+  @Test func `a host whose changes the log has lost puts no complete file over those of the others`() async throws {
+    try await owner.set("first of both")
+    try await other.replica.catchUp()
+    _ = try daemon.owner().applications.issue("api", to: daemon.folder + "/api")
+    try await Blocking.write { [owner] in try owner.store.grant(.read, in: "team", to: "api") }
+    let epoch = try #require(try await owner.log.head()).epoch
+    server.roll(back: epoch - 1)
+    try await other.set("another second")
+    await #expect(throws: VaultError.rolledBack(group: "team", found: epoch, known: epoch, reason: .fork)) {
+      try await owner.replica.catchUp()
+    }
+    let base = try await owner.log.base()
+    await owner.replica.renewBaseIfDue()
+    #expect(try await owner.log.base() == base)
+  }
+
+  @Test func `what a host changes after the publication has ended is not put into the log`() async throws {
+    _ = try daemon.owner().applications.issue("api", to: daemon.folder + "/api")
+    let base = try await owner.log.base()
+    try await Blocking.write { [owner] in
+      try owner.store.grant(.read, in: "team", to: "api")
+      try owner.store.unpublishGroup("team")
+      try owner.store.group("team").set("name", to: "without the log")
+    }
+    await owner.replica.renewBaseIfDue()
+    #expect(try await owner.log.base() == base)
+  }
+
   @Test func `a writer that starts puts a complete file over commits that it has not seen`() async throws {
     let base = try await owner.log.base()
     for value in ["second", "third"] { try await owner.set(value) }
