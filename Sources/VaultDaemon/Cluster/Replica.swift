@@ -194,7 +194,8 @@
         try await pass(copy, to: found, because: "its log lacks commits, and has no complete file that follows them")
       }
       for stored in commits where try await !apply(stored, at: found) { return false }
-      return false
+      // What others have added meanwhile is not waited for: they may never pause.
+      return try await self.copy()?.state.link.bytes == found.link.bytes
     }
 
     static func result<Success>(

@@ -109,6 +109,9 @@ final class MemoryLog: CommitLog {
   /// How many of this host's next readings of a complete file begin just before that is replaced.
   let lateReadings = Mutex(0)
 
+  /// What happens before each of this host's readings of the head.
+  let uponHead = Mutex<(@Sendable () async throws -> Void)?>(nil)
+
   /// How often this host began to read a complete file.
   let readings = Mutex(0)
 
@@ -174,6 +177,9 @@ final class MemoryLog: CommitLog {
   // MARK: CommitLog
 
   func head() async throws(LogError) -> LogHead? {
+    if let body = uponHead.withLock({ $0 }) {
+      do { try await body() } catch { throw .malformed }
+    }
     // The change itself still has its fault before it.
     if isSilent, faults.withLock({ $0.isEmpty }) { throw .unavailable }
     return try read { $0.head }

@@ -758,6 +758,22 @@ import VaultFoundation
     #expect(try await owner.log.base() == base)
   }
 
+  @Test func `a host catches up although another one goes on writing`() async throws {
+    let count = Mutex(0)
+    other.log.uponHead.withLock {
+      $0 = { [owner] in
+        let isLast = count.withLock { count in
+          count += 1
+          return count > 12
+        }
+        if !isLast { try await owner.set("and on") }
+      }
+    }
+    try await other.replica.catchUp()
+    #expect(count.withLock { $0 } == 1)
+    #expect(try await other.value() == "and on")
+  }
+
   @Test func `a writer that starts puts a complete file over commits that it has not seen`() async throws {
     let base = try await owner.log.base()
     for value in ["second", "third"] { try await owner.set(value) }
