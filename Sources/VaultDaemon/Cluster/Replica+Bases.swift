@@ -21,8 +21,8 @@
       let (isSuspected, isDue, hidings) = renewal.withLock { ($0.takeSuspicion(), $0.isDue, $0.hidings) }
       guard isSuspected || isDue else { return }
       let old = try await Replica.result { () async throws(LogError) in try await self.log.base() }.replaceable()
-      renewal.withLock { $0.found(base: old?.epoch ?? 0) }
       guard let copy = try await copy(), let head = try await log.head() else { return }
+      renewal.withLock { $0.found(base: old?.epoch ?? 0, under: head.epoch) }
       let isNewest = head.link.bytes == copy.state.link.bytes
       if !isNewest, try await !hasPassed(copy.state, since: old) {
         return renewal.withLock { $0.isSuspected = true }
@@ -280,9 +280,9 @@
       watch(since: hidings)
     }
 
-    mutating func found(base epoch: UInt64) {
-      // A base above the newest commit is nobody's.
-      base = epoch <= newest ? epoch : 0
+    mutating func found(base epoch: UInt64, under head: UInt64) {
+      // A base above the head is nobody's.
+      base = epoch <= head ? epoch : 0
     }
 
     mutating func watch(since hidings: Int) { watchedSince = hidings }

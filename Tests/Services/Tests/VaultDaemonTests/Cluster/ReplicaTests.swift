@@ -758,6 +758,21 @@ import VaultFoundation
     #expect(try await owner.log.base() == base)
   }
 
+  @Test func `a host with many changes of its own does not replace the newer complete file of another one`()
+    async throws
+  {
+    try await Blocking.write { [other] in
+      let group = try other.store.group("team")
+      for number in 0..<513 { try group.set("name", to: "\(number)") }
+    }
+    try await owner.replica.catchUp()
+    try await Blocking.write { [owner] in _ = try owner.store.rotateGroup("team") }
+    let base = try await owner.log.base()
+    try await other.replica.catchUp()
+    #expect(try await owner.log.base() == base)
+    #expect(try await other.value() == "512")
+  }
+
   @Test func `a host catches up although another one goes on writing`() async throws {
     let count = Mutex(0)
     other.log.uponHead.withLock {
