@@ -244,7 +244,7 @@
   extension StoreLocation {
     /// The groups of the applications that were joined here, each with a store that its credential opens.
     ///
-    /// - Parameter known: the sources of before, whose open stores are taken again while the credential stays.
+    /// - Parameter known: the stores of before, which are taken again while the credential stays.
     func joinedCopies(_ known: JoinedStores) throws(VaultError) -> [ReplicaSource] {
       var found: [ReplicaSource] = []
       for application in try joinedApplications() {
@@ -252,8 +252,7 @@
         // One that cannot be used must not keep the others' groups from being followed.
         guard let credential = try? ApplicationCredential(at: path), let remote = credential.remote,
           let store = try? known.store(
-            application, credential.issue, { () throws(VaultError) in try SecretStore.open(at: self, credential: path) }
-          )
+            application, credential, { () throws(VaultError) in try SecretStore.open(at: self, credential: path) })
         else { continue }
         for (group, floor) in credential.floors {
           found.append(
@@ -266,17 +265,26 @@
 
   /// The stores that joined credentials have opened.
   final class JoinedStores: Sendable {
-    private let stores = Mutex<[String: (issue: UInt32, store: SecretStore)]>([:])
+    private let stores = Mutex<[String: (credential: ApplicationCredential, store: SecretStore)]>([:])
 
     func close() { stores.withLock { $0 = [:] } }
 
     fileprivate func store(
-      _ application: String, _ issue: UInt32, _ open: () throws(VaultError) -> SecretStore
+      _ application: String, _ credential: ApplicationCredential, _ open: () throws(VaultError) -> SecretStore
     ) throws(VaultError) -> SecretStore {
-      if let known = stores.withLock({ $0[application] }), known.issue == issue { return known.store }
+      if let known = stores.withLock({ $0[application] }), known.credential.isSame(as: credential) {
+        return known.store
+      }
       let store = try open()
-      stores.withLock { $0[application] = (issue, store) }
+      stores.withLock { $0[application] = (credential, store) }
       return store
+    }
+  }
+
+  extension ApplicationCredential {
+    /// Whether `other` has the same identity, and knows the same states of the same groups.
+    fileprivate func isSame(as other: ApplicationCredential) -> Bool {
+      issue == other.issue && floors.elementsEqual(other.floors) { $0.group == $1.group && $0.state == $1.state }
     }
   }
 

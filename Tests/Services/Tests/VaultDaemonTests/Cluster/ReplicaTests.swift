@@ -316,6 +316,23 @@ import VaultFoundation
     #expect(await replication.replica(of: "team")?.isExcluded == false)
   }
 
+  @Test func `a credential that was joined again is used with what it says of its groups`() async throws {
+    let location = try ReplicaTests.place("third", in: daemon)
+    let (store, folder, known) = (owner.store, daemon.folder, JoinedStores())
+    /// The store for "web" after another credential of the same identity was joined.
+    func joined(_ file: String) async throws -> SecretStore {
+      try await Blocking.write {
+        _ = try store.applications.issue("web", to: folder + file, .again, remote: "test")
+        try location.join(ApplicationCredential(at: folder + file))
+        return try #require(try location.joinedCopies(known).first).store
+      }
+    }
+    let first = try await joined("/first")
+    #expect(try await joined("/same") === first)
+    try await owner.set("later")
+    #expect(try await joined("/later") !== first)
+  }
+
   /// What the owner's host asks of its daemon, which is a member as `web`.
   private struct OrderingAtOther: CommitPublishing {
     let replica: Replica
