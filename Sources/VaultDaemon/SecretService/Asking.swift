@@ -147,19 +147,17 @@
 
     /// - Returns: `nil` if the answer is no; nothing typed if nothing was asked for.
     func ask(_ question: String, isSecret: Bool) async -> TypedBytes? {
-      let process = Process()
-      process.executableURL = URL(filePath: program)
       let (input, output) = (Pipe(), Pipe())
-      (process.standardInput, process.standardOutput) = (input, output)
-      process.standardError = FileHandle.nullDevice
       // Assuan: one line for each command, and one status for each.
       let commands = [
         "SETTITLE vaultd", "SETDESC " + question.replacingOccurrences(of: "%", with: "%25"), "SETPROMPT Passphrase:",
         isSecret ? "GETPIN" : "CONFIRM", "BYE", "",
       ]
-      do { try process.run() } catch { return nil }
+      let started = start(input, output)
+      try? input.fileHandleForReading.close()
+      try? output.fileHandleForWriting.close()
+      guard let number = started else { return nil }
       let reading = output.fileHandleForReading
-      let number = process.processIdentifier
       let text = await withTaskCancellationHandler {
         await withCheckedContinuation { continuation in
           Thread.detachNewThread {
@@ -170,12 +168,39 @@
           }
         }
       } onCancel: {
-        // It begins with the signals blocked that this thread blocks, and a script may have begun others, which hold its
-        // output open.
+        // A script may have begun others, which hold its output open.
         if kill(-number, SIGKILL) != 0 { kill(number, SIGKILL) }
       }
-      process.waitUntilExit()
+      var status: Int32 = 0
+      while unsafe waitpid(number, &status, 0) == -1, errno == EINTR {}
       return Self.answer(in: [UInt8](text), question: 3)
+    }
+
+    /// Starts the program in a process group of its own. The daemon's descriptors close themselves then. Foundation's Process
+    /// closes them one by one, and reads beyond the end of their list if there are more than a thousand.
+    ///
+    /// - Returns: its number; `nil` if it cannot be started.
+    private func start(_ input: Pipe, _ output: Pipe) -> pid_t? {
+      for handle in [input, output].flatMap({ [$0.fileHandleForReading, $0.fileHandleForWriting] }) {
+        _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
+      }
+      var actions = unsafe posix_spawn_file_actions_t()
+      unsafe posix_spawn_file_actions_init(&actions)
+      defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+      unsafe posix_spawn_file_actions_adddup2(&actions, input.fileHandleForReading.fileDescriptor, STDIN_FILENO)
+      unsafe posix_spawn_file_actions_adddup2(&actions, output.fileHandleForWriting.fileDescriptor, STDOUT_FILENO)
+      unsafe posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+      var attributes = posix_spawnattr_t()
+      unsafe posix_spawnattr_init(&attributes)
+      defer { unsafe posix_spawnattr_destroy(&attributes) }
+      // POSIX_SPAWN_SETSIGMASK, with no signal blocked, and SETPGROUP, which Swift does not import.
+      unsafe posix_spawnattr_setflags(&attributes, 0x08 | 0x02)
+      let variables = unsafe ProcessInfo.processInfo.environment.map { unsafe strdup("\($0)=\($1)") }
+      let arguments = unsafe [strdup(program)]
+      defer { unsafe (variables + arguments).forEach { unsafe free($0) } }
+      var number: pid_t = 0
+      let code = unsafe posix_spawn(&number, program, &actions, &attributes, arguments + [nil], variables + [nil])
+      return code == 0 ? number : nil
     }
 
     /// The answer in what pinentry wrote: the greeting, and one status for each command.
