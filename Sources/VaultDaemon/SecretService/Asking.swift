@@ -196,10 +196,11 @@
       // POSIX_SPAWN_SETSIGMASK, with no signal blocked, and SETPGROUP, which Swift does not import.
       unsafe posix_spawnattr_setflags(&attributes, 0x08 | 0x02)
       let variables = unsafe ProcessInfo.processInfo.environment.map { unsafe strdup("\($0)=\($1)") }
-      let arguments = unsafe [strdup(program)]
-      defer { unsafe (variables + arguments).forEach { unsafe free($0) } }
+      let name = unsafe strdup(program)
+      defer { unsafe free(name) }
+      defer { for index in unsafe variables.indices { unsafe free(variables[index]) } }
       var number: pid_t = 0
-      let code = unsafe posix_spawn(&number, program, &actions, &attributes, arguments + [nil], variables + [nil])
+      let code = unsafe posix_spawn(&number, program, &actions, &attributes, [name, nil], variables + [nil])
       return code == 0 ? number : nil
     }
 
