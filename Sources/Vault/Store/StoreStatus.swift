@@ -164,6 +164,7 @@ extension StoreLocation {
     return IdentityInfo(
       ownerKey: file.ownerKey.hexadecimal, shortName: file.ownerKey.shortName, slots: file.slots, places: try all())
   }
+
   /// The slot that the key file at `path` opens.
   ///
   /// - Throws: as ``identity()``; ``VaultError/locked(_:)``; ``VaultError/wrongKey(_:)``.

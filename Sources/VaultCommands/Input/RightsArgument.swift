@@ -85,10 +85,9 @@ enum UnchangedGroups {
       return
         "repair it (vault repair \(damaged)) and repeat the command; or only: vault revoke \(damaged) \(application)"
     }
-    let isOrdering = first { error in
-      if case .unordered(_, .unreachable) = error { true } else { error == .denied(.notAMember) }
-    }
-    if application == Applications.service, let group = isOrdering {
+    if application == Applications.service,
+      let group = first({ if case .unordered(_, .unreachable) = $0 { true } else { $0 == .denied(.notAMember) } })
+    {
       return
         "repeat the command when vaultd reaches the cluster; if it is no member of '\(group)' any more, issue the credential of an application that is one (vault app issue APP --output FILE --remote NAME --again), and first let vaultd follow the group with that: vault join --credential FILE"
     }

@@ -23,9 +23,7 @@
     let badBase = Mutex<(base: LogBase, error: VaultError, end: ContinuousClock.Instant)?>(nil)
     private let turns = Turns()
 
-    init(
-      of group: String, in store: SecretStore, _ log: any CommitLog, _ logger: Logger, isJoined: Bool = false
-    ) {
+    init(of group: String, in store: SecretStore, _ log: any CommitLog, _ logger: Logger, isJoined: Bool = false) {
       (self.group, self.store, self.log, self.isJoined) = (group, store, log, isJoined)
       var logger = logger
       logger[metadataKey: "group"] = "\(group)"
@@ -131,11 +129,11 @@
     ///
     /// - Returns: whether the copy has the head's state.
     private func step() async throws -> Bool {
-      var isExcluded = false
+      var refusal: VaultError?
       let copy: GroupCopy?
       do { copy = try await self.copy() } catch VaultError.denied(.notAMember) where isJoined {
         // The copy may be from before the owner replaced the credential.
-        (copy, isExcluded) = (nil, true)
+        (copy, refusal) = (nil, .denied(.notAMember))
       }
       let found: LogHead?
       switch await Replica.result({ () async throws(LogError) in try await self.log.head() }) {
@@ -148,14 +146,14 @@
       head.withLock { $0 = found }
       guard let found else {
         // It is about to be published.
-        guard let copy else { throw isExcluded ? VaultError.denied(.notAMember) : .notFound(.publication) }
+        guard let copy else { throw refusal ?? .notFound(.publication) }
         if !copy.isPublished { return true }
         try await restoreLog(copy, after: nil)
         return true
       }
       guard let copy else {
         guard try await adoptFirstBase(below: found) else {
-          throw isExcluded ? VaultError.denied(.notAMember) : damage("no complete file is in its log")
+          throw refusal ?? damage("no complete file is in its log")
         }
         return false
       }

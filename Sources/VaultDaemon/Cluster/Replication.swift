@@ -64,13 +64,15 @@
     func catchUp(_ replica: Replica) async throws(VaultError) {
       var present = replica
       var tried: [SecretStore] = []
-      while let failure = await present.failureToCatchUp() {
-        guard failure == .denied(.notAMember) else { throw failure }
-        tried.append(present.store)
-        guard let next = await self.replica(of: replica.group), !tried.contains(where: { $0 === next.store }) else {
-          throw failure
+      while true {
+        do throws(VaultError) { return try await present.catchUp() } catch {
+          guard error == .denied(.notAMember) else { throw error }
+          tried.append(present.store)
+          guard let next = await self.replica(of: replica.group), !tried.contains(where: { $0 === next.store }) else {
+            throw error
+          }
+          present = next
         }
-        present = next
       }
     }
 
@@ -188,11 +190,6 @@
   }
 
   extension Replica {
-    fileprivate func failureToCatchUp() async -> VaultError? {
-      do throws(VaultError) { try await catchUp() } catch { return error }
-      return nil
-    }
-
     /// The epoch of another log of the group; `nil` if it has no state that follows the copy's, and not that state itself.
     /// What follows is proved when the log is followed.
     fileprivate func epoch(in other: any CommitLog) async throws -> UInt64? {
@@ -297,6 +294,7 @@
     /// Whether the copy here can be opened, or there is none. Otherwise only a file of the owner is ordered, which may let
     /// the store's member in.
     var follows = true
+    /// Whether the store's member is that of a joined credential.
     var isJoined = false
   }
 #endif

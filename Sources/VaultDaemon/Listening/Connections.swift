@@ -11,7 +11,7 @@
 
     init(limit: Int) { self.limit = limit }
 
-    /// In bytes.
+    /// How many bytes are held.
     var held: Int { state.withLock { $0 } }
 
     /// - Returns: false if that would exceed the limit; then nothing is taken.

@@ -176,8 +176,10 @@
       return Self.answer(in: [UInt8](text), question: 3)
     }
 
-    /// Starts the program in a process group of its own. The daemon's descriptors close themselves then. Foundation's Process
-    /// closes them one by one, and reads beyond the end of their list if there are more than a thousand.
+    /// Starts the program in a process group of its own, without the daemon's descriptors, which are all closed on exec.
+    ///
+    /// Foundation's Process looks for the highest descriptor, and reads beyond the end of their list if there are more than
+    /// a thousand (swift-corelibs-foundation#5472).
     ///
     /// - Returns: its number; `nil` if it cannot be started.
     private func start(_ input: Pipe, _ output: Pipe) -> pid_t? {
