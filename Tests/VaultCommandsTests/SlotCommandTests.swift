@@ -51,11 +51,11 @@ import Testing
     #expect(added.errors == "the key file opens slot 2\n")
     #expect(store.folder.mode("second") == 0o600 && store.folder.read("second").count == 32)
     #expect(store.run("list", "--key-file", path).status == 0)
-    #expect(store.run("slot", "list", "--key-file", path).output == "1\tkey file\t\t\n2\tkey file\t\tthis one\n")
+    #expect(store.run("slot", "list", "--key-file", path).output == "1\tkey file\t\t\n2\tkey file\t\topens it\n")
     #expect(
       store.run("slot", "list", "--key-file", store.keyFile, "--json").output == """
-        [{"number":1,"kind":"key file","ofKeyFile":true},
-        {"number":2,"kind":"key file","ofKeyFile":false}]
+        [{"number":1,"kind":"key file","opensWithNamedKey":true},
+        {"number":2,"kind":"key file","opensWithNamedKey":false}]
 
         """)
     #expect(store.run("slot", "add", "key-file", "--new-key-file", path).status == 22)
@@ -111,6 +111,9 @@ import Testing
     let second = store.run("recovery", "create")
     #expect(second.errors.hasSuffix("the code made before (slot 2) stays valid; to remove one: vault slot remove 2\n"))
     #expect(store.run("list", "--recovery-fd", descriptor(first)).status == 0)
+    let marked = store.run("slot", "list", "--recovery-fd", descriptor(second.output))
+    #expect(marked.output == "1\tkey file\t\t\n2\trecovery code\t\t\n3\trecovery code\t\topens it\n")
+    #expect(store.run("slot", "list", "--credential", "some.credential").status == 64)
     let third = store.run("slot", "add", "recovery", "--replace")
     #expect(third.errors.hasSuffix("the codes made before (slot 2, 3) are removed\n"))
     #expect(store.run("list", "--recovery-fd", descriptor(first)).status == 16)

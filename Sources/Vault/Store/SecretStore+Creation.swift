@@ -18,7 +18,7 @@ extension SecretStore {
     if let file = try unfinished(location) {
       switch consume slot {
       case .keyFile(let path):
-        (identity, keyFile) = (try file.unlock(keyFile: path, at: location).identity, path)
+        (identity, keyFile) = (try file.unlock(.keyFile(path), at: location).identity, path)
       case .passphrase(let passphrase):
         (identity, keyFile) = (try file.unlock(passphrase: passphrase.guarded()).identity, nil)
       }

@@ -48,13 +48,11 @@ enum StoreAccess: Sendable {
   ) throws(VaultError) -> StoreAccess {
     switch consume unlocking {
     // The identity is read before the key file, so that a missing store is reported as such.
-    case .keyFile(let path): .owner(try location.identityFolder.read().unlock(keyFile: path, at: location).identity)
-    case .passphrase(let passphrase):
-      .owner(try location.identityFolder.read().unlock(passphrase: passphrase.guarded()).identity)
+    case .keyFile(let path): try owner(location, .keyFile(path))
+    case .passphrase(let passphrase): try owner(location, .passphrase(passphrase))
     case .credential(let path, let prompt): try application(path, prompt)
     case .credentialBytes(let bytes, let prompt): .application(try credential(bytes.guarded(), prompt))
-    case .recoveryCode(let code):
-      .owner(try location.identityFolder.read().unlock(recoveryCode: code.guarded()).identity)
+    case .recoveryCode(let code): try owner(location, .recoveryCode(code))
     case .automatic(let prompt): try automatic(location, prompt, usesKeyring)
     }
   }
@@ -83,6 +81,10 @@ enum StoreAccess: Sendable {
     }
   }
 
+  private static func owner(_ location: StoreLocation, _ key: consuming SlotKey) throws(VaultError) -> StoreAccess {
+    .owner(try location.identityFolder.read().unlock(key, at: location).identity)
+  }
+
   private static func owner(
     _ location: StoreLocation, _ prompt: Prompt?, _ usesKeyring: Bool
   ) throws(VaultError) -> StoreAccess {
@@ -104,7 +106,7 @@ enum StoreAccess: Sendable {
     var missing: VaultError?
     // Its slot may have been removed: then prompt.
     if file.kinds.contains(.keyFile), case .success(let path?) = remembered {
-      do throws(VaultError) { return try file.unlock(keyFile: path, at: location).identity } catch {
+      do throws(VaultError) { return try file.unlock(.keyFile(path), at: location).identity } catch {
         guard case .locked(.keyFile(.missing, _)) = error, file.kinds.contains(.passphrase) else { throw error }
         missing = error
       }
@@ -180,9 +182,15 @@ extension IdentityFile {
     slots.reduce(into: []) { kinds, slot in if !kinds.contains(slot.kind) { kinds.append(slot.kind) } }
   }
 
-  /// Opens the root seed with the key file at `path`.
-  func unlock(keyFile path: String, at location: StoreLocation) throws(VaultError) -> (identity: Identity, slot: Slot) {
-    try unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile)
+  /// Opens the root seed of the store at `location`, or of its backup.
+  func unlock(
+    _ key: consuming SlotKey, at location: StoreLocation
+  ) throws(VaultError) -> (identity: Identity, slot: Slot) {
+    switch consume key {
+    case .keyFile(let path): try unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile)
+    case .passphrase(let passphrase): try unlock(passphrase: passphrase.guarded())
+    case .recoveryCode(let code): try unlock(recoveryCode: code.guarded())
+    }
   }
 }
 
@@ -215,7 +223,7 @@ public enum Unlocking: ~Copyable, Sendable {
   case credential(String, passphrase: (@Sendable () throws(VaultError) -> Secret)? = nil)
   /// Opens the store as the application with this credential, which need not be in a file.
   case credentialBytes(Secret, passphrase: (@Sendable () throws(VaultError) -> Secret)? = nil)
-  /// A recovery code as typed, in either case, with spaces, hyphens or nothing between its groups.
+  /// A recovery code as typed.
   case recoveryCode(Secret)
 }
 

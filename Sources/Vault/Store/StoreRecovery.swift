@@ -1,8 +1,8 @@
 public import GroupFile
 
-/// A key for the identity in a backup: it may open any of the slots.
-public enum RecoveryKey: ~Copyable, Sendable {
-  /// A recovery code as typed.
+/// A key for the identity of a store or backup: it may open any of the slots.
+public enum SlotKey: ~Copyable, Sendable {
+  /// A recovery code as typed, in either case, with spaces, hyphens or nothing between its groups.
   case recoveryCode(Secret)
   case passphrase(Secret)
   /// The key file at this path.
@@ -32,7 +32,7 @@ public struct StoreRecovery: Sendable {
   ///   ``VaultError/mistypedCode(_:)``, ``VaultError/wrongKey(_:)``; what `key` throws. Nothing is created.
   public init(
     from backup: String, at location: StoreLocation? = nil,
-    key: (_ kinds: Set<Slot.Kind>) throws(VaultError) -> RecoveryKey
+    key: (_ kinds: Set<Slot.Kind>) throws(VaultError) -> SlotKey
   ) throws(VaultError) {
     let location = if let location { location } else { try StoreLocation.standard() }
     self.location = location
@@ -44,13 +44,8 @@ public struct StoreRecovery: Sendable {
     let file = try IdentityFile(inBackup: backup)
     guard try StoreLocation(home: backup, state: backup).hasGroup(.registry) else { throw StoreRecovery.incomplete }
     let key = try key(Set(file.slots.map { $0.kind }))
-    switch consume key {
-    case .recoveryCode(let code): (identity, slot) = try file.unlock(recoveryCode: code.guarded())
-    case .passphrase(let passphrase): (identity, slot) = try file.unlock(passphrase: passphrase.guarded())
-    case .keyFile(let path):
-      (identity, slot) = try file.unlock(keyFile: path, at: location)
-      keyFile = path
-    }
+    if case .keyFile(let path) = key { keyFile = path }
+    (identity, slot) = try file.unlock(key, at: location)
   }
 
   private static let incomplete = VaultError.damaged(.backup, "it lacks the list of groups")

@@ -165,10 +165,11 @@ extension StoreLocation {
       ownerKey: file.ownerKey.hexadecimal, shortName: file.ownerKey.shortName, slots: file.slots, places: try all())
   }
 
-  /// The slot that the key file at `path` opens.
+  /// The slot that `key` opens.
   ///
-  /// - Throws: as ``identity()``; ``VaultError/locked(_:)``; ``VaultError/wrongKey(_:)``.
-  public func slot(ofKeyFile path: String) throws(VaultError) -> Slot {
-    try identityFolder.read().unlock(keyFile: path, at: self).slot
+  /// - Throws: as ``identity()``; ``VaultError/locked(_:)``; ``VaultError/wrongKey(_:)``;
+  ///   ``VaultError/mistypedCode(_:)``.
+  public func slot(of key: consuming SlotKey) throws(VaultError) -> Slot {
+    try identityFolder.read().unlock(key, at: self).slot
   }
 }

@@ -63,7 +63,7 @@ struct BackupKey {
   }
 
   /// Rethrows the store's errors. The session reports all others.
-  private func recovery(_ key: (Set<Slot.Kind>) throws -> RecoveryKey) throws -> StoreRecovery {
+  private func recovery(_ key: (Set<Slot.Kind>) throws -> SlotKey) throws -> StoreRecovery {
     var failure: (any Error)?
     do {
       return try StoreRecovery(from: backup, at: StoreLocation(environment: session.environment)) {

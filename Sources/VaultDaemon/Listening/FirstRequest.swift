@@ -2,18 +2,23 @@
   import NIOCore
   import NIOHTTP1
 
-  /// Closes the connection after the answer to an HTTP/1.0 request, whose client may wait for the end of the
-  /// connection.
-  final class FirstVersion: ChannelInboundHandler, RemovableChannelHandler {
+  /// Lets a client go on that sends its body only after it was asked to, and closes the connection after the answer to
+  /// an HTTP/1.0 request, whose client may wait for the end of the connection.
+  final class RequestHead: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-      guard case .head(var head) = unwrapInboundIn(data), head.version != .http1_1 || !head.isKeepAlive else {
-        return context.fireChannelRead(data)
+      guard case .head(var head) = unwrapInboundIn(data) else { return context.fireChannelRead(data) }
+      if head.version == .http1_1, head.headers["Expect"].contains(where: { $0.lowercased() == "100-continue" }) {
+        let goOn = HTTPResponseHead(version: .http1_1, status: .continue)
+        context.writeAndFlush(wrapOutboundOut(.head(goOn)), promise: nil)
       }
-      // The only value on which the handlers behind this one close the connection.
-      head.headers.replaceOrAdd(name: "Connection", value: "close")
+      if head.version != .http1_1 || !head.isKeepAlive {
+        // The only value on which the handlers behind this one close the connection.
+        head.headers.replaceOrAdd(name: "Connection", value: "close")
+      }
       context.fireChannelRead(wrapInboundOut(.head(head)))
     }
   }

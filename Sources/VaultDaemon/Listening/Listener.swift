@@ -119,7 +119,7 @@
         }, configuration: configuration)
       return http.setup(channel: channel, logger: logger).flatMapThrowing { value in
         let codec = try channel.pipeline.syncOperations.handler(type: HTTP1ToHTTPServerCodec.self)
-        try channel.pipeline.syncOperations.addHandler(FirstVersion(), position: .before(codec))
+        try channel.pipeline.syncOperations.addHandler(RequestHead(), position: .before(codec))
         return Accepted(http: http, channel: value)
       }
     }

@@ -4,14 +4,15 @@ internal import Vault
 struct ListSlots: Command {
   static let about = About(
     "List what opens the store, with the costs of guessing a passphrase.",
-    usage: "vault slot list [--key-file FILE] [--json]",
+    usage: "vault slot list [--key-file FILE | --recovery-fd N | --passphrase-fd N] [--json]",
     more: """
-      Nothing is opened, unless --key-file names a key file: then the slot that it opens is marked, for example to \
-      remove the other one.
+      Nothing is opened, unless you name a key: then the slot that it opens is marked, for example to remove that of \
+      another key file or recovery code.
       """,
     example: """
       vault slot list
       vault slot list --key-file /media/stick/vault.key
+      vault slot list --recovery-fd 0
       """)
 
   let json: Bool
@@ -25,29 +26,42 @@ struct ListSlots: Command {
   func run(in session: Session) throws {
     let location = try StoreLocation(environment: session.environment)
     let slots = try location.identity().slots
-    let marked = try key.keyFile.map { try location.slot(ofKeyFile: $0).number }
+    let marked = try marked(at: location, session)
     if json {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in
         for slot in slots { try slot.write(to: &json, isMarked: marked.map { $0 == slot.number }) }
       }
     }
-    var table = marked == nil ? Table("SLOT", "KIND", "COST") : Table("SLOT", "KIND", "COST", "KEY FILE")
+    var table = marked == nil ? Table("SLOT", "KIND", "COST") : Table("SLOT", "KIND", "COST", "NAMED KEY")
     for slot in slots {
       let row = [String(slot.number), slot.kind.name, slot.cost?.text ?? ""]
-      table.add(row + (marked.map { [$0 == slot.number ? "this one" : ""] } ?? []))
+      table.add(row + (marked.map { [$0 == slot.number ? "opens it" : ""] } ?? []))
     }
     try table.write(to: session.output, style: session.outputStyle)
+  }
+
+  /// The number of the slot that the named key opens; `nil` if none was named.
+  private func marked(at location: StoreLocation, _ session: Session) throws -> Int? {
+    switch try key.named() {
+    case nil: nil
+    case .keyFile(let path)?: try location.slot(of: .keyFile(path)).number
+    case .passphrase(let descriptor)?:
+      try location.slot(of: .passphrase(KeySource.passphrase(descriptor: descriptor))).number
+    case .recoveryCode(let descriptor)?:
+      try location.slot(of: .recoveryCode(session.recoveryCode(descriptor: descriptor))).number
+    case .credential?, .credentialBytes?: throw Failure.usage("an application's credential opens no slot")
+    }
   }
 }
 
 extension Slot {
-  /// - Parameter isMarked: whether it is the slot of a key file; `nil` if none was named.
+  /// - Parameter isMarked: whether the named key opens it; `nil` if none was named.
   func write(to json: inout JSONWriter, isMarked: Bool? = nil) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.number("number", number)
       try json.string("kind", kind.name)
-      if let isMarked { try json.flag("ofKeyFile", isMarked) }
+      if let isMarked { try json.flag("opensWithNamedKey", isMarked) }
       guard let cost else { return }
       try json.number("passes", cost.passes)
       try json.number("memoryKiB", cost.memoryKiB)

@@ -199,6 +199,21 @@ struct HostileClientTests {
     }
   }
 
+  @Test func `a client that waits before it sends its body is told to go on`() async throws {
+    let daemon = try RunningDaemon()
+    let socket = daemon.socket
+    let body = #"{"data":{"value":"x"}}"#
+    let answer = await onThread { () -> String in
+      guard let client = RawClient(socket) else { return "nobody listens" }
+      let head = "POST /v1/web/data/a HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\nConnection: close\r\n"
+      client.send(Array("\(head)Content-Length: \(body.utf8.count)\r\n\r\n".utf8))
+      guard client.receive() == Array("HTTP/1.1 100 Continue\r\n\r\n".utf8) else { return "it waits for ever" }
+      client.send(Array(body.utf8))
+      return client.receiveAll()
+    }
+    #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
+  }
+
   @Test func `a folder has no empty components`() async throws {
     let daemon = try RunningDaemon()
     try daemon.set("a/b", in: "web", to: "1")
