@@ -44,7 +44,10 @@ public struct StoreRecovery: Sendable {
     let file = try IdentityFile(inBackup: backup)
     guard try StoreLocation(home: backup, state: backup).hasGroup(.registry) else { throw StoreRecovery.incomplete }
     let key = try key(Set(file.slots.map { $0.kind }))
-    if case .keyFile(let path) = key { keyFile = path }
+    switch key {
+    case .keyFile(let path): keyFile = path
+    default: break
+    }
     (identity, slot) = try file.unlock(key, at: location)
   }
 
