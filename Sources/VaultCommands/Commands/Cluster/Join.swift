@@ -53,6 +53,10 @@ struct JoinApplication: Command {
       return try SecretStore.askServiceToJoin(at: location)
     } catch VaultError.service(.busy, let why) {
       throw Failure(.busy, why, hint: "start it, and run the same command again: systemctl start vaultd")
+    } catch VaultError.service(.denied, let why) {
+      throw Failure(
+        .denied, why,
+        hint: "vaultd must run as this user; if it does, join with a newer credential: vault app issue APP --output FILE --remote NAME --again")
     }
   }
 }
