@@ -105,14 +105,6 @@ struct IdentityFile: Equatable, Sendable {
     throw error
   }
 
-  /// Opens the root seed with a recovery code as typed by a person.
-  ///
-  /// - Throws: `mistypedCode` before any key is tried; as ``unlock(key:use:)``.
-  func unlock(recoveryCode text: GuardedBytes) throws(VaultError) -> (identity: Identity, slot: Slot) {
-    let code = try RecoveryCode(parsing: text)
-    return try unlock(key: sealing(code.key()), use: .recoveryCode)
-  }
-
   /// - Throws: `overLimit`.
   func nextNumber() throws(VaultError) -> Int {
     guard slots.count < IdentityFile.slotLimit, let last = slots.last?.number, last < Int(UInt16.max) else {

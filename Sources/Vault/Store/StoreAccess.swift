@@ -189,7 +189,8 @@ extension IdentityFile {
     switch consume key {
     case .keyFile(let path): try unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile)
     case .passphrase(let passphrase): try unlock(passphrase: passphrase.guarded())
-    case .recoveryCode(let code): try unlock(recoveryCode: code.guarded())
+    case .recoveryCode(let code):
+      try unlock(key: sealing(RecoveryCode(parsing: code.guarded()).key()), use: .recoveryCode)
     }
   }
 }

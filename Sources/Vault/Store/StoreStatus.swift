@@ -167,8 +167,7 @@ extension StoreLocation {
 
   /// The slot that `key` opens.
   ///
-  /// - Throws: as ``identity()``; ``VaultError/locked(_:)``; ``VaultError/wrongKey(_:)``;
-  ///   ``VaultError/mistypedCode(_:)``.
+  /// - Throws: as ``identity()``, and as ``SecretStore/open(at:unlocking:)``.
   public func slot(of key: consuming SlotKey) throws(VaultError) -> Slot {
     try identityFolder.read().unlock(key, at: self).slot
   }

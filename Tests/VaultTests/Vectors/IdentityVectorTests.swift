@@ -19,7 +19,8 @@ import Testing
       expect(vector.name, vector.refusal) {
         let file = try IdentityFile(parsing: [UInt8](hex: vector.bytes))
         if let code = vector.code {
-          let identity = try file.unlock(recoveryCode: GuardedBytes(testing: Array(code.utf8))).identity
+          let typed = try RecoveryCode(parsing: GuardedBytes(testing: Array(code.utf8)))
+          let identity = try file.unlock(key: typed.key(), use: .recoveryCode).identity
           try identity.confirmOwner()
           #expect(identity.testSeed.hex == vectors.rootSeed, "\(vector.name)")
           return
