@@ -187,10 +187,11 @@ extension IdentityFile {
     _ key: consuming SlotKey, at location: StoreLocation
   ) throws(VaultError) -> (identity: Identity, slot: Slot) {
     switch consume key {
-    case .keyFile(let path): try unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile)
-    case .passphrase(let passphrase): try unlock(passphrase: passphrase.guarded())
+    case .keyFile(let path): return try unlock(key: KeyFile.read(path, outside: location.home), use: .keyFile)
+    case .passphrase(let passphrase): return try unlock(passphrase: passphrase.guarded())
     case .recoveryCode(let code):
-      try unlock(key: sealing(RecoveryCode(parsing: code.guarded()).key()), use: .recoveryCode)
+      let typed = try RecoveryCode(parsing: code.guarded())
+      return try unlock(key: sealing(typed.key()), use: .recoveryCode)
     }
   }
 }
