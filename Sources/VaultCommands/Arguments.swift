@@ -313,6 +313,7 @@ enum ArgumentFault: Error, Equatable {
   case takesNoValue(String)
   case invalid(String)
   case repeated(String)
+  case notOpen(String)
   case unknownOption(meant: String?)
   /// A hyphen with letters that are not an option.
   case unknownLetter
@@ -331,6 +332,8 @@ enum ArgumentFault: Error, Equatable {
     case .takesNoValue(let name): return .usage("\(name) takes no value", hint: hint)
     case .invalid(let name): return .usage("the value of \(name) is not valid", hint: hint)
     case .repeated(let name): return .usage("\(name) is given more than once", hint: hint)
+    case .notOpen(let name):
+      return .usage("the descriptor of \(name) cannot be read: it is not open", hint: hint)
     case .unknownOption(let meant):
       return .usage("'\(command.path)' has no such option", hint: meant.map { "did you mean \($0)?" } ?? hint)
     case .unknownLetter:

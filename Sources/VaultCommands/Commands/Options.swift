@@ -225,22 +225,31 @@ extension WipedBytes {
   }
 }
 
+extension Arguments {
+  /// An option with the number of an open descriptor. It is looked at before this process opens any itself, because it
+  /// would otherwise read one of its own.
+  mutating func descriptor(_ long: String, _ help: String) throws(ArgumentFault) -> Int32? {
+    let descriptor: Int32? = try number(long, value: "n", help)
+    if let descriptor, !Descriptor.isOpen(descriptor) { throw .notOpen(long) }
+    return descriptor
+  }
+}
+
 extension KeySource {
   /// The options that name the key to the store, on every command.
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     self.init(
       keyFile: arguments.option(
         "--key-file", value: "file", "Open the store with this key file (else VAULT_KEY_FILE).", completes: .files),
-      passphraseDescriptor: try arguments.number(
-        "--passphrase-fd", value: "n",
-        "Read the passphrase of the store or credential from the first line of this descriptor."),
-      recoveryDescriptor: try arguments.number(
-        "--recovery-fd", value: "n", "Read the recovery code from this descriptor: its first line."),
+      passphraseDescriptor: try arguments.descriptor(
+        "--passphrase-fd", "Read the passphrase of the store or credential from the first line of this descriptor."),
+      recoveryDescriptor: try arguments.descriptor(
+        "--recovery-fd", "Read the recovery code from this descriptor: its first line."),
       credential: arguments.option(
         "--credential", value: "file", "Act as the application with this credential (else VAULT_CREDENTIAL).",
         completes: .files),
-      credentialDescriptor: try arguments.number(
-        "--credential-fd", value: "n", "Read an application's credential from this descriptor."))
+      credentialDescriptor: try arguments.descriptor(
+        "--credential-fd", "Read an application's credential from this descriptor."))
   }
 }
 

@@ -87,6 +87,21 @@ import Testing
     #expect(told.status == 0 && told.output.isEmpty && told.errors == "Confirm user presence\n")
   }
 
+  @Test(arguments: [
+    "Are you sure you want to continue connecting (yes/no/[fingerprint])? ",
+    "Please type 'yes', 'no' or the fingerprint: ",
+  ])
+  func `ssh's questions about a host's key are answered by a person`(_ prompt: String) {
+    #expect(store.run("askpass", "add", "web", prompt).status == 64)
+    store.run("set", "evil", "--attribute", "askpass=\(AskPassRule.text(of: prompt))", input: "yes")
+    let unasked = store.run("askpass", prompt)
+    #expect(unasked.status == 11 && unasked.output.isEmpty && unasked.errors.contains("a person has to answer"))
+    let terminal = PseudoTerminal()
+    terminal.type("no\n")
+    let asked = store.run(["askpass", prompt], on: terminal)
+    #expect(asked.status == 0 && asked.output == "no\n" && !asked.errors.contains("vault: warning"))
+  }
+
   @Test func `a prompt cannot steer the terminal`() {
     let terminal = PseudoTerminal()
     terminal.type("x\n")

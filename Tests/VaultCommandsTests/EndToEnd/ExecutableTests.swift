@@ -87,6 +87,19 @@ import Testing
     #expect(get.output == "value")
   }
 
+  @Test func `a descriptor that was not handed over is refused, and no file of the store is taken for it`() {
+    #expect(run("set", "a", input: "x").status == 0)
+    for number in 3...9 {
+      let close = "exec \(number)<&-;"
+      for command in ["set a --fd", "export --to kdbx -g default --output \"$folder/out\" --file-passphrase-fd"] {
+        let result = shell("\(close) \"$vault\" \(command) \(number)")
+        #expect(result.status == 64 && result.errors.contains("it is not open"), "\(result.errors)")
+      }
+    }
+    #expect(run("get", "a").output == "x")
+    #expect(!store.folder.exists("out"))
+  }
+
   @Test func `a reader that closes the pipe early is not an error`() {
     for number in 0..<3 {
       #expect(run("set", "item\(number)", input: String(repeating: "x", count: 100_000)).status == 0)

@@ -24,8 +24,8 @@ struct JoinApplication: Command {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     credential = try arguments.required(
       "--credential", value: "file", "The application's credential.", completes: .files)
-    passphraseDescriptor = try arguments.number(
-      "--passphrase-fd", value: "n", "Read the passphrase of a sealed credential from this descriptor: its first line.")
+    passphraseDescriptor = try arguments.descriptor(
+      "--passphrase-fd", "Read the passphrase of a sealed credential from this descriptor: its first line.")
     store = arguments.option(
       "--store", value: "folder", "The store's folder (else VAULT_HOME, else the usual place).", completes: .files)
   }
@@ -56,7 +56,9 @@ struct JoinApplication: Command {
     } catch VaultError.service(.denied, let why) {
       throw Failure(
         .denied, why,
-        hint: "vaultd must run as this user; if it does, join with a newer credential: vault app issue APP --output FILE --remote NAME --again")
+        hint:
+          "vaultd must run as this user; if it does, join with a newer credential: vault app issue APP --output FILE --remote NAME --again"
+      )
     }
   }
 }

@@ -31,8 +31,8 @@ struct ProvisionRemote: Command {
     name = try arguments.argument("name", "The remote's name.", completes: .remotes)
     groups = arguments.anyArguments("group", "Groups that are to be published there next.", completes: .groups)
     user = arguments.option("--root-user", value: "user", "The etcd user with the role root (else root).")
-    passwordDescriptor = try arguments.number(
-      "--root-password-fd", value: "n", "Read the password of that user from the first line of this descriptor.")
+    passwordDescriptor = try arguments.descriptor(
+      "--root-password-fd", "Read the password of that user from the first line of this descriptor.")
     json = arguments.json()
     key = try KeySource(&arguments)
   }

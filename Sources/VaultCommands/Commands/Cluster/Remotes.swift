@@ -51,8 +51,8 @@ struct AddRemote: Command {
     certificate = arguments.option("--cert", value: "file", "The client's certificate, in PEM.", completes: .files)
     privateKey = arguments.option("--key", value: "file", "The private key of --cert, in PEM.", completes: .files)
     user = arguments.option("--user", value: "name", "The etcd user.")
-    passwordDescriptor = try arguments.number(
-      "--password-fd", value: "n", "Read the password of --user from the first line of this descriptor.")
+    passwordDescriptor = try arguments.descriptor(
+      "--password-fd", "Read the password of --user from the first line of this descriptor.")
     maxAge = arguments.option("--max-age", value: "time", "How old the newest proved state may be: 90s, 15m, 12h, 30d.")
     heartbeat = arguments.option(
       "--heartbeat", value: "time", "After how long without a change to sign an empty one.")

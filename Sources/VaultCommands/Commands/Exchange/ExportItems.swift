@@ -42,8 +42,8 @@ struct ExportItems: Command {
       "--group", short: "-g", value: "group", "The access group; it must be named here.", completes: .groups)
     output = arguments.outputFile()
     yesPrintSecrets = arguments.flag("--yes-print-secrets", "Do not ask.")
-    passphraseDescriptor = try arguments.number(
-      "--file-passphrase-fd", value: "n", "Read the new passphrase of a kdbx file from this descriptor: its first line."
+    passphraseDescriptor = try arguments.descriptor(
+      "--file-passphrase-fd", "Read the new passphrase of a kdbx file from this descriptor: its first line."
     )
     key = try KeySource(&arguments)
   }

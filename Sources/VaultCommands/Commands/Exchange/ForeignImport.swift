@@ -17,8 +17,8 @@ struct FileLock {
 
 extension FileLock {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    passphraseDescriptor = try arguments.number(
-      "--file-passphrase-fd", value: "n", "Read the file's passphrase from this descriptor: its first line.")
+    passphraseDescriptor = try arguments.descriptor(
+      "--file-passphrase-fd", "Read the file's passphrase from this descriptor: its first line.")
     keyFile = arguments.option(
       "--file-key", value: "file", "The key file of a KeePass database, or the identities of age for sops and gopass.",
       completes: .files)

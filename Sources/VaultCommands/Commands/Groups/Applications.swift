@@ -67,8 +67,8 @@ struct IssueApplication: Command {
       completes: .remotes)
     ownLogin = arguments.flag("--own-login", "With --remote: give the application its own etcd user.")
     passphrase = arguments.flag("--passphrase", "Seal the credential with a passphrase, which is asked for.")
-    newPassphraseDescriptor = try arguments.number(
-      "--new-passphrase-fd", value: "n", "Seal it with the passphrase on the first line of this descriptor.")
+    newPassphraseDescriptor = try arguments.descriptor(
+      "--new-passphrase-fd", "Seal it with the passphrase on the first line of this descriptor.")
     commonPassphrase = arguments.commonPassphrase()
     key = try KeySource(&arguments)
   }

@@ -69,7 +69,7 @@ struct SetItem: Command {
     label = arguments.option("--label", value: "text", "A text for people.")
     attributes = arguments.options("--attribute", short: "-a", value: "key=value", "An attribute.")
     expires = arguments.option("--expires", value: "when", "When the value expires: \(Expiry.forms).")
-    descriptor = try arguments.number("--fd", value: "n", "Read the value from this descriptor.")
+    descriptor = try arguments.descriptor("--fd", "Read the value from this descriptor.")
     let path = arguments.option("--file", value: "path", "Read the value from this file.", completes: .files)
     file = path == "-" ? nil : path
     type = arguments.option(

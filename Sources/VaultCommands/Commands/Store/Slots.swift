@@ -110,8 +110,8 @@ struct NewPassphraseOptions {
   let takesCommon: Bool
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    descriptor = try arguments.number(
-      "--new-passphrase-fd", value: "n", "Read the new passphrase from this descriptor: its first line.")
+    descriptor = try arguments.descriptor(
+      "--new-passphrase-fd", "Read the new passphrase from this descriptor: its first line.")
     takesCommon = arguments.commonPassphrase()
   }
 

@@ -40,11 +40,15 @@ struct AskPass: Command {
     // ssh shows a message and waits for no answer.
     case "none": session.say(prompt)
     default:
+      let isConsent = AskPassRule.asksForConsent(prompt)
       var reason: String?
-      if let answer = try storedAnswer(session, orReason: &reason) { return try write(answer, session) }
-      let terminal = try terminal(session, for: reason ?? "no item answers the prompt '\(quoted)'")
+      if !isConsent, let answer = try storedAnswer(session, orReason: &reason) { return try write(answer, session) }
+      let nobody = isConsent ? "a person has to answer '\(quoted)'" : "no item answers the prompt '\(quoted)'"
+      let terminal = try terminal(session, for: reason ?? nobody)
       if let reason { session.warn("\(reason); see: vault askpass list") }
-      let answer = try isAnsweredAloud ? terminal.askAloud(shown) : terminal.ask(shown)
+      // Neither that nor git's question for a name is answered by a secret.
+      let isAloud = isConsent || prompt.hasPrefix("Username for ")
+      let answer = try isAloud ? terminal.askAloud(shown) : terminal.ask(shown)
       try write(unsafe answer.withUnsafeBytes { unsafe Array($0) }, session)
     }
   }
@@ -59,9 +63,6 @@ struct AskPass: Command {
   private var quoted: String {
     UTF8Text.onOneLine(String(prompt.prefix(200))) + (prompt.dropFirst(200).isEmpty ? "" : "…")
   }
-
-  /// Whether the answer is not a secret: git's question for a name, and ssh's for a host's key.
-  private var isAnsweredAloud: Bool { prompt.hasPrefix("Username for ") || prompt.holds("(yes/no") }
 
   /// The value of the only item that answers the prompt; nil if there is none, or for `reason`.
   private func storedAnswer(_ session: Session, orReason reason: inout String?) throws -> [UInt8]? {
@@ -137,6 +138,9 @@ struct AddAskPassRule: Command {
 
   func run(in session: Session) throws {
     let text = AskPassRule.text(of: prompt)
+    guard !AskPassRule.asksForConsent(text) else {
+      throw Failure.usage("a question that is answered by yes or no is always put to a person")
+    }
     let key = isForUsername ? AskPassRule.usernameAttribute : AskPassRule.attribute
     try session.openGroup(group, self.key).change(name, Details(attributes: [key: text.isEmpty ? nil : text]))
   }
@@ -199,6 +203,13 @@ struct AskPassRule {
     while text.last == " " { text.removeLast() }
     while text.first == " " { text.removeFirst() }
     return String(text)
+  }
+
+  /// Whether the prompt is answered by yes or no, like ssh's questions about the key of a host: the first has
+  /// `(yes/no/[fingerprint])`, the second `Please type 'yes', 'no' or the fingerprint: `.
+  static func asksForConsent(_ prompt: String) -> Bool {
+    let prompt = prompt.lowercased()
+    return prompt.holds("(yes/no") || prompt.holds("'yes'")
   }
 
   static func all(in group: AccessGroup) throws(VaultError) -> [AskPassRule] {
