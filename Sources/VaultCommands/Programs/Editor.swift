@@ -38,7 +38,8 @@ struct Editor {
       // These settings are applied just before the file is read and written, after the user's own.
       let settings = "silent! set uc=0 nobackup nowritebackup patchmode= | silent! setlocal noswapfile noundofile"
       return [
-        "-n", "-i", "NONE", "--cmd", "silent! set noswapfile nobackup nowritebackup noundofile", "--cmd",
+        // With a window of its own, vim would otherwise return before the text is edited.
+        "-f", "-n", "-i", "NONE", "--cmd", "silent! set noswapfile nobackup nowritebackup noundofile", "--cmd",
         "autocmd BufReadPre,BufNewFile,BufWritePre * " + settings,
       ]
     // These two start without the user's settings, because neither has options that override them.

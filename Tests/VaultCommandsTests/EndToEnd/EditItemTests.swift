@@ -54,6 +54,16 @@ import Testing
     #expect(edit("lines", #"echo c >>"$1""#).status == 0 && value("lines") == "a\nb\nc\n")
   }
 
+  @Test func `a vim with a window of its own is told to stay until the text is edited`() {
+    let script = #"case " $* " in *" -f "*) for file; do :; done; printf changed >"$file" ;; esac"#
+    for (number, name) in ["gvim", "vim.gtk3", "nvim"].enumerated() {
+      store.environment["EDITOR"] = store.folder.write(name, Array("#!/bin/sh\n\(script)\n".utf8), mode: 0o700)
+      store.run("set", "password\(number)", input: "hunter2")
+      #expect(store.execute(["edit", "password\(number)"], input: []).status == 0)
+      #expect(value("password\(number)") == "changed", "\(name)")
+    }
+  }
+
   @Test func `an unchanged text makes no version`() {
     for script in ["true", #"echo >>"$1""#, #"cp "$1" x; cat x >"$1"; rm x"#] {
       let result = edit("password", "cd '\(store.folder.path)'; " + script)
