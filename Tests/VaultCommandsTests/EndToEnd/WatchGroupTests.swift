@@ -32,10 +32,12 @@ import Testing
     #expect(try #/watched\t\d+\n/#.wholeMatch(in: found.output) != nil, "\(found.output)")
   }
 
-  @Test func `a program gets the names of the changed items, and its failure is ours`() {
+  @Test func `a program gets the names of the changed items, and its end is ours`() {
     let found = watch("--prefix", "watched", "--", "/bin/sh", "-c", "cat; exit 3")
     #expect(found.output == "watched\n")
-    #expect(found.status == 1 && found.errors == "vault: error: the program ended with status 3\n")
+    #expect(found.status == 3 && found.errors.isEmpty)
+    #expect(watch("--", "/bin/sh", "-c", "kill -TERM $$").status == 128 + SIGTERM)
+    #expect(watch("--", "./no-such-program").status == 127)
   }
 
   @Test func `a command after the dashes is never taken for the group`() {

@@ -47,8 +47,9 @@ struct WatchGroup: Command {
       let end = command.isEmpty ? nil : try start(changes, session)
       if command.isEmpty { try write(changes, session) }
       guard once else { continue }
-      if let end, end.status != 0 { throw Self.failure(end) }
-      return
+      guard let end, end.status != 0 else { return }
+      try session.finish()
+      end.endProcess()
     }
   }
 
@@ -57,12 +58,8 @@ struct WatchGroup: Command {
     let end = try unsafe names.span.withUnsafeBytes { (bytes) throws(Failure) in
       try unsafe ChildProcess.run(command, input: bytes, session.streams)
     }
-    if end.status != 0, !once { session.say("vault: warning: \(Self.failure(end).message)") }
+    if end.status != 0, !once { session.say("vault: warning: the program ended with status \(end.status)") }
     return end
-  }
-
-  private static func failure(_ end: ProgramEnd) -> Failure {
-    Failure(.unexpected, "the program ended with status \(end.status)")
   }
 
   private func write(_ changes: [ItemChange], _ session: Session) throws(Failure) {
