@@ -115,12 +115,18 @@ struct ForeignExport {
     /// The names of members with an empty text, which become no field.
     var empty: Set<String> = []
     var excess = 0
+    /// The number of former versions that are bytes or an archive.
+    var binaryVersions = 0
 
     var losses: [String] {
       var losses: [String] = []
       if !retyped.isEmpty { losses.append("the kind of \(Self.list(retyped)), which becomes text") }
       if !empty.isEmpty { losses.append("\(Self.list(empty)), which is empty") }
       if excess > 0 { losses.append("\(excess) fields, of too many") }
+      if binaryVersions > 0 {
+        let versions = binaryVersions == 1 ? "1 former version that is" : "\(binaryVersions) former versions that are"
+        losses.append("\(versions) bytes or an archive")
+      }
       return losses
     }
 
@@ -159,11 +165,12 @@ struct ForeignExport {
   ) throws -> [Entry.Version] {
     guard item.version > item.oldestVersion else { return [] }
     let name = item.name.description
-    let former = try group.history(name).filter { former in
-      former.version < item.version && !former.isRemoved && former.kind != .bytes && former.kind != .archive
-    }
     var versions: [Entry.Version] = []
-    for former in former.reversed() {
+    for former in try group.history(name).reversed() where former.version < item.version && !former.isRemoved {
+      guard former.kind != .bytes, former.kind != .archive else {
+        changes.binaryVersions += 1
+        continue
+      }
       let value = try group.get(name, version: former.version).withBytes { value in value.indices.map { value[$0] } }
       versions.append(Self.version(value, former, &changes))
     }
