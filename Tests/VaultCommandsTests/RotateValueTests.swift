@@ -95,6 +95,22 @@ import Testing
     #expect(store.run("get", "db/password").output == "old")
   }
 
+  @Test func `a removed item with the name that a rotation needs can still be restored afterwards`() {
+    store.run("set", "db/password.new", input: "mine")
+    store.run("remove", "db/password.new")
+    #expect(store.run("rotate-value", "db/password", "--", "/bin/true").status == 0)
+    #expect(!store.run("list").output.contains(".new"))
+    #expect(store.run("restore", "db/password.new", "--version", "1").status == 0)
+    #expect(store.run("get", "db/password.new").output == "mine")
+  }
+
+  @Test func `nothing is left of values that rotations alone have kept`() {
+    store.run("rotate-value", "db/password", "--", "/bin/false")
+    #expect(store.run("history", "db/password.new").status == 0)
+    #expect(store.run("rotate-value", "db/password", "--", "/bin/true").status == 0)
+    #expect(store.run("history", "db/password.new").status == 10)
+  }
+
   @Test func `a rotation of one field is finished for that field only`() {
     store.run("set", "web", "--type", "json", input: #"{"username":"ann","password":"old"}"#)
     store.run("rotate-value", "web#password", "--", "/bin/sh", "-c", "kill -9 $$")

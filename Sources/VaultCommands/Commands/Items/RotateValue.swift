@@ -96,7 +96,10 @@ struct RotateValue: Command {
       session.warnIfExpired(former)
     }
     // Another rotation may have begun after this one's value was discarded.
-    if (try? group.item(place.staged))?.version == staged { try group.destroy(place.staged) }
+    guard (try? group.item(place.staged))?.version == staged else { return }
+    // A removed item may have had this name, and what is kept of it is not ours to destroy.
+    let isOurs = try group.history(place.staged).allSatisfy { $0.isRemoved || $0.attributes[Self.target] != nil }
+    if isOurs { try group.destroy(place.staged) } else { try group.remove(place.staged, ifVersion: staged) }
   }
 
   /// Stores the new value before the program gets it.
