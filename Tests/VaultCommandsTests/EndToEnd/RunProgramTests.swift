@@ -40,6 +40,13 @@ import Testing
     #expect(output([], "true").errors.isEmpty)
   }
 
+  @Test func `vaultd's companion items set no variables`() {
+    for name in ["db/user//kv", "//kv"] { store.run("set", name, "--type", "json", input: "{}") }
+    let result = output(["-g", "default", "--prefix", "db/"], "env | grep __KV=")
+    #expect(result.output.isEmpty && result.errors.isEmpty && result.status == 1)
+    #expect(!store.run("env", "-g", "default").output.contains("__KV="))
+  }
+
   @Test func `references are replaced by values before the program starts`() {
     store.environment["INHERITED"] = "vault:///db/user"
     let file = store.folder.write("env", Array("# for the server\nFILE=vault:///server#port\nPLAIN='p q'\n".utf8))

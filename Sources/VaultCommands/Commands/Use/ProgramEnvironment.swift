@@ -76,7 +76,8 @@ struct ProgramEnvironment {
     var items: [String: String] = [:]
     var orders: Set<String> = []
     var cutsBeforeSlash = false
-    for item in try group.items(prefix: selection.prefix) {
+    // vaultd keeps its own records in companion items, and lists leave them out, too.
+    for item in try group.items(prefix: selection.prefix) where !item.name.isCompanion {
       let full = item.name.description
       let shown = "'\(UTF8Text.onOneLine(full))'"
       let name = VariableName.of(String(full.dropFirst(selection.prefix.count))).map {
