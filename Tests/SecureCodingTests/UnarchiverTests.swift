@@ -122,6 +122,63 @@ import Testing
     try SecureUnarchiver.inspect(data).check(allowing: ["SecureCodingTests.Address"])
   }
 
+  private static let holders: [(name: String, fields: [(String, PlistValue)])] = [
+    ("NSArray", [("NS.objects", .array([.uid(3)]))]), ("NSSet", [("NS.objects", .array([.uid(3)]))]),
+    ("NSOrderedSet", [("NS.object.0", .uid(3))]), ("NSArray", [("NS.objects", .array([.uid(6)]))]),
+    ("NSDictionary", [("NS.keys", .array([.uid(5)])), ("NS.objects", .array([.uid(3)]))]),
+    ("NSError", [("NSDomain", .uid(5)), ("NSCode", .int(1)), ("NSUserInfo", .uid(6))]),
+    ("SecureCodingTests.Heir", [("any", .uid(6))]),
+  ]
+
+  @Test(arguments: holders.indices)
+  func `an object under two keys is checked against the classes of each call, with all that it holds`(_ index: Int)
+    throws
+  {
+    let holder = Self.holders[index]
+    let archive = PlistValue.archive(
+      [
+        .dict(holder.fields + [("$class", .uid(2))]), .describe(holder.name),
+        .dict([("$class", .uid(4))]), .describe("SecureCodingTests.Evil"), .string("k"),
+        .dict([("NS.keys", .array([.uid(5)])), ("NS.objects", .array([.uid(3)])), ("$class", .uid(7))]),
+        .describe("NSDictionary"),
+      ], top: [("a", .uid(1)), ("b", .uid(1))])
+    let kinds: [AnyClass] = [
+      NSArray.self, NSSet.self, NSOrderedSet.self, NSDictionary.self, NSError.self, NSString.self, Heir.self,
+    ]
+    let unarchiver = try SecureUnarchiver(reading: Data(archive.binary()), allowing: kinds + [Evil.self])
+    let first = try #require(try unarchiver.decode(kinds + [Evil.self], forKey: "a") as AnyObject?)
+    #expect(try unarchiver.decode([Evil.self] + kinds, forKey: "b") as AnyObject? === first)
+    let error = #expect(throws: ArchiveError.self) { try unarchiver.decode(kinds, forKey: "b") }
+    guard case .classRefused("SecureCodingTests.Evil", _, let path) = error else {
+      Issue.record("\(String(describing: error))")
+      return
+    }
+    #expect(path.description.hasPrefix("b → object "))
+  }
+
+  @Test func `what an object decodes with classes of its own does not depend on the other calls`() throws {
+    let archiver = SecureArchiver()
+    let person = Person(name: "x", age: 1, address: Address(city: "y"))
+    archiver.encode([person], forKey: "people")
+    archiver.encode(person, forKey: "person")
+    let unarchiver = try SecureUnarchiver(
+      reading: try archiver.finishEncoding(), allowing: [Person.self, Address.self])
+    let people = try unarchiver.decode([NSArray.self, Person.self], forKey: "people") as? NSArray
+    #expect(try unarchiver.require(Person.self, forKey: "person") === people?[0] as? Person)
+  }
+
+  @Test func `a value inline in an array under two keys is checked against the classes of each call`() throws {
+    let archive = PlistValue.archive(
+      [.dict([("NS.objects", .array([.string("x")])), ("$class", .uid(2))]), .describe("NSArray")],
+      top: [("a", .uid(1)), ("b", .uid(1))])
+    let unarchiver = try SecureUnarchiver(reading: Data(archive.binary()), allowing: [])
+    #expect(try unarchiver.decode([NSArray.self, NSString.self], forKey: "a") as? NSArray == ["x"])
+    let error = #expect(throws: ArchiveError.self) {
+      try unarchiver.decode([NSArray.self, NSNumber.self], forKey: "b")
+    }
+    #expect(error?.code == "classRefused" && error?.path == "b → object 1")
+  }
+
   @Test func `every key in topKeys can be decoded`() throws {
     let archive = PlistValue.archive(
       [.string("x")],

@@ -41,6 +41,14 @@ final class Evil: NSObject, NSSecureCoding {
   func encode(with coder: NSCoder) {}
 }
 
+/// A class whose field may be of any class that the enclosing call allows.
+final class Heir: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  let any: Any?
+  required init?(coder: NSCoder) { any = coder.decodeObject(forKey: "any") }
+  func encode(with coder: NSCoder) {}
+}
+
 final class ListBox: NSObject, NSSecureCoding {
   static var supportsSecureCoding: Bool { true }
   required init?(coder: NSCoder) {

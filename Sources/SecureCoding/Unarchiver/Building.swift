@@ -33,8 +33,18 @@ extension SecureUnarchiver {
     let dictionary: Int
     /// The classes that the enclosing decoding call accepts. Calls that name no class inherit them.
     let site: ClassSite
+    /// The nodes read so far by calls that named no class.
+    var heirs: [UInt32] = []
     /// The number of values without keys read so far.
     var unkeyed = 0
+  }
+
+  /// What a built object holds that was checked against the classes of the decoding call that built it.
+  struct Inheritance {
+    /// Those classes, and the ones that the object's own class adds to them.
+    let site: ClassSite
+    let added: [AnyClass]
+    let heirs: [UInt32]
   }
 
   /// Bytes at a stable address, freed with the unarchiver.
@@ -126,7 +136,10 @@ extension SecureUnarchiver {
         throw .classRefused(name: table.classes[position].name, allowed: allowed.allNames, at: here)
       }
       try check(entry, named: table.classes[position].name, at: site)
-      if let present = built[number] { return present }
+      if let present = built[number] {
+        try checkHeirs(of: number, at: site)
+        return present
+      }
       return try build(number, entry, named: table.classes[position].name, at: site)
     }
   }
@@ -139,6 +152,9 @@ extension SecureUnarchiver {
       throw .overLimit(.depth, allowed: limits.effectiveDepth, at: here)
     }
     isBeingBuilt[number] = true
+    var added: [AnyClass] = []
+    if case .value(let value) = entry { added = value.added }
+    let site = site.inherited(adding: added)
     frames.append(Frame(dictionary: table.node(ofObject: number), site: site))
     let object: Any
     switch entry {
@@ -152,10 +168,43 @@ extension SecureUnarchiver {
       guard let made else { throw .refusedByClass(name: name, at: here) }
       object = made
     }
-    frames.removeLast()
+    let heirs = frames.removeLast().heirs
+    if !heirs.isEmpty { inheritances[number] = Inheritance(site: site, added: added, heirs: heirs) }
     isBeingBuilt[number] = false
     built[number] = object
     return object
+  }
+
+  /// Checks an object that another decoding call built: `site` must also accept what was checked against the classes of
+  /// that call. Without recursion, because objects that are built already may be nested deeper than the limit.
+  private func checkHeirs(of number: Int, at site: ClassSite) throws(ArchiveError) {
+    guard !isRehearsal else { return }
+    var pending = [(number, site)]
+    while let (object, outer) = pending.popLast() {
+      guard let inheritance = inheritances[object] else { continue }
+      let site = outer.inherited(adding: inheritance.added)
+      guard !site.hasSameClasses(as: inheritance.site) else { continue }
+      guard accepted[site.classes.map { ObjectIdentifier($0) }, default: []].insert(object).inserted else { continue }
+      try budget.take(comparisons: 1 + inheritance.heirs.count / 4, at: here)
+      path.append(.object(object))
+      for heir in inheritance.heirs {
+        let node = table.list.nodes[Int(heir)]
+        guard node.kind == .uid else {
+          try check(ValueClass.of(node), at: site)
+          continue
+        }
+        let number = Int(node.payload)
+        switch table.records[number] {
+        case .null, .classDescription: continue
+        case .value: try check(ValueClass.of(table.list.nodes[table.node(ofObject: number)]), at: site)
+        case .instance(let position):
+          guard let entry = entries[position] else { continue }
+          try check(entry, named: table.classes[position].name, at: site)
+          pending.append((number, site))
+        }
+      }
+      path.removeLast()
+    }
   }
 
   private func check(_ entry: ResolvedClass, named name: String, at site: ClassSite) throws(ArchiveError) {

@@ -75,6 +75,8 @@ enum TypeNames {
 struct ClassSite {
   let classes: [AnyClass]
   let matching: ClassMatching
+  /// Whether the classes are those of an enclosing call.
+  var isInherited = false
 
   /// Whether the call accepts an object of `type`. `immutable` is the class that `type` is the mutable variant of. A
   /// class that is not on the list of allowed classes is never accepted as a subclass of another.
@@ -87,8 +89,14 @@ struct ClassSite {
       || classes.contains { ClassNames.descends(type, from: $0) }
   }
 
-  /// A site that accepts the classes `added` as well.
-  func with(_ added: [AnyClass]) -> ClassSite { ClassSite(classes: classes + added, matching: matching) }
+  /// The site of calls inside an object that name no class. It accepts the classes `added` as well.
+  func inherited(adding added: [AnyClass]) -> ClassSite {
+    let missing = added.filter { type in !classes.contains { $0 == type } }
+    return ClassSite(
+      classes: missing.isEmpty ? classes : classes + missing, matching: matching, isInherited: true)
+  }
+
+  func hasSameClasses(as other: ClassSite) -> Bool { classes.elementsEqual(other.classes) { $0 == $1 } }
 
   var names: [String] { classes.map(ClassNames.name(of:)) }
 

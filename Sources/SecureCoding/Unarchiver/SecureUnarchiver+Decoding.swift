@@ -49,6 +49,7 @@ extension SecureUnarchiver {
 
   /// The value of a node, which is a reference or an inline string, number or data.
   func value(_ node: Int, at site: ClassSite) throws(ArchiveError) -> Any? {
+    if site.isInherited { frames[frames.count - 1].heirs.append(UInt32(node)) }
     let value = table.list.nodes[node]
     switch value.kind {
     case .uid: return try object(Int(value.payload), at: site)

@@ -37,6 +37,10 @@ public final class SecureUnarchiver: NSCoder {
   var budget: Budget
   /// The built objects, by number.
   var built: [Any?]
+  /// What built objects hold that was checked against the classes of the call that built them.
+  var inheritances: [Int: Inheritance] = [:]
+  /// The built objects that calls with other classes accept, with all that they hold.
+  var accepted: [[ObjectIdentifier]: Set<Int>] = [:]
   /// The cost of built objects that cost more than the number of their parts suggests.
   var costs: [Int: Cost] = [:]
   var isBeingBuilt: [Bool]

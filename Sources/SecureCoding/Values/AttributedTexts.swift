@@ -4,11 +4,14 @@ import KeyedArchives
 extension ValueClass {
   /// Attributed strings. Their attributes may hold property-list values and the classes that the site accepts.
   static let attributedTexts = [
-    ValueClass("NSAttributedString", NSAttributedString.self) { fields throws(ArchiveError) in
+    ValueClass("NSAttributedString", NSAttributedString.self, adding: ClassSite.propertyList) {
+      fields throws(ArchiveError) in
       NSAttributedString(attributedString: try attributedText(fields))
     },
-    ValueClass("NSMutableAttributedString", NSMutableAttributedString.self, variantOf: NSAttributedString.self) {
-      fields throws(ArchiveError) in
+    ValueClass(
+      "NSMutableAttributedString", NSMutableAttributedString.self, variantOf: NSAttributedString.self,
+      adding: ClassSite.propertyList
+    ) { fields throws(ArchiveError) in
       try attributedText(fields)
     },
   ]
@@ -18,12 +21,12 @@ extension ValueClass {
     guard fields.has("NSAttributes") else { return text }
     guard fields.has("NSAttributeInfo") else {
       if text.length > 0 {
-        let dictionary = try fields.objectIfPresent("NSAttributes", of: site(fields).classes)
+        let dictionary = try fields.objectIfPresent("NSAttributes")
         text.setAttributes(try attributes(dictionary, fields), range: NSRange(location: 0, length: text.length))
       }
       return text
     }
-    let dictionaries = try fields.objectIfPresent("NSAttributes", of: site(fields).classes) as? NSArray
+    let dictionaries = try fields.objectIfPresent("NSAttributes") as? NSArray
     let runs = try packed("NSAttributeInfo", fields)
     guard let dictionaries, runs.count % 2 == 0 else { throw fields.invalid("its runs are not complete") }
     // Foundation's work for each run grows with the number of runs before it.
@@ -56,8 +59,6 @@ extension ValueClass {
     default: return false
     }
   }
-
-  private static func site(_ fields: Fields) -> ClassSite { fields.site.with(ClassSite.propertyList) }
 
   private static func attributes(_ object: Any?, _ fields: Fields) throws(ArchiveError) -> [NSAttributedString.Key: Any]
   {

@@ -4,14 +4,15 @@ import KeyedArchives
 extension ValueClass {
   /// Errors, notifications and person names.
   static let records = [
-    ValueClass("NSError", NSError.self, build: error),
-    ValueClass("NSNotification", NSNotification.self, build: notification),
+    ValueClass(
+      "NSError", NSError.self,
+      adding: ClassSite.propertyList + [NSURL.self, NSUUID.self, NSNull.self, NSError.self], build: error),
+    ValueClass("NSNotification", NSNotification.self, adding: ClassSite.propertyList, build: notification),
     ValueClass("NSPersonNameComponents", NSPersonNameComponents.self, build: personName),
   ]
 
   private static func error(_ fields: Fields) throws(ArchiveError) -> Any {
-    let site = fields.site.with(ClassSite.propertyList + [NSURL.self, NSUUID.self, NSNull.self, NSError.self])
-    let information = try fields.objectIfPresent("NSUserInfo", of: site.classes)
+    let information = try fields.objectIfPresent("NSUserInfo")
     let (domain, code) = (try fields.text("NSDomain"), try fields.integer("NSCode"))
     // Asking Foundation on Linux for the description of a POSIX error beyond 32 bits ends the process.
     guard domain != NSPOSIXErrorDomain || Int32(exactly: code) != nil else {
@@ -23,10 +24,9 @@ extension ValueClass {
   }
 
   private static func notification(_ fields: Fields) throws(ArchiveError) -> Any {
-    let site = fields.site.with(ClassSite.propertyList)
     let name = NSNotification.Name(try fields.text("NS.name"))
-    let object = try fields.objectIfPresent("NS.object", of: site.classes)
-    let information = try fields.objectIfPresent("NS.userinfo", of: site.classes)
+    let object = try fields.objectIfPresent("NS.object")
+    let information = try fields.objectIfPresent("NS.userinfo")
     return NSNotification(
       name: name, object: object,
       userInfo: try information.map { object throws(ArchiveError) in try strings(object, fields) })

@@ -10,15 +10,18 @@ struct ValueClass: Sendable {
   let type: AnyClass
   /// The class that this is the mutable variant of.
   let immutable: AnyClass?
+  /// The classes that its contents may have besides those of the decoding call.
+  let added: [AnyClass]
   let build: @Sendable (Fields) throws(ArchiveError) -> Any
 
   init(
-    _ name: String, _ type: AnyClass, variantOf immutable: AnyClass? = nil,
+    _ name: String, _ type: AnyClass, variantOf immutable: AnyClass? = nil, adding added: [AnyClass] = [],
     build: @escaping @Sendable (Fields) throws(ArchiveError) -> Any
   ) {
     self.name = name
     self.type = type
     self.immutable = immutable
+    self.added = added
     self.build = build
   }
 
