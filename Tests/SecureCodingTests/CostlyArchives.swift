@@ -9,6 +9,11 @@ enum CostlyArchives {
       container(
         "NSSet", (0..<count).map { .data(Array(repeating: 1, count: 200) + [UInt8($0 & 0xFF), UInt8($0 >> 8)]) })
     case "sharedDictionaries": sharedDictionaries(count)
+    case "sharedData": sharingData(count, "NSMutableData", [("NS.data", .uid(4))])
+    case "sharedIndexData":
+      sharingData(
+        count, "NSIndexPath", [("NSIndexPathLength", .int(Int128(dataSize))), ("NSIndexPathData", .uid(4))])
+    case "emptySets": emptySets(count)
     case "relativeURLs": relativeURLs(count)
     case "emojiPattern": expression(String(repeating: "\\p{RGI_Emoji}", count: count))
     case "propertyPattern":
@@ -44,6 +49,30 @@ enum CostlyArchives {
         .describe(name),
         .describe(className.isEmpty ? "NSNull" : className),
       ] + objects)
+  }
+
+  private static let dataSize = 1 << 17
+
+  /// Objects that are each made from the same mutable data.
+  private static func sharingData(_ count: Int, _ name: String, _ fields: [(String, PlistValue)]) -> PlistValue {
+    .archive(
+      [
+        .dict([("NS.objects", .array((0..<count).map { .uid(UInt64(7 + $0)) })), ("$class", .uid(2))]),
+        .describe("NSArray"), .describe(name),
+        .dict([("NS.data", .data(Array(repeating: 1, count: dataSize))), ("$class", .uid(5))]),
+        .describe("NSMutableData", "NSData"), .string("unused"),
+      ] + (0..<count).map { _ in .dict(fields + [("$class", .uid(3))]) })
+  }
+
+  /// Empty character sets, and then as many mutable strings that share one text of 8 kB.
+  private static func emptySets(_ count: Int) -> PlistValue {
+    let text = PlistValue.string(String(repeating: "a", count: 8_192))
+    return .archive(
+      [
+        .dict([("NS.objects", .array((0..<2 * count).map { .uid(UInt64(5 + $0)) })), ("$class", .uid(2))]),
+        .describe("NSArray"), .describe("NSCharacterSet"), .describe("NSMutableString", "NSString"),
+      ] + (0..<count).map { _ in .dict([("NSString", .string("")), ("$class", .uid(3))]) }
+        + (0..<count).map { _ in .dict([("NS.string", text), ("$class", .uid(4))]) })
   }
 
   /// Nested sets with one string in the innermost.

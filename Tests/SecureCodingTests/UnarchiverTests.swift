@@ -179,6 +179,17 @@ import Testing
     #expect(error?.code == "classRefused" && error?.path == "b → object 1")
   }
 
+  @Test func `an empty character set is decoded under the largest limit`() throws {
+    let archive = PlistValue.archive([
+      .dict([("NSString", .string("")), ("$class", .uid(2))]), .describe("NSCharacterSet"),
+    ])
+    var limits = ArchiveLimits.standard
+    limits.expansion = .max
+    let set = try SecureUnarchiver.unarchivedObject(
+      of: NSCharacterSet.self, from: Data(archive.binary()), limits: limits)
+    #expect(set?.characterIsMember(97) == false)
+  }
+
   @Test func `every key in topKeys can be decoded`() throws {
     let archive = PlistValue.archive(
       [.string("x")],

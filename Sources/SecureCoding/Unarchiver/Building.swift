@@ -240,13 +240,14 @@ struct Budget {
 
   /// Charges `count` bytes for a string or data.
   mutating func take(bytes count: Int, at path: @autoclosure () -> ArchivePath) throws(ArchiveError) {
-    bytes -= count
-    guard bytes >= 0 else { throw .overLimit(.expansion, allowed: limits.expansion, at: path()) }
+    let (left, overflows) = bytes.subtractingReportingOverflow(max(0, count))
+    guard !overflows, left >= 0 else { throw .overLimit(.expansion, allowed: limits.expansion, at: path()) }
+    bytes = left
   }
 
   /// Charges `count` comparisons, a number that may be saturated.
   mutating func take(comparisons count: Int, at path: @autoclosure () -> ArchivePath) throws(ArchiveError) {
-    let (left, overflows) = comparisons.subtractingReportingOverflow(count)
+    let (left, overflows) = comparisons.subtractingReportingOverflow(max(0, count))
     guard !overflows, left >= 0 else { throw .overLimit(.comparisons, allowed: limits.comparisons, at: path()) }
     comparisons = left
   }

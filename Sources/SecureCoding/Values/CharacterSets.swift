@@ -51,7 +51,7 @@ extension ValueClass {
 
   /// Charges the memory that a set takes: up to one bitmap for each plane in which it has characters.
   private static func take(planes: Int, work: Int, _ fields: Fields) throws(ArchiveError) {
-    try fields.coder.budget.take(bytes: (planes - 1).saturatingProduct(planeBytes), at: fields.coder.here)
+    try fields.coder.budget.take(bytes: max(0, planes - 1).saturatingProduct(planeBytes), at: fields.coder.here)
     try fields.coder.budget.take(comparisons: work, at: fields.coder.here)
     try fields.coder.note(SecureUnarchiver.Cost(conversion: 1, comparison: planes.saturatingProduct(16)), fields)
   }

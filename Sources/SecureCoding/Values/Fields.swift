@@ -55,7 +55,9 @@ struct Fields {
     guard let position = position(key) else { return nil }
     let node = list.nodes[position]
     if node.kind == .uid, case .instance = coder.table.records[Int(node.payload)] {
-      return try objectIfPresent(key, of: [NSString.self]).map { String(describing: $0) }
+      guard let text = try objectIfPresent(key, of: [NSString.self]).map({ String(describing: $0) }) else { return nil }
+      try coder.budget.take(bytes: text.utf8.count, at: coder.here)
+      return text
     }
     guard let scalar = try scalar(key, "a string") else { return nil }
     return try within(key) { () throws(ArchiveError) in try coder.text(scalar) }
@@ -71,7 +73,9 @@ struct Fields {
     guard let position = position(key) else { return nil }
     let node = list.nodes[position]
     if node.kind == .uid, case .instance = coder.table.records[Int(node.payload)] {
-      return (try objectIfPresent(key, of: [NSData.self]) as? NSData).map { Data(referencing: $0) }
+      guard let data = try objectIfPresent(key, of: [NSData.self]) as? NSData else { return nil }
+      try coder.budget.take(bytes: data.length, at: coder.here)
+      return Data(referencing: data)
     }
     guard let scalar = try scalar(key, "data") else { return nil }
     return try within(key) { () throws(ArchiveError) in try coder.data(scalar) }

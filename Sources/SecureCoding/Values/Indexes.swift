@@ -67,6 +67,8 @@ extension ValueClass {
     }
     guard shift == 0 else { throw fields.invalid("'\(key)' ends within a number") }
     guard count == nil || numbers.count == count else { throw fields.invalid("its count does not match its numbers") }
+    // The bytes are already charged. Each number takes eight.
+    try fields.coder.budget.take(bytes: 8 * numbers.count - bytes.count, at: fields.coder.here)
     return numbers
   }
 }
