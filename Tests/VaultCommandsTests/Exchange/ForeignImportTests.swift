@@ -45,6 +45,21 @@ import Testing
     #expect(again.errors.hasPrefix("imported into 'default': 0 new, 0 replaced, 5 unchanged\n"))
   }
 
+  @Test func `former versions that are more than the group keeps are listed`() {
+    store.run("group", "create", "small", "--keep", "2")
+    let former = (1...3).map { #"{"lastUsedDate":"2026-01-0\#($0)T00:00:00.000Z","password":"p\#($0)"}"# }
+      .joined(separator: ",")
+    let export = #"{"items":[{"type":1,"name":"a","login":{"password":"p4"},"passwordHistory":[\#(former)]}]}"#
+    let lost = "stdin, item 1: 2 former versions, because the group keeps 2"
+    let planned = bringIn("-", "--from", "bitwarden", "-g", "small", "--dry-run", "--json", input: export)
+    #expect(planned.output.contains(#""notKept":["\#(lost)"]"#), "\(planned)")
+    let done = bringIn("-", "--from", "bitwarden", "-g", "small", input: export)
+    #expect(done.errors.hasSuffix("not kept: \(lost)\n"), "\(done.errors)")
+    #expect(store.run("history", "a", "-g", "small").output.split(separator: "\n").count == 2)
+    #expect(store.run("get", "a", "-g", "small", "--version", "3").output.contains("p3"))
+    #expect(!bringIn("-", "--from", "bitwarden", input: export).errors.contains("former"))
+  }
+
   @Test func `a key file opens a database together with its passphrase`() {
     let file = vector("argon2id-chacha20-keyfile.kdbx")
     let done = bringIn(file, "--file-key", vector("key.keyx"), "--dry-run", passphrase: "pass wörd")

@@ -49,9 +49,9 @@ import Testing
 
         """)
     #expect(epoch() == before)
-    #expect(
-      store.run("import", path, "--from", "dotenv", "--replace").errors
-        == "imported into 'default': 1 new, 1 replaced, 1 unchanged\n")
+    let replaced = store.run("import", path, "--from", "dotenv", "--replace").errors.split(separator: "\n")
+    #expect(replaced.first == "imported into 'default': 1 new, 1 replaced, 1 unchanged")
+    #expect(replaced.count == 2 && replaced[1].hasPrefix("vault: warning: 'A': the former value's expiry ("))
     #expect(store.run("get", "A").output == "new")
     #expect(store.run("get", "A", "--version", "1").output == "old")
     #expect(store.run("info", "A", "--json").output.contains(#""label":"kept""#))

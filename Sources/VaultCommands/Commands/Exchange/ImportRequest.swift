@@ -108,6 +108,12 @@ struct ImportRequest {
   private func tell(
     _ steps: [ImportStep], _ refused: [String], _ group: AccessGroup, _ session: Session
   ) throws(Failure) {
+    for step in steps {
+      guard let expires = step.lostExpiry else { continue }
+      session.warn(
+        "'\(step.item.name)': the former value's expiry (\(session.shown(expires))) does not apply to the new one; "
+          + "to set one: vault set NAME --keep-value --expires WHEN")
+    }
     if json { return try writeJSON(steps, refused, group, to: session.output) }
     if isDryRun {
       var table = Table(columns: ["ACTION", "NAME", "KIND"], keeping: "NAME")
@@ -120,13 +126,26 @@ struct ImportRequest {
     if !refused.isEmpty { counts += ", \(refused.count) not imported" }
     session.say("\(isDryRun ? "would import" : "imported") into '\(group.name)': \(counts)")
     for words in refused { session.say("not imported: \(words)") }
-    for loss in losses(steps) { session.say("not kept: \(loss)") }
+    for loss in losses(steps, group) { session.say("not kept: \(loss)") }
   }
 
-  /// Parts of the file that no item keeps, including former versions of items that already existed.
-  private func losses(_ steps: [ImportStep]) -> [String] {
-    let replaced = steps.filter { $0.action == .replace && !$0.item.older.isEmpty }
-    return imported.losses + replaced.map { "\(place(of: $0.item)): its former versions, because the item exists" }
+  /// Parts of the file that no item keeps, including former versions of items that already existed, and those that are
+  /// more than the group keeps.
+  private func losses(_ steps: [ImportStep], _ group: AccessGroup) -> [String] {
+    var losses = imported.losses
+    let changed = steps.filter { $0.action != .unchanged && !$0.item.older.isEmpty }
+    guard !changed.isEmpty else { return losses }
+    let keep = (try? group.info().keep) ?? .max
+    for step in changed {
+      let excess = step.item.older.count + 1 - keep
+      if step.action == .replace {
+        losses.append("\(place(of: step.item)): its former versions, because the item exists")
+      } else if excess > 0 {
+        let versions = excess == 1 ? "1 former version" : "\(excess) former versions"
+        losses.append("\(place(of: step.item)): \(versions), because the group keeps \(keep)")
+      }
+    }
+    return losses
   }
 
   private func writeJSON(
@@ -147,7 +166,7 @@ struct ImportRequest {
         }
       }
       try json.array("notKept") { (json) throws(Failure) in
-        for loss in losses(steps) { try json.string(loss) }
+        for loss in losses(steps, group) { try json.string(loss) }
       }
       if leavesOut {
         try json.array("notImported") { (json) throws(Failure) in

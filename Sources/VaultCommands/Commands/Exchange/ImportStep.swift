@@ -10,6 +10,8 @@ struct ImportStep {
 
   let item: ImportedItem
   let action: Action
+  /// The expiry of the present value, which the new one does not get.
+  let lostExpiry: Timestamp?
 
   /// The item's name in messages: its file and place.
   private let place: String
@@ -21,10 +23,13 @@ struct ImportStep {
     self.place = place
     do throws(VaultError) {
       let present = try open(item.name)
-      action = ImportStep.isSame(item, present) ? .unchanged : .replace
+      let isSame = ImportStep.isSame(item, present)
+      action = isSame ? .unchanged : .replace
+      lostExpiry = isSame || item.expires != nil ? nil : present.item.expires
     } catch {
       guard case .notFound(.item) = error else { throw error }
       action = .new
+      lostExpiry = nil
     }
   }
 
