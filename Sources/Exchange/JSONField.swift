@@ -48,6 +48,29 @@ public enum JSONField {
     return text[..<end] + added + value + text[end...]
   }
 
+  /// The object `text` without the members `keys`. The others keep their order and values; if there are no such members,
+  /// no byte is changed.
+  ///
+  /// - Parameter text: valid JSON, in UTF-8.
+  /// - Returns: `nil` if `text` is not an object.
+  public static func removing(_ keys: Set<String>, from text: [UInt8]) -> [UInt8]? {
+    var kept: [[UInt8]] = []
+    var isChanged = false
+    let isWhole = visit(text) { name, value in
+      if keys.contains(String(decoding: name, as: UTF8.self)) {
+        isChanged = true
+      } else {
+        kept.append(quoted(name) + [UInt8(ascii: ":")] + text[value])
+      }
+    }
+    guard isWhole else { return nil }
+    guard isChanged else { return text }
+    var object = [UInt8(ascii: "{")]
+    object += kept.joined(separator: [UInt8(ascii: ",")])
+    object.append(UInt8(ascii: "}"))
+    return object
+  }
+
   /// The JSON string for `text`, which is UTF-8.
   public static func quoted(_ text: [UInt8]) -> [UInt8] {
     var json: [UInt8] = []

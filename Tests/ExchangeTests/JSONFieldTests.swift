@@ -35,10 +35,18 @@ import Testing
     #expect(bytes.map { JSONField.kind(of: "a", in: $0) } == .string)
   }
 
-  @Test(arguments: ["[]", "\"a\"", "1", "null"]) func `a member cannot be set in a value that is not an object`(
-    text: String
-  ) {
+  @Test(arguments: [
+    (#"{"a":1}"#, "{}"), (#"{"a":1,"b" : [2, "]"] ,"\u0061":{}, "c\"":"\u00fc"}"#, #"{"b":[2, "]"],"c\"":"\u00fc"}"#),
+    (#" { "b" : 1 } "#, #" { "b" : 1 } "#), ("{}", "{}"),
+  ]) func `removing a member leaves the others`(text: String, changed: String) {
+    let bytes = JSONField.removing(["a", "x"], from: Array(text.utf8))
+    #expect(bytes.map { String(decoding: $0, as: UTF8.self) } == changed)
+  }
+
+  @Test(arguments: ["[]", "\"a\"", "1", "null"])
+  func `a member cannot be set in or removed from a value that is not an object`(text: String) {
     #expect(JSONField.setting("a", to: Array("1".utf8), in: Array(text.utf8)) == nil)
+    #expect(JSONField.removing(["a"], from: Array(text.utf8)) == nil)
   }
 
   @Test(arguments: ["[]", "\"a\"", "1", "{}", "null"]) func `a value without members has no field`(text: String) {

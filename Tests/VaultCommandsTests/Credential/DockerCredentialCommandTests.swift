@@ -84,6 +84,17 @@ import Testing
     expect(ask("get", hub), 0, #"{"ServerURL":"\#(hub)","Username":"bob","Secret":""}"# + "\n")
   }
 
+  @Test func `a new login leaves the fields that docker does not know`() {
+    store.run(
+      "set", "docker/h", "--type", "json",
+      input: #"{"username":"u","password":"p","notes":{"a":[1]},"state":"CA"}"#)
+    expect(login("h", "u", "p"), 0, "")
+    #expect(store.run("history", "docker/h", "--json").output.split(separator: "\n").count == 1)
+    expect(login("h", "v", "new"), 0, "")
+    #expect(
+      store.run("get", "docker/h").output == #"{"username":"v","password":"new","notes":{"a":[1]},"state":"CA"}"#)
+  }
+
   @Test func `any server and any text are returned unchanged`() throws {
     for text in [#"a \"b\" \\ \/"#, "größe 鍵", #"\u0000\u001f\n\u007f"#, #"\ud83d\udd11"#, "u\u{308}", "a%2Fb?c#d"] {
       let decoded = try #require(readJSON(#"{"text":"\#(text)"}"#)["text"] as? String)

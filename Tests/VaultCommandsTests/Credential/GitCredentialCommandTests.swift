@@ -72,6 +72,28 @@ import Testing
     #expect(ask("get", "protocol=https", "host=github.com").output.contains("password=hunter22\n"))
   }
 
+  @Test func `a new password leaves the fields that git does not know`() {
+    let name = "git/https/github.com/alice"
+    store.run(
+      "set", name, "--type", "json",
+      input: #"{"notes":"n","password":"old","oauth_refresh_token":"r","totp":"JBSWY3DP","pin":7}"#)
+    expectQuiet(ask("store", alice))
+    #expect(
+      store.run("get", name).output
+        == #"{"notes":"n","password":"hunter2","totp":"JBSWY3DP","pin":7,"username":"alice"}"#)
+    let bytes = Array("protocol=https\nhost=github.com\nusername=alice\npassword=".utf8) + [0xFF, 0x0A]
+    expectQuiet(Transcript(["credential", "git", "store"], input: bytes, environment: store.environment))
+    #expect(
+      store.run("get", name).output
+        == #"{"notes":"n","totp":"JBSWY3DP","pin":7,"username":"alice","passwordBase64":"/w=="}"#)
+    // Other values are replaced as a whole.
+    for (kind, value) in [("string", "token"), ("json", "[1]")] {
+      store.run("set", name, "--type", kind, "--replace-fields", input: value)
+      expectQuiet(ask("store", alice))
+      #expect(store.run("get", name).output == #"{"username":"alice","password":"hunter2"}"#)
+    }
+  }
+
   @Test func `erase keeps a login with another password, and without a user name erases every match`() {
     ask("store", alice)
     ask("store", "protocol=https", "host=github.com", "username=bob", "password=other")

@@ -8,8 +8,8 @@ struct AnswerDocker: Command {
     usage: "vault credential docker store|get|erase|list|version [-g GROUP]",
     more: """
       To use it, add "credsStore": "vault" to ~/.docker/config.json, and leave the rest of that file as it is. \
-      Logins are items such as docker/https://index.docker.io/v1/: JSON with username and password. Errors go to \
-      stdout with status 1, as docker expects.
+      Logins are items such as docker/https://index.docker.io/v1/: JSON with username and password; other fields \
+      stay. Errors go to stdout with status 1, as docker expects.
       """,
     example: """
       echo https://index.docker.io/v1/ | vault credential docker get
@@ -89,15 +89,18 @@ struct AnswerDocker: Command {
     guard let username = JSONField.string(of: "Username", in: input), !username.isEmpty else {
       throw Failure(.usage, Self.noUsername)
     }
-    var login = Login(username: username, secrets: GitCredential.Secrets())
-    login.secrets.password = JSONField.string(of: "Secret", in: input)
-    guard login.secrets.password != nil || JSONField.value(of: "Secret", in: input) == nil else {
+    let secret = JSONField.string(of: "Secret", in: input)
+    guard secret != nil || JSONField.value(of: "Secret", in: input) == nil else {
       throw Failure(.usage, "the secret is not a string")
     }
-    login.secrets.password = login.secrets.password ?? []
     let name = try LoginName.docker(server)
     let group = try session.openGroup(group, key)
-    if let present = try group.login(name), present.login == login, !present.item.hasExpired { return }
+    let present = try group.login(name)
+    // The fields that only git knows are not docker's to remove.
+    var login = present?.login ?? Login(username: nil, secrets: GitCredential.Secrets())
+    login.username = username
+    login.secrets.password = secret ?? []
+    if let present, present.login == login, !present.item.hasExpired { return }
     try group.set(name, to: login)
   }
 

@@ -16,15 +16,11 @@ struct Login: Equatable {
   }
 
   init(_ opened: borrowing OpenedItem) {
-    let bytes = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
     guard opened.item.kind == .json else {
-      secrets.password = bytes
+      secrets.password = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
       return
     }
-    // The kind is only a statement of the writer.
-    guard let text = String(validating: bytes, as: UTF8.self), (try? ValueText.canonical(text, .json)) != nil else {
-      return
-    }
+    guard let bytes = Login.json(of: opened) else { return }
     username = Login.member("username", of: bytes)
     secrets.password = Login.member("password", of: bytes)
     secrets.oauthRefreshToken = Login.member("oauth_refresh_token", of: bytes)
@@ -32,6 +28,16 @@ struct Login: Equatable {
     secrets.credential = Login.member("credential", of: bytes)
     // A line of git's protocol cannot contain a line break.
     secrets.state = Login.member("state", of: bytes).map { $0.split(separator: 0x0A).map(Array.init) } ?? []
+  }
+
+  /// The item's value if it is JSON.
+  fileprivate static func json(of opened: borrowing OpenedItem) -> [UInt8]? {
+    let bytes = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    // The kind is only a statement of the writer.
+    guard opened.item.kind == .json, let text = String(validating: bytes, as: UTF8.self),
+      (try? ValueText.canonical(text, .json)) != nil
+    else { return nil }
+    return bytes
   }
 
   private static func member(_ key: String, of text: [UInt8]) -> [UInt8]? {
@@ -45,22 +51,32 @@ struct Login: Equatable {
   }
 
   /// The value, to be stored as JSON.
-  var json: [UInt8] {
-    var object = JSONObject()
+  ///
+  /// - Parameter present: the JSON value that is replaced. If it is an object, its members stay, except those of a
+  ///   login that are missing now.
+  func json(replacing present: [UInt8]?) -> [UInt8] {
+    var added: [(key: String, text: [UInt8])] = []
+    var missing: Set<String> = []
     func add(_ key: String, _ value: [UInt8]?) {
+      missing.formUnion([key, key + "Base64"])
       guard let value else { return }
-      guard String(validating: value, as: UTF8.self) == nil else { return object.add(key, value) }
+      guard String(validating: value, as: UTF8.self) == nil else { return added.append((key, value)) }
       var base64: [UInt8] = []
       Base64.append(encoding: value, to: &base64)
-      object.add(key + "Base64", base64)
+      added.append((key + "Base64", base64))
     }
     add("username", username)
     add("password", secrets.password)
     add("oauth_refresh_token", secrets.oauthRefreshToken)
     add("authtype", secrets.authtype)
     add("credential", secrets.credential)
-    if !secrets.state.isEmpty { add("state", Array(secrets.state.joined(separator: [0x0A]))) }
-    return object.bytes
+    add("state", secrets.state.isEmpty ? nil : Array(secrets.state.joined(separator: [0x0A])))
+    missing.subtract(added.map(\.key))
+    var object = present.flatMap { JSONField.removing(missing, from: $0) } ?? Array("{}".utf8)
+    for (key, text) in added {
+      object = JSONField.setting(key, to: JSONField.quoted(text), in: object) ?? object
+    }
+    return object
   }
 }
 
@@ -75,7 +91,23 @@ extension AccessGroup {
     }
   }
 
+  /// Sets the item `name` to a login. If its value is a JSON object, the members that are not of a login stay, with the
+  /// changes that another program makes meanwhile.
   func set(_ name: String, to login: Login, expires: Timestamp? = nil) throws(VaultError) {
-    try set(name, to: Secret(login.json), kind: .json, Details(expires: expires.map { .to($0) } ?? .keep))
+    while true {
+      var present: (value: [UInt8]?, version: UInt64) = (nil, 0)
+      do {
+        let opened = try open(name)
+        present = (Login.json(of: opened), opened.item.version)
+      } catch .notFound(.item) {}
+      do {
+        try set(
+          name, to: Secret(login.json(replacing: present.value)), kind: .json,
+          Details(expires: expires.map { .to($0) } ?? .keep), ifVersion: present.version)
+        return
+      } catch .conflict {
+        continue
+      }
+    }
   }
 }
