@@ -24,29 +24,29 @@ enum CanonicalOrder {
     }
     texts.sort { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
     others.sort { $0.key.lexicographicallyPrecedes($1.key) }
-    for index in others.indices.dropFirst() where others[index].key == others[index - 1].key {
-      let first = others[..<index].lastIndex { $0.key != others[index].key }.map { $0 + 1 } ?? 0
-      try place(index, from: first, &others, fields, value)
+    var ordered = texts.map(\.element)
+    var run: [AnyObject] = []
+    for (index, other) in others.enumerated() {
+      run.append(other.element)
+      guard index + 1 == others.count || others[index + 1].key != other.key else { continue }
+      ordered += try sorted(run, fields, byValue: value)
+      run = []
     }
-    return texts.map(\.element) + others.map(\.element)
+    return ordered
   }
 
-  /// Moves the last of several elements with the same sort key to the place that its value determines.
-  private static func place(
-    _ last: Int, from first: Int, _ elements: inout [(key: [UInt8], element: AnyObject)], _ fields: FieldsWriter,
-    _ value: (AnyObject) -> AnyObject?
-  ) throws(ArchiveError) {
-    var index = last
-    while index > first {
-      guard let one = value(elements[index - 1].element), let other = value(elements[index].element) else { return }
-      let (before, after) = (
-        try fields.archiver.sortKeys.key(of: one, fields.archiver),
-        try fields.archiver.sortKeys.key(of: other, fields.archiver)
-      )
-      guard after.lexicographicallyPrecedes(before) else { return }
-      elements.swapAt(index - 1, index)
-      index -= 1
+  /// Sorts elements with the same sort key by their values.
+  private static func sorted(
+    _ run: [AnyObject], _ fields: FieldsWriter, byValue value: (AnyObject) -> AnyObject?
+  ) throws(ArchiveError) -> [AnyObject] {
+    guard run.count > 1 else { return run }
+    var keyed: [(key: [UInt8], element: AnyObject)] = []
+    for element in run {
+      guard let value = value(element) else { return run }
+      keyed.append((try fields.archiver.sortKeys.key(of: value, fields.archiver), element))
     }
+    keyed.sort { $0.key.lexicographicallyPrecedes($1.key) }
+    return keyed.map(\.element)
   }
 
   /// Foundation on Linux cannot compare arrays and dictionaries as elements, so no reader there can fill a set with

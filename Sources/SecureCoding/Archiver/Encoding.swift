@@ -96,7 +96,7 @@ extension SecureArchiver {
       objects[number] = scalar
       return number
     }
-    guard frames.count <= limits.effectiveDepth else {
+    guard depth <= limits.effectiveDepth else {
       throw .overLimit(.depth, allowed: limits.effectiveDepth, at: here)
     }
     isBeingEncoded.insert(number)

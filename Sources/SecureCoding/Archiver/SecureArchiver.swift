@@ -36,6 +36,10 @@ public final class SecureArchiver: NSCoder {
   /// Shared with the archivers that only create sort keys.
   var sortKeys = SortKeys()
   private(set) var isSorting = false
+  /// How deep the element lies whose sort key this archiver creates; 0 for an archive of its own.
+  private var outerDepth = 0
+  /// How deep the current object lies.
+  var depth: Int { outerDepth + frames.count }
   /// Whether the archive holds something that the reader might refuse, so that it must be read once before it is
   /// returned.
   var needsRehearsal = false
@@ -84,6 +88,7 @@ public final class SecureArchiver: NSCoder {
     archiver.classNames = classNames
     archiver.sortKeys = sortKeys
     archiver.isSorting = true
+    archiver.outerDepth = depth - 1
     archiver.encode(element, forKey: "root")
     return [UInt8](try archiver.finishEncoding())
   }

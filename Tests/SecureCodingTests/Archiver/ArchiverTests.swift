@@ -204,6 +204,30 @@ import Testing
     #expect(refusal?.code == "overLimit.comparisons")
   }
 
+  @Test func `objects in sets count as deep as they lie`() throws {
+    func code(_ levels: Int) -> String? {
+      let value = (0..<levels).reduce(Group(children: NSSet())) { group, level in
+        Group(children: NSSet(array: [group, Address(city: "\(level)")]))
+      }
+      var limits = ArchiveLimits.standard
+      limits.comparisons = .max
+      let archiver = SecureArchiver(limits: limits)
+      archiver.encode(value, forKey: "root")
+      return (archiver.error as? ArchiveError)?.code
+    }
+    #expect(code(60) == nil)
+    for levels in [64, 1_000, 5_000] { #expect(code(levels) == "overLimit.depth") }
+  }
+
+  @Test func `keys that look equal are written in the order of their values`() throws {
+    let archives = try (0..<5).map { _ in
+      let keys = (0..<2_000).map { _ in Group(children: NSSet()) }
+      let values = keys.indices.map { NSNumber(value: $0) }.shuffled()
+      return try SecureArchiver.archivedData(withRootObject: NSDictionary(objects: values, forKeys: keys))
+    }
+    #expect(Set(archives).count == 1)
+  }
+
   @Test func `an archive that could not be read back is not written`() throws {
     func code(_ value: Any) -> String? {
       #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: value) }?.code
@@ -298,6 +322,15 @@ private final class Hidden: NSObject, NSSecureCoding {
   override init() {}
   required init?(coder: NSCoder) {}
   func encode(with coder: NSCoder) {}
+}
+
+/// A class whose objects are all different, even if they hold the same.
+final class Group: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  let children: NSSet
+  init(children: NSSet) { self.children = children }
+  required init?(coder: NSCoder) { nil }
+  func encode(with coder: NSCoder) { coder.encode(children, forKey: "children") }
 }
 
 /// A class whose subclasses name other classes for coders.
