@@ -21,20 +21,21 @@ extension MaskPatterns {
   ///   digits of either case, and in base32;
   /// - the strings in a value that is a JSON object or array (``texts(in:)``), in the same forms.
   public init(values: some Sequence<[UInt8]>) {
-    var patterns: [[UInt8]] = []
-    for value in values.flatMap({ [$0] + MaskPatterns.texts(in: $0) }) where value.count >= MaskPatterns.shortestValue {
-      patterns.append(value)
-      var forms = [MaskPatterns.trimmed(value)]
-      if value.count <= MaskPatterns.largestWithForms {
-        forms += MaskPatterns.percentEncoded(value) + MaskPatterns.escaped(value)
-        forms += MaskPatterns.quoted(value) + MaskPatterns.hexadecimal(value)
-        forms.append(MaskPatterns.base32(value))
-        patterns += MaskPatterns.base64(value).filter { $0.count >= MaskPatterns.shortestBase64 }
-      }
-      patterns += forms.filter { $0.count >= MaskPatterns.shortestValue }
-      patterns += MaskPatterns.lines(of: value)
+    let texts = values.flatMap { [$0] + MaskPatterns.texts(in: $0) }
+    // Lazily, because all forms of many values together take far more memory than the automaton.
+    self.init(exactly: texts.lazy.flatMap { MaskPatterns.patterns(of: $0) })
+  }
+
+  private static func patterns(of value: [UInt8]) -> [[UInt8]] {
+    guard value.count >= shortestValue else { return [] }
+    var patterns = [value]
+    var forms = [trimmed(value)]
+    if value.count <= largestWithForms {
+      forms += percentEncoded(value) + escaped(value) + quoted(value) + hexadecimal(value)
+      forms.append(base32(value))
+      patterns += base64(value).filter { $0.count >= shortestBase64 }
     }
-    self.init(exactly: patterns)
+    return patterns + forms.filter { $0.count >= shortestValue } + lines(of: value)
   }
 
   /// Whether a value is too short to be concealed, not counting trailing newlines.

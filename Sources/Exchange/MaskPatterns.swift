@@ -7,16 +7,22 @@ public struct MaskPatterns: Sendable {
   /// Shorter values, in bytes, are not searched for, because they occur everywhere.
   public static let shortestValue = 4
 
+  /// The byte that leads to each node. Node 0 is the root, where a pattern begins.
   private var bytes: [UInt8] = [0]
-  private var firstChild: [Int32] = [0]
-  private var sibling: [Int32] = [0]
+  /// The node before each node; its number is lower.
+  private var parents: [Int32] = [0]
   private var fallback: [Int32] = [0]
   private var depths: [Int32] = [0]
   /// The length of the longest pattern that ends at each node; 0 if none does.
   private var matches: [Int32] = [0]
   /// The length of the shortest pattern that passes through each node.
   private var shortest: [Int32] = [.max]
-  private var children = [Int32](repeating: 0, count: 256)
+  /// The nodes that follow the root, by their bytes; 0 for none.
+  private var roots = [Int32](repeating: 0, count: 256)
+  /// The other nodes whose numbers are not their parents' plus 1: a hash table with open addressing, at most half full,
+  /// in which 0 is a free place. With lists of siblings, many patterns would make every step slow.
+  private var branches = [Int32](repeating: 0, count: 64)
+  private var branchCount = 0
 
   /// - Parameter patterns: the patterns to search for, without other forms. Empty ones are ignored.
   init(exactly patterns: some Sequence<[UInt8]>) {
@@ -36,39 +42,65 @@ public struct MaskPatterns: Sendable {
   private mutating func add(_ byte: UInt8, below parent: Int32) -> Int32 {
     let node = Int32(bytes.count)
     bytes.append(byte)
-    firstChild.append(0)
-    sibling.append(firstChild[Int(parent)])
-    firstChild[Int(parent)] = node
+    parents.append(parent)
     fallback.append(0)
     depths.append(depths[Int(parent)] + 1)
     matches.append(0)
     shortest.append(.max)
-    if parent == 0 { children[Int(byte)] = node }
+    if parent == 0 {
+      roots[Int(byte)] = node
+    } else if node != parent + 1 {
+      addBranch(node)
+    }
     return node
+  }
+
+  private mutating func addBranch(_ node: Int32) {
+    branchCount += 1
+    if branchCount * 2 > branches.count {
+      let present = branches
+      branches = [Int32](repeating: 0, count: present.count * 2)
+      for node in present where node != 0 { branches[place(below: parents[Int(node)], bytes[Int(node)])] = node }
+    }
+    branches[place(below: parents[Int(node)], bytes[Int(node)])] = node
+  }
+
+  /// The place in ``branches`` of the node that follows `parent` with `byte`, or the free one that it would get.
+  private func place(below parent: Int32, _ byte: UInt8) -> Int {
+    let key = UInt64(parent) << 8 | UInt64(byte)
+    // Fibonacci hashing: the upper half of the product depends on every bit of the key.
+    var place = Int((key &* 0x9E37_79B9_7F4A_7C15) >> 32) & (branches.count - 1)
+    while true {
+      let node = Int(branches[place])
+      if node == 0 || parents[node] == parent && bytes[node] == byte { return place }
+      place = (place + 1) & (branches.count - 1)
+    }
   }
 
   /// Finds the fallback of each node, level by level: the node of its longest proper suffix that is also a prefix of a
   /// pattern.
   private mutating func link() {
-    var queue: [Int32] = [0]
-    var next = 0
-    while next < queue.count {
-      let parent = queue[next]
-      next += 1
-      var node = firstChild[Int(parent)]
-      while node != 0 {
-        if parent != 0 { fallback[Int(node)] = step(from: fallback[Int(parent)], bytes[Int(node)]) }
-        matches[Int(node)] = max(matches[Int(node)], matches[Int(fallback[Int(node)])])
-        queue.append(node)
-        node = sibling[Int(node)]
-      }
+    // Where each level begins, and then where its next node goes.
+    var places = [Int](repeating: 0, count: Int(depths.max() ?? 0) + 2)
+    for depth in depths { places[Int(depth) + 1] += 1 }
+    for level in 1..<places.count { places[level] += places[level - 1] }
+    var nodes = [Int32](repeating: 0, count: depths.count)
+    for (node, depth) in depths.enumerated() {
+      nodes[places[Int(depth)]] = Int32(node)
+      places[Int(depth)] += 1
+    }
+    for node in nodes.dropFirst().lazy.map({ Int($0) }) {
+      let parent = parents[node]
+      if parent != 0 { fallback[node] = step(from: fallback[Int(parent)], bytes[node]) }
+      matches[node] = max(matches[node], matches[Int(fallback[node])])
     }
   }
 
   private func child(of node: Int32, _ byte: UInt8) -> Int32? {
-    var next = node == 0 ? children[Int(byte)] : firstChild[Int(node)]
-    while next != 0, bytes[Int(next)] != byte { next = sibling[Int(next)] }
-    return next == 0 ? nil : next
+    let next = Int(node) + 1
+    if node != 0, next < bytes.count, parents[next] == node, bytes[next] == byte { return Int32(next) }
+    let child = node == 0 ? roots[Int(byte)] : branches[place(below: node, byte)]
+    return child == 0 ? nil : child
   }
 
   // MARK: Walking
@@ -84,7 +116,7 @@ public struct MaskPatterns: Sendable {
   }
 
   /// Whether a pattern begins with `byte`.
-  func isFirst(_ byte: UInt8) -> Bool { children[Int(byte)] != 0 }
+  func isFirst(_ byte: UInt8) -> Bool { roots[Int(byte)] != 0 }
 
   /// How many of the last bytes may be the beginning of a pattern.
   func depth(_ state: Int32) -> Int { Int(depths[Int(state)]) }

@@ -168,6 +168,23 @@ import Testing
     #expect(text(masker.take("hun".utf8)).isEmpty && text(masker.take("t you".utf8)) == "hunt you")
   }
 
+  @Test func `thousands of values with the same beginnings and any bytes are concealed, and nothing else`() {
+    var generator = SeededGenerator(seed: 1)
+    // All begin with one letter or two of them, and then no byte is a newline.
+    var values: [[UInt8]] = []
+    for number in 0..<4_000 {
+      var value = [UInt8](repeating: 0x78, count: 1 + number % 2)
+      for _ in 0..<4 { value.append(UInt8.random(in: 0x0B...0xFF, using: &generator)) }
+      values.append(value)
+    }
+    var masker = Masker(MaskPatterns(exactly: values))
+    for value in values {
+      #expect(masker.take(value + [0x0A]) == Array((Self.placeholder + "\n").utf8))
+      let beginning = Array(value.dropLast()) + [0x0A]
+      #expect(masker.take(beginning) == beginning)
+    }
+  }
+
   @Test func `a value of a million equal letters is concealed`() {
     let value = [UInt8](repeating: 0x61, count: 1 << 20)
     var masker = Masker(MaskPatterns(values: [value]))
