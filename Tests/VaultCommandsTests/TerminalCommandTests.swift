@@ -34,6 +34,23 @@ import Vault
     #expect(store.folder.mode("out") == 0o600)
   }
 
+  @Test(arguments: [
+    ["env"], ["env", "--shell", "fish"], ["env", "--shell", "docker"], ["env", "--shell", "github"],
+    ["env", "--shell", "dotenv"], ["inject"], ["export", "--to", "dotenv"], ["export", "--to", "csv"],
+  ])
+  func `values written for other programs do not steer a terminal`(_ command: [String]) {
+    store.run("set", "a", input: "text")
+    let more = command[0] == "export" ? ["-g", "default", "--yes-print-secrets"] : []
+    #expect(store.run(command + more, on: terminal, input: "{{ vault:///a }}").status == 0)
+    #expect(terminal.shown().contains("text"))
+    store.run("set", "a", input: "\u{1B}]0;owned\u{7}")
+    let refused = store.run(command + more, on: terminal, input: "{{ vault:///a }}")
+    #expect(refused.status == 64 && terminal.shown().isEmpty, "\(refused.errors)")
+    #expect(refused.errors.contains("the value is not text and is not written to a terminal"))
+    let piped = Transcript(command + more, input: Array("{{ vault:///a }}".utf8), environment: store.environment)
+    #expect(piped.status == 0 && piped.output.contains("owned"))
+  }
+
   /// Marks that reorder text, which a label may contain, after characters that only a value may contain: CSI, OSC, DEL, a line separator.
   private static let label = "a\u{202E}b\u{61C}\u{FEFF}é日"
   private static let steering = "\u{9B}2J\u{9D}0;t\u{7F}\u{2028}" + label

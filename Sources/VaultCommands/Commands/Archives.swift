@@ -154,6 +154,7 @@ struct ConvertArchive: Command {
         throw Failure(
           .usage, "an archive is not text and is not written to a terminal", hint: "use -o FILE, or a pipe")
       }
+      try session.output.requireTextIfTerminal(converted, hint: "use -o FILE, or a pipe")
       return try write(converted, to: session.output)
     }
     try OutputFile.write(output) { try write(converted, to: $0) }

@@ -20,6 +20,12 @@ final class Output {
     throw Failure(.usage, "the value is not text and is not written to a terminal", hint: hint)
   }
 
+  func requireTextIfTerminal(_ bytes: [UInt8], hint: String) throws(Failure) {
+    try unsafe bytes.span.withUnsafeBytes { (bytes) throws(Failure) in
+      try unsafe requireTextIfTerminal(bytes, hint: hint)
+    }
+  }
+
   /// - Throws: `Failure.readerGone` if the pipe's reader has closed it; `storage` if the bytes cannot be written.
   func write(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
     var rest = unsafe bytes

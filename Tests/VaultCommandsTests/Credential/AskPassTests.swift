@@ -93,13 +93,13 @@ import Testing
   ])
   func `ssh's questions about a host's key are answered by a person`(_ prompt: String) {
     #expect(store.run("askpass", "add", "web", prompt).status == 64)
-    store.run("set", "evil", "--attribute", "askpass=\(AskPassRule.text(of: prompt))", input: "yes")
+    store.run("set", "evil", "--attribute", "askpass=\(AskPassRule.text(of: prompt))", input: "aye")
     let unasked = store.run("askpass", prompt)
     #expect(unasked.status == 11 && unasked.output.isEmpty && unasked.errors.contains("a person has to answer"))
     let terminal = PseudoTerminal()
     terminal.type("no\n")
     let asked = store.run(["askpass", prompt], on: terminal)
-    #expect(asked.status == 0 && asked.output == "no\n" && !asked.errors.contains("vault: warning"))
+    #expect(asked.status == 0 && asked.errors.isEmpty && !terminal.shown().contains("aye"))
   }
 
   @Test func `a prompt cannot steer the terminal`() {

@@ -160,13 +160,17 @@ struct ExportRequest {
     var export = try ForeignExport(items, list, in: source)
     let text = export.text(form)
     losses = export.losses
+    try output.requireTextIfTerminal(text, hint: "--output FILE")
     try unsafe text.withUnsafeBytes { try unsafe output.write($0) }
   }
 
   private func writeText(to output: Output) throws {
     // Everything is checked before the first byte is written.
     for item in items {
-      try list.open(item.name.description).secret.withBytes { value in _ = try line(item, value) }
+      try list.open(item.name.description).secret.withBytes { value in
+        _ = try line(item, value)
+        try unsafe value.withUnsafeBytes { try unsafe output.requireTextIfTerminal($0, hint: "--output FILE") }
+      }
     }
     for item in items {
       try list.open(item.name.description).secret.withBytes { value in

@@ -44,7 +44,10 @@ struct InjectTemplate: Command {
       throw Failure(.usage, "\(source), line \(fault.line): \(fault.words)", hint: fault.hint)
     }
     let values = try values(of: template, References(session, key))
-    guard let output else { return try write(values, to: session.output) }
+    guard let output else {
+      for value in values { try session.output.requireTextIfTerminal(value, hint: "pipe it, or write a file: -o FILE") }
+      return try write(values, to: session.output)
+    }
     try OutputFile.write(output) { try write(values, to: $0) }
   }
 

@@ -53,6 +53,9 @@ struct PrintEnvironment: Command {
     // VariableName converts every name to ASCII.
     let variables = environment.variables.map { (name: String(decoding: $0.key, as: UTF8.self), value: $0.value) }
       .sorted { $0.name < $1.name }
+    if shell != .json && shell != .yaml {
+      for (_, value) in variables { try session.output.requireTextIfTerminal(value, hint: "pipe it") }
+    }
     switch shell {
     case .bash: for (name, value) in variables { try writeForShell(name, value, to: session.output) }
     case .json: try writeJSON(variables, to: session.output)
