@@ -48,8 +48,8 @@ public enum JSONField {
     return text[..<end] + added + value + text[end...]
   }
 
-  /// The object `text` without the members `keys`. The others keep their order and values; if there are no such members,
-  /// no byte is changed.
+  /// The object `text` without the members `keys`. The others keep their order and values; if there are no such
+  /// members, no byte is changed.
   ///
   /// - Parameter text: valid JSON, in UTF-8.
   /// - Returns: `nil` if `text` is not an object.
