@@ -28,6 +28,14 @@ import Testing
     #expect(export("--to", "dotenv", "-g", "other", "--yes-print-secrets").output == text.output)
   }
 
+  @Test func `an exported env file warns of values that its readers may change`() {
+    store.run("set", "both", input: "$ { $HOME ${HOME}")
+    let text = export("--to", "dotenv", "-g", "default", "--yes-print-secrets")
+    #expect(text.status == 0 && text.output.contains("both='$ { $HOME ${HOME}'\n"))
+    let warned = text.errors.split(separator: "\n").filter { $0.contains("'${'") }
+    #expect(warned.count == 1 && warned[0].contains("the value of 'both' contains"))
+  }
+
   @Test func `an export to JSON has every detail, with bytes in base64`() throws {
     store.run("set", "key", "--file", store.folder.write("key-bytes", [0xFF, 0]))
     let text = export("--to", "json", "-g", "default", "--yes-print-secrets")

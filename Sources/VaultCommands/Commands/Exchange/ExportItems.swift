@@ -15,7 +15,8 @@ struct ExportItems: Command {
       json holds everything except former versions: an object with the group's name and items, each with name, kind, \
       value (or valueBase64 if it is not UTF-8), label, attributes, expires and, for archives, type. Each value is a \
       string of exactly the value's bytes; import reads it back. dotenv contains only names and values, in the form \
-      that python-dotenv and import read back exactly; a value that is not text is refused.
+      that import reads back exactly, and python-dotenv with interpolate=False; a value with ${NAME}, which others may \
+      replace, causes a warning. A value that is not text is refused.
 
       kdbx is a database of KeePass and KeePassXC, with former versions, and with bytes as attachments; its \
       passphrase is asked for twice. bitwarden is the JSON that Bitwarden imports, with former passwords. csv is a \
@@ -63,6 +64,9 @@ struct ExportItems: Command {
       try OutputFile.write(output) { output in try export.write(format, to: output) }
     } else {
       try export.write(format, to: session.output)
+    }
+    for name in export.expandable {
+      session.warn("the value of '\(UTF8Text.onOneLine(name))' contains '${', which some readers of env files replace")
     }
     if format == .dotenv, let lost = export.whatTextCannotHold { session.say(lost) }
     for loss in export.losses { session.say("not kept: \(loss)") }
@@ -116,6 +120,8 @@ struct ExportRequest {
   var passphrase: WipedBytes?
   /// What the written format cannot hold, described without any value.
   private(set) var losses: [String] = []
+  /// The names of items that an env file holds, but some of its readers change.
+  private(set) var expandable: [String] = []
 
   init(of group: AccessGroup) throws(VaultError) {
     self.group = group.name
@@ -164,11 +170,15 @@ struct ExportRequest {
     try unsafe text.withUnsafeBytes { try unsafe output.write($0) }
   }
 
-  private func writeText(to output: Output) throws {
+  private mutating func writeText(to output: Output) throws {
     // Everything is checked before the first byte is written.
     for item in items {
       try list.open(item.name.description).secret.withBytes { value in
         _ = try line(item, value)
+        let isExpandable = value.indices.dropLast().contains {
+          value[$0] == UInt8(ascii: "$") && value[$0 + 1] == UInt8(ascii: "{")
+        }
+        if isExpandable { expandable.append(item.name.description) }
         try unsafe value.withUnsafeBytes { try unsafe output.requireTextIfTerminal($0, hint: "--output FILE") }
       }
     }
