@@ -72,6 +72,23 @@ import Testing
     #expect(count == 5 && places.count == 1)
   }
 
+  @Test func `a key that begins with a dollar sign is shared in the tree`() throws {
+    let key = String(repeating: "x", count: 100)
+    let object = PlistValue.dict([("$$" + key, .bool(true)), ("$class", .uid(2))])
+    let tree = try ArchiveInspection(
+      PlistValue.archive([object, .describe("T"), object], top: [("root", .uid(1)), ("other", .uid(3))]).binary())
+    var places: Set<Int> = []
+    for number in [1, 3] {
+      guard case .instance(_, let fields) = tree.object(number), var found = fields.first?.key else {
+        Issue.record("object \(number)")
+        return
+      }
+      #expect(found == "$" + key)
+      places.insert(found.withUTF8 { Int(bitPattern: $0.baseAddress) })
+    }
+    #expect(places.count == 1)
+  }
+
   @Test func `the output limit can be set, and a tiny archive is below any limit`() throws {
     var limits = ArchiveLimits.standard
     limits.output = 0

@@ -144,19 +144,12 @@ extension ArchiveTable {
     return [.object(number)]
   }
 
-  /// A key as the program named it: archives put an extra `$` before keys that begin with one.
-  package func fieldName(_ key: UInt32) -> String { Self.programsName(keys.name(key)) ?? keys.name(key) }
+  /// A key as the program named it, or one of the archive's own keys.
+  package func fieldName(_ key: UInt32) -> String { keys.programsName(key) ?? keys.name(key) }
 
   /// The keys that a program gave in a dictionary, as the program named them, without the archive's own such as `$0`.
   package func programsKeys(ofDictionary position: Int) -> [String] {
-    list.keys(list.nodes[position]).compactMap { Self.programsName(keys.name($0)) }
-  }
-
-  /// The program's name for a key; nil for one of the archive's own keys. (Bytes are compared, because `$` followed by
-  /// a combining mark is one character and not equal to `$`.)
-  private static func programsName(_ key: String) -> String? {
-    guard key.utf8.first == UInt8(ascii: "$") else { return key }
-    return key.utf8.starts(with: "$$".utf8) ? String(decoding: key.utf8.dropFirst(), as: UTF8.self) : nil
+    list.keys(list.nodes[position]).compactMap { keys.programsName($0) }
   }
 }
 

@@ -17,6 +17,8 @@ package struct KeyTable: Sendable {
 
   /// The text of each key, by its number; number 0 means no key.
   private(set) var names = [""]
+  /// The name that a program gave to each key, by its number; nil for the archive's own keys.
+  private var programsNames: [String?] = [nil]
   private var numbers: [Key: UInt32] = [:]
   /// The number of each node that is a key; 0 for other nodes.
   private var byNode: [UInt32]
@@ -50,6 +52,7 @@ package struct KeyTable: Sendable {
     let number = numbers[key] ?? UInt32(names.count)
     if number == names.count {
       names.append(key.text)
+      programsNames.append(Self.programsName(key.text))
       numbers[key] = number
     }
     byNode[node] = number
@@ -58,6 +61,16 @@ package struct KeyTable: Sendable {
 
   /// The text of the key at `node`.
   package func name(_ node: UInt32) -> String { names[Int(byNode[Int(node)])] }
+
+  /// The key at `node` as the program named it; nil if it is one of the archive's own.
+  func programsName(_ node: UInt32) -> String? { programsNames[Int(byNode[Int(node)])] }
+
+  /// Archives put an extra `$` before keys that begin with one. (Bytes are compared, because `$` followed by a combining
+  /// mark is one character and not equal to `$`.)
+  private static func programsName(_ key: String) -> String? {
+    guard key.utf8.first == UInt8(ascii: "$") else { return key }
+    return key.utf8.starts(with: "$$".utf8) ? String(decoding: key.utf8.dropFirst(), as: UTF8.self) : nil
+  }
 
   /// The number of `key`; nil if no dictionary has it.
   package func number(of key: String) -> UInt32? { numbers[Key(text: key)] }
