@@ -14,6 +14,7 @@ enum CostlyArchives {
       sharingData(
         count, "NSIndexPath", [("NSIndexPathLength", .int(Int128(dataSize))), ("NSIndexPathData", .uid(4))])
     case "emptySets": emptySets(count)
+    case "attributeRuns": attributeRuns(count)
     case "relativeURLs": relativeURLs(count)
     case "emojiPattern": expression(String(repeating: "\\p{RGI_Emoji}", count: count))
     case "propertyPattern":
@@ -62,6 +63,20 @@ enum CostlyArchives {
         .dict([("NS.data", .data(Array(repeating: 1, count: dataSize))), ("$class", .uid(5))]),
         .describe("NSMutableData", "NSData"), .string("unused"),
       ] + (0..<count).map { _ in .dict(fields + [("$class", .uid(3))]) })
+  }
+
+  /// An attributed string of runs that all have the same thousand attributes.
+  private static func attributeRuns(_ count: Int) -> PlistValue {
+    let keys = (0..<1_000).map { PlistValue.string("\($0)") }
+    return .archive([
+      .dict([
+        ("NSString", .string(String(repeating: "x", count: count))), ("NSAttributes", .uid(3)),
+        ("NSAttributeInfo", .data((0..<count).flatMap { _ in [1, 0] })), ("$class", .uid(2)),
+      ]),
+      .describe("NSAttributedString"), .dict([("NS.objects", .array([.uid(5)])), ("$class", .uid(4))]),
+      .describe("NSArray"), .dict([("NS.keys", .array(keys)), ("NS.objects", .array(keys)), ("$class", .uid(6))]),
+      .describe("NSDictionary"),
+    ])
   }
 
   /// Empty character sets, and then as many mutable strings that share one text of 8 kB.

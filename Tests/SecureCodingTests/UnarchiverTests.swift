@@ -179,6 +179,39 @@ import Testing
     #expect(error?.code == "classRefused" && error?.path == "b → object 1")
   }
 
+  private static let nestedSets: [PlistValue] = (0..<7).map { level in
+    .dict([("NS.objects", .array([.uid(UInt64(2 + level))])), ("$class", .uid(9))])
+  }
+
+  @Test(arguments: [
+    ("NSOrderedSet", 120, [("NS.object.0", PlistValue.uid(10))]),
+    ("NSDictionary", 400, [("NS.keys", .array([.uid(14)])), ("NS.objects", .array([.uid(13)]))]),
+    ("NSError", 1_300, [("NSDomain", .uid(13)), ("NSCode", .int(1)), ("NSUserInfo", .uid(12))]),
+    ("NSNotification", 1_300, [("NS.name", .uid(13)), ("NS.userinfo", .uid(12))]),
+    ("NSAttributedString", 1_300, [("NSString", .uid(13)), ("NSAttributes", .uid(12))]),
+  ]) func `what objects share is charged to each of them`(
+    _ name: String, _ count: Int, _ fields: [(String, PlistValue)]
+  ) throws {
+    let shared: [PlistValue] =
+      Self.nestedSets + [
+        .string("x"), .describe("NSSet"), .dict([("NS.objects", .array([.uid(1)])), ("$class", .uid(11))]),
+        .describe("NSArray"),
+        .dict([("NS.keys", .array([.uid(13)])), ("NS.objects", .array([.uid(1)])), ("$class", .uid(15))]),
+        .string("k"), .string(String(repeating: "é", count: 100_000)), .describe("NSDictionary"), .describe(name),
+      ]
+    let objects = (0..<count).map { _ in PlistValue.dict(fields + [("$class", .uid(16))]) }
+    let top = (0..<count).map { ("\($0)", PlistValue.uid(UInt64(17 + $0))) }
+    let archive = PlistValue.archive(shared + objects, top: top)
+    let classes: [AnyClass] = [
+      NSArray.self, NSSet.self, NSDictionary.self, NSString.self, NSOrderedSet.self, NSError.self,
+      NSNotification.self, NSAttributedString.self,
+    ]
+    let unarchiver = try SecureUnarchiver(reading: Data(archive.binary()), allowing: classes)
+    #expect(try unarchiver.decode(classes, forKey: "0") != nil)
+    for index in 0..<count { _ = unarchiver.decodeObject(of: classes, forKey: "\(index)") }
+    #expect((unarchiver.error as? ArchiveError)?.code == "overLimit.comparisons")
+  }
+
   @Test func `an empty character set is decoded under the largest limit`() throws {
     let archive = PlistValue.archive([
       .dict([("NSString", .string("")), ("$class", .uid(2))]), .describe("NSCharacterSet"),

@@ -44,12 +44,19 @@ extension SecureUnarchiver {
       }
       // Canonically equivalent strings are equal but have different hashes, so Foundation would not find all
       // duplicates.
-      if let text = object as? NSString, !isASCII(element), !texts.insert(String(describing: text)).inserted {
-        throw fields.twice
+      if let text = object as? NSString, !isASCII(element) {
+        let text = String(describing: text)
+        // Hashing a text by canonical equivalence takes time in proportion to it.
+        try budget.take(comparisons: text.utf8.count / 16, at: here)
+        guard texts.insert(text).inserted else { throw fields.twice }
       }
       objects.append(object)
     }
     let costs = elements.map(cost(of:))
+    // Each is compared with itself.
+    for (object, (element, cost)) in zip(objects, zip(elements, costs)) where !isPlain(object) && !isOfUser(element) {
+      try budget.take(comparisons: cost.comparison.saturatingSum(cost.conversion), at: here)
+    }
     let collisions = try takeFilling(objects, costs, fields)
     try noteHashed(costs, collisions: collisions, kind, fields)
     return objects
@@ -65,9 +72,7 @@ extension SecureUnarchiver {
     var unsound: [NSObject] = []
     var unsoundCost = 0
     for (object, cost) in zip(objects, costs) {
-      // Strings and data are compared without being converted.
-      let isPlain = object is NSString || object is NSData
-      let price = isPlain ? cost.comparison : cost.comparison.saturatingSum(cost.conversion)
+      let price = isPlain(object) ? cost.comparison : cost.comparison.saturatingSum(cost.conversion)
       guard HashedKind.isSound(object) else {
         unsound.append(object)
         unsoundCost = unsoundCost.saturatingSum(price.saturatingProduct(2))
@@ -88,7 +93,7 @@ extension SecureUnarchiver {
     // Doubled because each is also compared with itself, and an ordered set looks each up again.
     try budget.take(comparisons: total.saturatingSum(unsoundCost).saturatingProduct(2), at: here)
     // An ordered set would lose an element that is not equal to itself, such as NaN.
-    for object in objects where !(object is NSString || object is NSData) && !object.isEqual(object) {
+    for object in objects where !isPlain(object) && !object.isEqual(object) {
       throw fields.invalid("an element or key is not equal to itself")
     }
     for (index, object) in unsound.enumerated() {
@@ -128,7 +133,7 @@ extension SecureUnarchiver {
 
   /// The cost of an object: the recorded one, otherwise the cost of its bytes, otherwise that of the objects it expands
   /// to.
-  private func cost(ofObject number: Int) -> Cost {
+  func cost(ofObject number: Int) -> Cost {
     if let cost = costs[number] { return cost }
     guard case .value = table.records[number] else {
       let unfolded = Int(clamping: table.graph.unfolded[number])
@@ -144,6 +149,18 @@ extension SecureUnarchiver {
     case .data: Cost(conversion: 1, comparison: 1 + node.size / 2)
     default: Cost(conversion: 1, comparison: 1)
     }
+  }
+
+  /// Strings and data are compared without being converted.
+  private func isPlain(_ object: NSObject) -> Bool { object is NSString || object is NSData }
+
+  /// Whether an element is of one of the caller's classes, which compare as they please.
+  private func isOfUser(_ element: Fields.Element) -> Bool {
+    let node = table.list.nodes[element.node]
+    guard node.kind == .uid, case .instance(let position) = table.records[Int(node.payload)],
+      case .user = entries[position]
+    else { return false }
+    return true
   }
 
   /// Whether an element is an ASCII string, which has no canonically equivalent variant.

@@ -22,23 +22,35 @@ extension ValueClass {
     guard fields.has("NSAttributeInfo") else {
       if text.length > 0 {
         let dictionary = try fields.objectIfPresent("NSAttributes")
-        text.setAttributes(try attributes(dictionary, fields), range: NSRange(location: 0, length: text.length))
+        let price = fields.conversion(of: "NSAttributes")
+        text.setAttributes(
+          try attributes(dictionary, price: price, fields), range: NSRange(location: 0, length: text.length))
       }
       return text
     }
-    let dictionaries = try fields.objectIfPresent("NSAttributes") as? NSArray
+    let array = try fields.objectIfPresent("NSAttributes") as? NSArray
     let runs = try packed("NSAttributeInfo", fields)
-    guard let dictionaries, runs.count % 2 == 0 else { throw fields.invalid("its runs are not complete") }
+    guard let array, runs.count % 2 == 0 else { throw fields.invalid("its runs are not complete") }
+    let dictionaries = RawElements.of(array)
+    let prices = fields.conversions(in: "NSAttributes")
     // Foundation's work for each run grows with the number of runs before it.
     try fields.coder.budget.take(comparisons: runs.count.saturatingProduct(64), at: fields.coder.here)
     var position = 0
+    var converted: [Int: [NSAttributedString.Key: Any]] = [:]
     for pair in stride(from: 0, to: runs.count, by: 2) {
       let (length, slot) = (runs[pair], runs[pair + 1])
       guard length > 0, length <= text.length - position, slot < dictionaries.count else {
         throw fields.invalid("a run lies outside its text or its attributes")
       }
       let range = NSRange(location: position, length: length)
-      text.setAttributes(try attributes(dictionaries[slot], fields), range: range)
+      let dictionary = dictionaries[slot]
+      let price = prices[ObjectIdentifier(dictionary)] ?? fields.conversion(of: "NSAttributes")
+      if converted[slot] == nil { converted[slot] = try attributes(dictionary, price: price, fields) }
+      let attributes = converted[slot] ?? [:]
+      // Foundation copies the attributes for each run and compares them with those of its neighbours.
+      let work = attributes.count.saturatingProduct(8).saturatingSum(price)
+      try fields.coder.budget.take(comparisons: work, at: fields.coder.here)
+      text.setAttributes(attributes, range: range)
       position += length
     }
     guard position == text.length else { throw fields.invalid("its runs do not cover its text") }
@@ -60,9 +72,11 @@ extension ValueClass {
     }
   }
 
-  private static func attributes(_ object: Any?, _ fields: Fields) throws(ArchiveError) -> [NSAttributedString.Key: Any]
-  {
+  private static func attributes(
+    _ object: Any?, price: Int, _ fields: Fields
+  ) throws(ArchiveError) -> [NSAttributedString.Key: Any] {
     guard let dictionary = object as? NSDictionary else { throw fields.invalid("its attributes are not a dictionary") }
+    try fields.coder.budget.take(comparisons: price, at: fields.coder.here)
     var attributes: [NSAttributedString.Key: Any] = [:]
     for key in dictionary.allKeys {
       guard let name = key as? NSString else { throw fields.invalid("an attribute's name is not a string") }

@@ -144,6 +144,26 @@ struct Fields {
     has(key) ? try object(key, of: type) : nil
   }
 
+  /// The cost of converting the object under `key`, which is built, to a Swift value.
+  func conversion(of key: String) -> Int { number(key).map { coder.cost(ofObject: $0).conversion } ?? 1 }
+
+  /// The cost of converting each object that the object under `key` refers to.
+  func conversions(in key: String) -> [ObjectIdentifier: Int] {
+    guard let number = number(key) else { return [:] }
+    var costs: [ObjectIdentifier: Int] = [:]
+    for reference in coder.table.graph.references(of: number) {
+      guard let object = coder.built[Int(reference)] else { continue }
+      costs[ObjectIdentifier(object as AnyObject)] = coder.cost(ofObject: Int(reference)).conversion
+    }
+    return costs
+  }
+
+  /// The number of the object that `key` refers to.
+  private func number(_ key: String) -> Int? {
+    guard let position = position(key), list.nodes[position].kind == .uid else { return nil }
+    return Int(list.nodes[position].payload)
+  }
+
   /// The nodes of an array of references under `key`; nil if it is absent.
   func references(_ key: String) throws(ArchiveError) -> ArraySlice<UInt32>? {
     guard let position = position(key) else { return nil }

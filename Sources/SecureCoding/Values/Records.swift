@@ -20,7 +20,7 @@ extension ValueClass {
     }
     return NSError(
       domain: domain, code: code,
-      userInfo: try information.map { object throws(ArchiveError) in try strings(object, fields) })
+      userInfo: try information.map { object throws(ArchiveError) in try strings(object, "NSUserInfo", fields) })
   }
 
   private static func notification(_ fields: Fields) throws(ArchiveError) -> Any {
@@ -29,11 +29,14 @@ extension ValueClass {
     let information = try fields.objectIfPresent("NS.userinfo")
     return NSNotification(
       name: name, object: object,
-      userInfo: try information.map { object throws(ArchiveError) in try strings(object, fields) })
+      userInfo: try information.map { object throws(ArchiveError) in try strings(object, "NS.userinfo", fields) })
   }
 
-  /// A dictionary with string keys, as a Swift dictionary.
-  private static func strings(_ object: Any, _ fields: Fields) throws(ArchiveError) -> [String: Any] {
+  /// The dictionary with string keys under `key`, as a Swift dictionary.
+  private static func strings(
+    _ object: Any, _ key: String, _ fields: Fields
+  ) throws(ArchiveError) -> [String: Any] {
+    try fields.coder.budget.take(comparisons: fields.conversion(of: key), at: fields.coder.here)
     guard let dictionary = object as? NSDictionary else { throw fields.invalid("its information is not a dictionary") }
     var strings: [String: Any] = [:]
     for key in dictionary.allKeys {

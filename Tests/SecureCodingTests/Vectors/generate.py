@@ -208,6 +208,7 @@ limit("mutable strings that share one text", "sharedText", 2000, "expansion", as
 limit("mutable data that share one mutable data", "sharedData", 40, "expansion", ask="NSArray NSData")
 limit("index paths that share one mutable data", "sharedIndexData", 10, "expansion", ask="NSArray NSIndexPath")
 limit("mutable strings that share one text, after empty sets of characters", "emptySets", 200, "expansion", ask="NSArray NSCharacterSet NSString")
+limit("600 runs with 1000 attributes", "attributeRuns", 600, "comparisons", ask="NSAttributedString NSArray NSDictionary NSString")
 limit("more bytes than allowed", "text", 4000, "inputBytes", limits={"inputBytes": 4000})
 limit("a string longer than allowed", "text", 4000, "stringBytes", limits={"stringBytes": 3999})
 limit("data longer than allowed", "bytes", 4000, "dataBytes", ask="NSData", limits={"dataBytes": 3999})
