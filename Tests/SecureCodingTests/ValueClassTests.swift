@@ -88,6 +88,19 @@ import Testing
       "NSDateComponents", NSDateComponents.self,
       [("NS.year", .int(2016)), ("NS.month", .int(2)), ("NS.day", .int(29)), ("NS.hour", .int(Int128(Int.max)))])
     #expect(day.year == 2016 && day.month == 2 && day.day == 29 && day.hour == NSDateComponentUndefined)
+    #expect((day as DateComponents).isLeapMonth == nil && (day as DateComponents).dayOfYear == nil)
+  }
+
+  @Test(arguments: [("NS.leapMonth", PlistValue.int(1)), ("NS.isLeapMonth", .bool(true))])
+  func `date components have a leap month and a day of the year`(_ field: (String, PlistValue)) throws {
+    let day = try read(
+      "NSDateComponents", NSDateComponents.self,
+      [("NS.month", .int(4)), field, ("NS.dayOfYear", .int(42)), ("NS.repeatedDay", .bool(false))])
+    #expect(day.month == 4 && day.isLeapMonth && (day as DateComponents).dayOfYear == 42)
+    let error = #expect(throws: ArchiveError.self) {
+      try read("NSDateComponents", NSDateComponents.self, [("NS.dayOfYear", .int(1 << 40))])
+    }
+    #expect(error?.code == "invalidValue")
   }
 
   @Test(arguments: ["é", "日本", "😀", "e\u{301}", "\u{FEFF}", "de_DE@calendar=é", String(repeating: "漢", count: 9_999)])

@@ -38,18 +38,28 @@ extension ValueClass {
   private static func components(_ fields: Fields) throws(ArchiveError) -> Any {
     let components = NSDateComponents()
     for (key, unit) in dateUnits {
-      guard let value = try fields.integerIfPresent(key), value != NSDateComponentUndefined else { continue }
-      guard Int(Int32.min)...Int(Int32.max) ~= value else { throw fields.invalid("'\(key)' is out of range") }
-      components.setValue(value, forComponent: unit)
+      if let value = try component(key, fields) { components.setValue(value, forComponent: unit) }
     }
-    components.isLeapMonth = try fields.flag("NS.isLeapMonth")
+    for key in ["NS.leapMonth", "NS.isLeapMonth"] where fields.has(key) {
+      components.isLeapMonth = try fields.flag(key)
+    }
     if let zone = try fields.objectIfPresent("NS.timezone", of: NSTimeZone.self) {
       components.timeZone = zone as TimeZone
     }
     if let calendar = try fields.objectIfPresent("NS.calendar", of: NSCalendar.self) {
       components.calendar = calendar as Calendar
     }
-    return components
+    guard let day = try component("NS.dayOfYear", fields) else { return components }
+    // On Linux only the Swift counterpart has this component.
+    var counterpart = components as DateComponents
+    counterpart.dayOfYear = day
+    return counterpart as NSDateComponents
+  }
+
+  private static func component(_ key: String, _ fields: Fields) throws(ArchiveError) -> Int? {
+    guard let value = try fields.integerIfPresent(key), value != NSDateComponentUndefined else { return nil }
+    guard Int(Int32.min)...Int(Int32.max) ~= value else { throw fields.invalid("'\(key)' is out of range") }
+    return value
   }
 
   static let dateUnits: [(String, NSCalendar.Unit)] = [

@@ -12,8 +12,9 @@ extension ValueClass {
     },
     ValueClass("NSDateInterval", NSDateInterval.self) { fields throws(ArchiveError) in
       let start = try fields.object("NS.startDate", of: NSDate.self).timeIntervalSinceReferenceDate
+      // The duration first: the difference of the dates is rounded.
       let duration =
-        if let end = try fields.objectIfPresent("NS.endDate", of: NSDate.self) {
+        if !fields.has("NS.duration"), let end = try fields.objectIfPresent("NS.endDate", of: NSDate.self) {
           end.timeIntervalSinceReferenceDate - start
         } else {
           try fields.real("NS.duration")
@@ -53,9 +54,15 @@ extension ValueWriter {
         let value = components.value(forComponent: unit)
         if value != NSDateComponentUndefined { fields.integer(key, value) }
       }
-      if components.isLeapMonth { fields.flag("NS.isLeapMonth", true) }
-      fields.object("NS.calendar", components.calendar)
-      fields.object("NS.timezone", components.timeZone)
+      if let day = (components as DateComponents).dayOfYear { fields.integer("NS.dayOfYear", day) }
+      if components.isLeapMonth {
+        // Apple's systems use the first, Foundation on Linux the second.
+        fields.integer("NS.leapMonth", 1)
+        fields.flag("NS.isLeapMonth", true)
+      }
+      // Apple's readers refuse a nil under these keys.
+      if let calendar = components.calendar { fields.object("NS.calendar", calendar) }
+      if let zone = components.timeZone { fields.object("NS.timezone", zone) }
     },
   ]
 }

@@ -67,7 +67,10 @@ extension ArchiveMaker {
     switch name {
     case "NSValue": return value()
     case "NSDateComponents":
-      let keys = ["NS.year", "NS.month", "NS.day", "NS.era", "NS.weekday", "NS.nanosec", "NS.weekOfYear", "NS.hour"]
+      let keys = [
+        "NS.year", "NS.month", "NS.day", "NS.era", "NS.weekday", "NS.nanosec", "NS.weekOfYear", "NS.hour",
+        "NS.dayOfYear", "NS.leapMonth",
+      ]
       var fields = keys.filter { _ in below(2) == 0 }.map { ($0, integer()) }
       if below(3) == 0 {
         fields.append(("NS.calendar", make("NSCalendar", plainFields(of: "NSCalendar", depth: depth))))

@@ -133,14 +133,23 @@ import Testing
     #expect(readCalendar.minimumDaysInFirstWeek == 5 && readCalendar.calendarIdentifier == .gregorian)
 
     var components = DateComponents(calendar: nil, timeZone: zone, year: 2016, month: 2, hour: 0)
-    components.isLeapMonth = true
+    (components.isLeapMonth, components.dayOfYear) = (true, 42)
     let readComponents = try through(components as NSDateComponents, NSDateComponents.self)
     #expect(readComponents.year == 2016 && readComponents.hour == 0 && readComponents.day == NSDateComponentUndefined)
     #expect(readComponents.isLeapMonth && readComponents.timeZone == zone)
+    #expect((readComponents as DateComponents).dayOfYear == 42 && readComponents.calendar == nil)
+    let written = try SecureUnarchiver.inspect(SecureArchiver.archivedData(withRootObject: components)).json()
+    let keys = String(decoding: written, as: UTF8.self)
+    #expect(keys.contains(#""NS.leapMonth":1"#) && !keys.contains("NS.calendar"))
+    #expect(
+      try through(DateComponents(month: 4) as NSDateComponents, NSDateComponents.self) as DateComponents
+        == DateComponents(month: 4))
 
     let interval = try through(
       NSDateInterval(start: Date(timeIntervalSince1970: 5), duration: 7.5), NSDateInterval.self)
     #expect(interval.startDate == Date(timeIntervalSince1970: 5) && interval.duration == 7.5)
+    let late = NSDateInterval(start: Date(timeIntervalSinceReferenceDate: 700_000_000), duration: 0.1)
+    #expect(try through(late, NSDateInterval.self).duration == 0.1)
 
     let nan = try through(NSDecimalNumber.notANumber, NSDecimalNumber.self)
     #expect(nan.decimalValue.isNaN)
