@@ -55,11 +55,7 @@ extension ValueWriter {
         if value != NSDateComponentUndefined { fields.integer(key, value) }
       }
       if let day = (components as DateComponents).dayOfYear { fields.integer("NS.dayOfYear", day) }
-      if components.isLeapMonth {
-        // Apple's systems use the first, Foundation on Linux the second.
-        fields.integer("NS.leapMonth", 1)
-        fields.flag("NS.isLeapMonth", true)
-      }
+      if components.isLeapMonth { fields.integer("NS.leapMonth", 1) }
       // Apple's readers refuse a nil under these keys.
       if let calendar = components.calendar { fields.object("NS.calendar", calendar) }
       if let zone = components.timeZone { fields.object("NS.timezone", zone) }
