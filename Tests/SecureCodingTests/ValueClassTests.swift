@@ -206,6 +206,25 @@ import Testing
     #expect(name.givenName == "Ada" && name.familyName == "Lovelace" && name.middleName == nil)
   }
 
+  @Test func `a person's name from Apple's systems has its parts and its pronunciation`() throws {
+    let (privateClass, publicClass) = (PlistValue.uid(8), PlistValue.uid(2))
+    let name = try read(
+      "NSPersonNameComponents", NSPersonNameComponents.self, [("NS.nameComponentsPrivate", .uid(3))],
+      [
+        .dict([
+          ("NS.givenName", .uid(6)), ("NS.familyName", .uid(0)), ("NS.phoneticRepresentation", .uid(4)),
+          ("$class", privateClass),
+        ]),
+        .dict([("NS.nameComponentsPrivate", .uid(5)), ("$class", publicClass)]),
+        .dict([
+          ("NS.givenName", .uid(7)), ("NS.phoneticRepresentation", .uid(0)), ("$class", privateClass),
+        ]),
+        .string("Ada"), .string("AY-da"), .describe("_NSPersonNameComponentsData"),
+      ])
+    #expect(name.givenName == "Ada" && name.familyName == nil)
+    #expect(name.phoneticRepresentation?.givenName == "AY-da")
+  }
+
   @Test func `mutable index sets and character sets can be changed after decoding`() throws {
     let indexes = try read(
       "NSMutableIndexSet", NSMutableIndexSet.self,

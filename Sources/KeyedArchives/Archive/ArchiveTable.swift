@@ -181,6 +181,7 @@ package enum FoundationClasses {
     case "NSDateComponents": ["NSCalendar", "NSTimeZone", "NSLocale"]
     case "NSMeasurement": dimensions + ["NSUnitConverterLinear", "NSUnit"]
     case "NSValue": [rawArray]
+    case "NSPersonNameComponents": [personName]
     case _ where checkingResults.contains(name): ["NSRegularExpression", "NSValue"]
     case _ where dimensions.contains(name): ["NSUnitConverterLinear"]
     default: []
@@ -189,6 +190,9 @@ package enum FoundationClasses {
 
   /// The class of the array in which `NSValue` archives C arrays.
   package static let rawArray = "_NSKeyedCoderOldStyleArray"
+
+  /// The class in which Apple's systems archive the parts of a person's name.
+  package static let personName = "_NSPersonNameComponentsData"
 
   /// The classes in which results of regular expressions are archived.
   package static let checkingResults = [

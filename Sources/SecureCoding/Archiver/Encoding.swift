@@ -122,7 +122,8 @@ extension SecureArchiver {
       .notArchivable(type: TypeNames.shown(type), reason: reason, at: here)
     }
     let ownClass: AnyClass = Swift.type(of: object)
-    if ClassNames.isFoundation(ownClass) || object is CodedDictionary || object is CodedArray || object is OldStyleArray
+    if ClassNames.isFoundation(ownClass) || object is CodedDictionary || object is CodedArray
+      || object is OldStyleArray || object is PersonNameParts
     {
       guard let writer = ValueWriter.of(ownClass) else {
         let isBoxed = TypeNames.shown(ownClass) == "Swift value"

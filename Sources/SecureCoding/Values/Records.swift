@@ -8,7 +8,12 @@ extension ValueClass {
       "NSError", NSError.self,
       adding: ClassSite.propertyList + [NSURL.self, NSUUID.self, NSNull.self, NSError.self], build: error),
     ValueClass("NSNotification", NSNotification.self, adding: ClassSite.propertyList, build: notification),
-    ValueClass("NSPersonNameComponents", NSPersonNameComponents.self, build: personName),
+    ValueClass("NSPersonNameComponents", NSPersonNameComponents.self) { fields throws(ArchiveError) in
+      let name = try fields.objectIfPresent("NS.nameComponentsPrivate", of: NSPersonNameComponents.self)
+      if let name { return name }
+      return try personName(fields)
+    },
+    ValueClass(FoundationClasses.personName, NSPersonNameComponents.self, build: personName),
   ]
 
   private static func error(_ fields: Fields) throws(ArchiveError) -> Any {
@@ -46,6 +51,8 @@ extension ValueClass {
     return strings
   }
 
+  /// A name from its parts. Apple's systems archive them in an object of a class of their own, Foundation on Linux in the
+  /// name itself.
   private static func personName(_ fields: Fields) throws(ArchiveError) -> Any {
     let name = NSPersonNameComponents()
     name.namePrefix = try fields.textIfPresent("NS.namePrefix")
@@ -54,6 +61,8 @@ extension ValueClass {
     name.familyName = try fields.textIfPresent("NS.familyName")
     name.nameSuffix = try fields.textIfPresent("NS.nameSuffix")
     name.nickname = try fields.textIfPresent("NS.nickname")
+    let phonetic = try fields.objectIfPresent("NS.phoneticRepresentation", of: NSPersonNameComponents.self)
+    name.phoneticRepresentation = phonetic.map { $0 as PersonNameComponents }
     return name
   }
 }
@@ -72,12 +81,28 @@ extension ValueWriter {
       fields.object("NS.userinfo", notification.userInfo)
     },
     ValueWriter(NSPersonNameComponents.self, "NSPersonNameComponents") { name, fields throws(ArchiveError) in
-      fields.object("NS.namePrefix", name.namePrefix)
-      fields.object("NS.givenName", name.givenName)
-      fields.object("NS.middleName", name.middleName)
-      fields.object("NS.familyName", name.familyName)
-      fields.object("NS.nameSuffix", name.nameSuffix)
-      fields.object("NS.nickname", name.nickname)
+      let parts = PersonNameParts(name)
+      fields.object("NS.nameComponentsPrivate", parts)
+      // Foundation on Linux requires these.
+      for (key, text) in parts.texts { fields.object(key, text) }
+    },
+    ValueWriter(PersonNameParts.self, FoundationClasses.personName) { parts, fields throws(ArchiveError) in
+      for (key, text) in parts.texts { fields.object(key, text) }
+      fields.object("NS.phoneticRepresentation", parts.phonetic)
     },
   ]
+}
+
+/// The parts of a person's name, in the order in which Apple's systems archive them.
+final class PersonNameParts: NSObject {
+  let texts: [(key: String, text: NSString?)]
+  let phonetic: NSPersonNameComponents?
+
+  init(_ name: NSPersonNameComponents) {
+    texts = [
+      ("NS.givenName", name.givenName), ("NS.familyName", name.familyName), ("NS.middleName", name.middleName),
+      ("NS.namePrefix", name.namePrefix), ("NS.nameSuffix", name.nameSuffix), ("NS.nickname", name.nickname),
+    ].map { ($0, $1.map { NSString(string: $0) }) }
+    phonetic = name.phoneticRepresentation.map { $0 as NSPersonNameComponents }
+  }
 }

@@ -131,6 +131,10 @@ extension ArchiveMaker {
         ("NSRangeArray", make("NSArray", [("NS.objects", .array(ranges))])),
         ("NSRegularExpression", make("NSRegularExpression", plainFields(of: "NSRegularExpression", depth: depth))),
       ]
+    case "NSPersonNameComponents" where below(3) == 0:
+      return [
+        ("NS.nameComponentsPrivate", make("_NSPersonNameComponentsData", plainFields(of: name, depth: depth)))
+      ]
     case "NSPersonNameComponents":
       return ["NS.namePrefix", "NS.givenName", "NS.familyName", "NS.nickname"].filter { _ in below(2) == 0 }.map {
         ($0, text())

@@ -151,6 +151,15 @@ import Testing
     let late = NSDateInterval(start: Date(timeIntervalSinceReferenceDate: 700_000_000), duration: 0.1)
     #expect(try through(late, NSDateInterval.self).duration == 0.1)
 
+    let name = NSPersonNameComponents()
+    let pronunciation = PersonNameComponents(givenName: "AY-da")
+    (name.givenName, name.nickname, name.phoneticRepresentation) = ("Ada", "A", pronunciation)
+    let readName = try through(name, NSPersonNameComponents.self)
+    #expect(readName.isEqual(name) && readName.phoneticRepresentation == pronunciation)
+    let writtenName = try SecureUnarchiver.inspect(SecureArchiver.archivedData(withRootObject: name))
+    #expect(writtenName.classes.map(\.name).sorted() == ["NSPersonNameComponents", "_NSPersonNameComponentsData"])
+    try writtenName.check(allowing: ["NSPersonNameComponents"])
+
     let nan = try through(NSDecimalNumber.notANumber, NSDecimalNumber.self)
     #expect(nan.decimalValue.isNaN)
 
