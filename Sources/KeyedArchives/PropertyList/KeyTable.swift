@@ -65,8 +65,8 @@ package struct KeyTable: Sendable {
   /// The key at `node` as the program named it; nil if it is one of the archive's own.
   func programsName(_ node: UInt32) -> String? { programsNames[Int(byNode[Int(node)])] }
 
-  /// Archives put an extra `$` before keys that begin with one. (Bytes are compared, because `$` followed by a combining
-  /// mark is one character and not equal to `$`.)
+  /// Archives put an extra `$` before keys that begin with one. (Bytes are compared, because `$` followed by a
+  /// combining mark is one character and not equal to `$`.)
   private static func programsName(_ key: String) -> String? {
     guard key.utf8.first == UInt8(ascii: "$") else { return key }
     return key.utf8.starts(with: "$$".utf8) ? String(decoding: key.utf8.dropFirst(), as: UTF8.self) : nil

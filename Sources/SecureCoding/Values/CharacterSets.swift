@@ -21,7 +21,8 @@ extension ValueClass {
   private static func characterSet(_ fields: Fields) throws(ArchiveError) -> CharacterSet {
     let set = try plainSet(fields)
     guard try fields.flag("NSIsInverted") else { return set }
-    // Archiving an inverted set creates its bitmap, which has all planes and takes 12 milliseconds, or 20 on a busy machine.
+    // Archiving an inverted set creates its bitmap, which has all planes and takes 12 milliseconds, or 20 on a busy
+    // machine.
     try fields.coder.budget.take(comparisons: 65_536, at: fields.coder.here)
     return set.inverted
   }

@@ -51,8 +51,8 @@ extension ValueClass {
     return strings
   }
 
-  /// A name from its parts. Apple's systems archive them in an object of a class of their own, Foundation on Linux in the
-  /// name itself.
+  /// A name from its parts. Apple's systems archive them in an object of a class of their own, Foundation on Linux in
+  /// the name itself.
   private static func personName(_ fields: Fields) throws(ArchiveError) -> Any {
     let name = NSPersonNameComponents()
     name.namePrefix = try fields.textIfPresent("NS.namePrefix")
