@@ -8,7 +8,8 @@
   /// The store counts every change: removing, restoring or relabelling an item makes a version, too. KV counts values.
   /// What KV needs beyond the item's own history is kept in a companion item; everything else is read from that
   /// history, so changes made with `vault` appear here as well. A value is recognized by the epoch in which it was
-  /// first written, which a restored or relabelled version keeps.
+  /// first written, which a restored or relabelled version keeps, and by its bytes: values that share a commit have one
+  /// epoch.
   struct KVHistory: Equatable {
     struct Version: Equatable {
       let number: Int
@@ -70,14 +71,15 @@
     /// - Parameters:
     ///   - companion: the companion's JSON, if there is one.
     ///   - history: all kept versions of the item, newest first.
-    /// - Throws: ``Refusal`` for a companion that this type cannot have written.
-    init(companion: JSONValue?, history: [Item]) throws(Refusal) {
+    ///   - fingerprint: tells values of one epoch apart.
+    /// - Throws: ``Refusal`` for a companion that this type cannot have written; what `fingerprint` throws.
+    init(companion: JSONValue?, history: [Item], fingerprint: (Item) throws -> Int) throws {
       if let companion {
         guard let saved = KVHistory(saved: companion) else { throw KVHistory.foreign }
         self = saved
       }
       item = history.first
-      follow(history.reversed())
+      try follow(history.reversed(), fingerprint)
     }
 
     /// How many versions are listed at most, including destroyed ones.
@@ -87,31 +89,39 @@
       status: .internalServerError, "the companion item of this path was not written by vaultd")
 
     /// Adds the changes made to the item since the companion was written.
-    private mutating func follow(_ history: [Item]) {
+    private mutating func follow(_ history: [Item], _ fingerprint: (Item) throws -> Int) throws {
       // If the item was copied to another group, or its history was begun anew, the epochs in the companion do not fit.
       if let newest = history.last, newest.version < seen { (versions, seen) = ([], 0) }
-      var stored: [UInt64: UInt64] = [:]
+      // For each epoch, the item's versions with its values, each with the newest version that has the same value.
+      var values: [UInt64: [UInt64: UInt64]] = [:]
+      for (epoch, items) in Dictionary(grouping: history.filter { !$0.isRemoved }, by: \.valueEpoch) {
+        let groups = items.count == 1 ? [0: items] : try Dictionary(grouping: items, by: fingerprint)
+        for items in groups.values {
+          for item in items { values[epoch, default: [:]][item.version] = items.last?.version }
+        }
+      }
+      let stored = versions.map { $0.isDestroyed ? nil : newest(of: $0, in: values[$0.valueEpoch] ?? [:]) }
+      for index in versions.indices { versions[index].stored = stored[index] }
       var wasRemoved = false
       for item in history {
         defer { wasRemoved = item.isRemoved }
+        guard item.version > seen else { continue }
         if item.isRemoved {
-          guard item.version > seen, let index = versions.indices.last else { continue }
+          guard let index = versions.indices.last else { continue }
           if versions[index].deleted == nil { versions[index].deleted = item.changed }
           continue
         }
-        stored[item.valueEpoch] = item.version
-        guard item.version > seen else { continue }
-        if versions.last?.valueEpoch == item.valueEpoch {
-          // The newest value again: restored, or with a new label or attributes.
-          if wasRemoved, let index = versions.indices.last { versions[index].deleted = nil }
+        let stored = values[item.valueEpoch]?[item.version]
+        guard let index = versions.indices.last, versions[index].stored == stored else {
+          append(item, storedAs: stored)
           continue
         }
-        append(item)
+        // The newest value again: restored, or with a new label or attributes.
+        if wasRemoved { versions[index].deleted = nil }
       }
       // Both items were copied here by some other means. Show what `vault` shows.
-      if let newest = history.last, !newest.isRemoved, versions.last?.valueEpoch != newest.valueEpoch { append(newest) }
-      for index in versions.indices where !versions[index].isDestroyed {
-        versions[index].stored = stored[versions[index].valueEpoch]
+      if let newest = history.last, !newest.isRemoved, versions.last?.stored != newest.version {
+        append(newest, storedAs: newest.version)
       }
       last = max(last, currentNumber)
       // The store keeps as many versions as the group's setting says. Versions that it dropped are not listed.
@@ -120,19 +130,36 @@
       if let newest = history.last { seen = max(seen, newest.version) }
     }
 
-    /// - Parameter number: by default the next one. Without a companion, the item's own version, so that numbers stay
-    ///   the same when older versions are dropped.
-    private mutating func append(_ item: Item, as number: Int? = nil) {
+    /// The newest version of the item with the value of `version`.
+    ///
+    /// - Parameter values: as `follow` collects them, of the epoch of that value.
+    private func newest(of version: Version, in values: [UInt64: UInt64]) -> UInt64? {
+      // The companion names the item's version, unless it was written before values could share an epoch.
+      guard let stored = version.stored else { return values.values.max() }
+      if let newest = values[stored] { return newest }
+      // That version was dropped. Its value was written again since if it is the only one that can have been.
+      let isOnly = versions.allSatisfy {
+        $0.valueEpoch != version.valueEpoch || $0.isDestroyed || $0.stored == stored
+      }
+      return isOnly ? values.values.max() : nil
+    }
+
+    /// - Parameters:
+    ///   - number: by default the next one. Without a companion, the item's own version, so that numbers stay the same
+    ///     when older versions are dropped.
+    ///   - stored: the newest version of the item with its value.
+    private mutating func append(_ item: Item, as number: Int? = nil, storedAs stored: UInt64?) {
       let next = isStored ? currentNumber + 1 : max(currentNumber + 1, Int(clamping: item.version))
       let number = number ?? next
-      versions.append(Version(number: number, created: item.changed, valueEpoch: item.valueEpoch))
+      versions.append(
+        Version(number: number, created: item.changed, valueEpoch: item.valueEpoch, stored: stored))
       updated = item.changed
     }
 
     /// Whether the item's own history says everything, so that no companion is needed.
     var isPlain: Bool {
       !isStored && !isKept && settings == KVSettings() && custom.isEmpty
-        && versions.allSatisfy { $0.isPlain }
+        && versions.allSatisfy { $0.isPlain } && Set(versions.map(\.valueEpoch)).count == versions.count
         && versions.last.map { $0.stored == item?.version } ?? false
     }
 
@@ -148,7 +175,7 @@
 
     /// Notes that a new value was written; `item` is the item's new version.
     mutating func add(_ item: Item, deletedAt: Timestamp?, request: String?, keeping count: Int) {
-      append(item, as: currentNumber + 1)
+      append(item, as: currentNumber + 1, storedAs: item.version)
       versions.removeFirst(max(0, versions.count - (count > 0 ? count : Self.mostVersions)))
       change(currentNumber) { ($0.deleted, $0.request) = (deletedAt, request) }
       last = currentNumber
@@ -156,11 +183,15 @@
     }
 
     /// Updates the versions of the item to `history`, newest first, which contains no value that is unknown here.
-    mutating func took(_ history: [Item]) {
+    ///
+    /// - Parameter moved: the versions of the item that were written again, with the new ones.
+    mutating func took(_ history: [Item], moved: [UInt64: UInt64] = [:]) {
       item = history.first
       seen = item?.version ?? seen
+      let kept = Set(history.filter { !$0.isRemoved }.map(\.version))
       for index in versions.indices {
-        versions[index].stored = history.first { !$0.isRemoved && $0.valueEpoch == versions[index].valueEpoch }?.version
+        let stored = versions[index].stored.map { moved[$0] ?? $0 }
+        versions[index].stored = stored.flatMap { kept.contains($0) ? $0 : nil }
       }
       versions.removeAll { $0.stored == nil && !$0.isDestroyed }
     }
@@ -176,6 +207,7 @@
           ("number", .number(version.number)), ("created", .number(version.created.milliseconds)),
           ("epoch", .number(version.valueEpoch)),
         ]
+        if let stored = version.stored { members.append(("stored", .number(stored))) }
         if let deleted = version.deleted { members.append(("deleted", .number(deleted.milliseconds))) }
         if version.isDestroyed { members.append(("destroyed", true)) }
         if let request = version.request { members.append(("request", .string(request))) }
@@ -203,7 +235,8 @@
         versions.append(
           Version(
             number: number, created: created, deleted: entry["deleted"]?.moment,
-            isDestroyed: entry["destroyed"] == true, valueEpoch: epoch, request: entry["request"]?.text))
+            isDestroyed: entry["destroyed"] == true, valueEpoch: epoch,
+            stored: entry["stored"]?.whole.flatMap(UInt64.init(exactly:)), request: entry["request"]?.text))
       }
       guard last >= currentNumber, last < Int.max / 2 else { return nil }
       (self.seen, self.last, self.settings, isStored) = (seen, last, settings, true)

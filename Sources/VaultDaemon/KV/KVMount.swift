@@ -155,8 +155,11 @@
         for version in destroyed {
           history.change(version.number) { ($0.isDestroyed, $0.stored) = (true, nil) }
         }
-        edit.destroy(path.name, keeping: Set(history.versions.compactMap(\.stored)).sorted())
-        history.took(try edit.state.history(path.name))
+        let kept = Set(history.versions.compactMap(\.stored)).sorted()
+        edit.destroy(path.name, keeping: kept)
+        let versions = try edit.state.history(path.name)
+        let written = versions.prefix(kept.count).reversed().map(\.version)
+        history.took(versions, moved: Dictionary(zip(kept, written)) { $1 })
         try settle(path, edit, &history, attributes)
       }
     }
@@ -199,7 +202,7 @@
         history.keep()
         guard new != old else { return }
         edit.change(path.name, Details(attributes: Self.changes(from: old, to: new)))
-        history.took(try edit.state.history(path.name))
+        try take(path, edit, &history, as: item.version)
       }
     }
 
@@ -244,11 +247,20 @@
           attributes: Self.changes(from: present.attributes, to: attributes), expires: endsExpiry ? .remove : .keep)
         if !details.attributes.isEmpty || endsExpiry && present.expires != nil { edit.change(path.name, details) }
         history.custom = [:]
+        try take(path, edit, &history, as: readable)
       } else {
         history.custom = attributes
         if !item.isRemoved { edit.remove(path.name) }
+        history.took(try edit.state.history(path.name))
       }
-      history.took(try edit.state.history(path.name))
+    }
+
+    /// Updates `history` after a change after which the item has the value that its version `old` has.
+    private func take(
+      _ path: KVPath, _ edit: borrowing Edit, _ history: inout KVHistory, as old: UInt64
+    ) throws {
+      let versions = try edit.state.history(path.name)
+      history.took(versions, moved: versions.first.map { [old: $0.version] } ?? [:])
     }
 
     private static func changes(from old: [String: String], to new: [String: String]) -> [String: String?] {
@@ -262,7 +274,15 @@
   extension KVHistory {
     /// Reads the history of `path` and its companion.
     init(of path: KVPath, in state: OneState) throws {
-      try self.init(companion: try state.json(path.companion), history: try state.history(path.name))
+      try self.init(
+        companion: try state.json(path.companion), history: try state.history(path.name)
+      ) { item in
+        let opened = try state.open(path.name, version: item.version)
+        var hasher = Hasher()
+        hasher.combine(item.kind)
+        unsafe opened.secret.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
+        return hasher.finalize()
+      }
     }
   }
 

@@ -102,6 +102,39 @@ import VaultFoundation
     #expect(Set(values) == Set((1...5).map { "value \($0)" }))
   }
 
+  @Test func `versions of a path that share a commit have their own values, and a destroyed one is gone`() async throws
+  {
+    let before = try #require(try await log.head()).epoch
+    let written = Locked<[Int: String]>([:])
+    try await whileHeld(6) { number in
+      // Two of them write the same value.
+      let value = "value \(max(number, 2))"
+      let metadata = try await Blocking.write { [store] in
+        try KVMount(store.group("team")).write(KVPath("path")) { _ in ["value": .string(value)] }
+      }
+      let version = try #require(metadata["version"]?.whole)
+      written.withLock { $0[version] = value }
+    }
+    #expect(try await log.head()?.epoch == before + 2)
+    let mount = KVMount(try store.group("team"))
+    func values() throws -> [Int: String] {
+      var values: [Int: String] = [:]
+      for number in 1...6 {
+        guard case .value(let data) = try mount.read(KVPath("path"), version: number) else { continue }
+        values[number] = data["data"]?["value"]?.text
+      }
+      return values
+    }
+    var expected = written.withLock { $0 }
+    #expect(expected.count == 6)
+    #expect(try values() == expected)
+    for number in [6, 3] {
+      try await Blocking.write { try mount.destroy(KVPath("path"), [number]) }
+      expected[number] = nil
+      #expect(try values() == expected)
+    }
+  }
+
   @Test func `a set that fails does not affect the others in its commit`() async throws {
     try await whileHeld(4) { number in
       guard number == 2 else {

@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+import VaultFoundation
+
+@testable import Ground
+@testable import Vault
+@testable import VaultDaemon
+
+/// What callers of HashiCorp's interface see of a group, without a daemon. `test_kv.py` asks as its clients do.
+struct KVTests {
+  private let daemon: RunningDaemon
+  private let store: SecretStore
+  private let group: AccessGroup
+  private let mount: KVMount
+  private let path: KVPath
+
+  init() throws {
+    daemon = try RunningDaemon(binds: false, serves: false)
+    store = try daemon.owner()
+    group = try store.createGroup("team")
+    mount = KVMount(group)
+    path = try KVPath("a")
+  }
+
+  private func write(_ value: String) throws { _ = try mount.write(path) { _ in ["value": .string(value)] } }
+
+  /// The text of a version; `nil` if it was deleted or destroyed.
+  private func text(_ version: Int? = nil) throws -> String? {
+    guard case .value(let data) = try mount.read(path, version: version) else { return nil }
+    return data["data"]?["value"]?.text
+  }
+
+  private func versions() throws -> [String] {
+    guard case .object(let versions)? = try mount.metadata(path)["versions"] else { return [] }
+    return versions.map(\.name)
+  }
+
+  // MARK: Values that share a commit
+
+  private func setThree() throws {
+    try group.transaction { edit in for number in 1...3 { edit.set("a", to: "value \(number)") } }
+  }
+
+  @Test func `values that were set in one commit are versions of their own, and a destroyed one is gone`() throws {
+    try setThree()
+    #expect(try (1...3).map { try text($0) } == ["value 1", "value 2", "value 3"])
+    try mount.setMetadata(path, ["custom_metadata": ["k": "v"]], isPatch: false)
+    #expect(try (1...3).map { try text($0) } == ["value 1", "value 2", "value 3"])
+    try mount.destroy(path, [3])
+    #expect(try (1...3).map { try text($0) } == ["value 1", "value 2", nil])
+    try mount.destroy(path, [1])
+    #expect(try (1...3).map { try text($0) } == [nil, "value 2", nil])
+    let kept = try group.history("a").filter { !$0.isRemoved }
+    #expect(try kept.map { try group.get("a", version: $0.version).exportInsecurelyAsString() } == ["value 2"])
+  }
+
+  @Test func `a value is not taken for another one of its commit after its own version was dropped`() throws {
+    try setThree()
+    try mount.delete(path, [2])
+    try group.restore("a", version: 3)
+    for number in 5...11 { try group.set("a", to: "value \(number)") }
+    // Ten versions of the item are kept, the second one to the eleventh.
+    #expect(throws: Refusal.notFound) { try text(1) }
+    try mount.undelete(path, [2])
+    #expect(try text(2) == "value 2")
+    #expect(try text(3) == "value 3")
+    #expect(try text() == "value 11")
+  }
+
+  @Test func `a version stays the same while its item gets new labels, even if its first one was dropped`() throws {
+    try mount.setMetadata(path, ["max_versions": 10], isPatch: false)
+    try write("one")
+    for number in 1...12 { try group.change("a", Details(label: .to("label \(number)"))) }
+    #expect(try versions() == ["1"])
+    #expect(try text(1) == "one")
+    // If several values have the epoch, nobody can tell any more which of them it is.
+    try mount.destroyAll(path)
+    try setThree()
+    try mount.delete(path, [1])
+    for number in 1...12 { try group.change("a", Details(label: .to("label \(number)"))) }
+    #expect(try versions().count == 1)
+    #expect(throws: Refusal.notFound) { try text(1) }
+    #expect(try text() == "value 3")
+  }
+
+  @Test func `a companion that names no versions of its item is still read`() throws {
+    try write("one")
+    try write("two")
+    try mount.delete(path, [1])
+    let json = try #require(try group.get(path.companion).exportInsecurelyAsString())
+    let older = json.replacing(/"stored":[0-9]+,?/, with: "").replacing(",}", with: "}")
+    #expect(older != json)
+    try group.set(path.companion, to: try Secret(older), kind: .json)
+    #expect(try text(1) == nil && text(2) == "two")
+    try mount.undelete(path, [1])
+    #expect(try text(1) == "one" && text(2) == "two")
+  }
+}
