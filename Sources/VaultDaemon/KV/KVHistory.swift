@@ -108,7 +108,8 @@
         guard item.version > seen else { continue }
         if item.isRemoved {
           guard let index = versions.indices.last else { continue }
-          if versions[index].deleted == nil { versions[index].deleted = item.changed }
+          // It may be planned that it is deleted later.
+          if !versions[index].isDeleted(at: item.changed) { versions[index].deleted = item.changed }
           continue
         }
         let stored = values[item.valueEpoch]?[item.version]

@@ -95,4 +95,20 @@ struct KVTests {
     try mount.undelete(path, [1])
     #expect(try text(1) == "one" && text(2) == "two")
   }
+
+  // MARK: Removal and deletion
+
+  @Test func `a removed item is deleted at once although its deletion was planned for later`() throws {
+    try mount.setMetadata(path, ["delete_version_after": "24h"], isPatch: false)
+    try write("one")
+    try write("two")
+    try group.remove("a")
+    #expect(try text() == nil)
+    #expect(try text(1) == "one")
+    try mount.delete(path, [1])
+    #expect(try text() == nil)
+    #expect(throws: VaultError.notFound(.item)) { _ = try group.get("a") }
+    try mount.undelete(path, [2])
+    #expect(try text() == "two")
+  }
 }
