@@ -33,16 +33,26 @@
     /// `data` after the JSON merge patch `patch` (RFC 7396).
     static func merged(_ data: JSONValue?, _ patch: JSONValue) -> JSONValue {
       guard case .object(let changes) = patch else { return patch }
-      var members: [(String, JSONValue)] = []
-      if case .object(let old)? = data { members = old.map { ($0.name, $0.value) } }
+      let old: [JSONValue.Member] = if case .object(let members)? = data { members } else { [] }
+      // A removed member leaves a gap, so that positions stay the same.
+      var members = old.map { Optional(($0.name, $0.value)) }
+      var positions = Dictionary(zip(old.map(\.name), old.indices)) { first, _ in first }
       for change in changes {
-        let index = members.firstIndex { $0.0 == change.name }
-        let old = index.map { members[$0].1 }
-        if let index { members.remove(at: index) }
-        guard change.value != .null else { continue }
-        members.insert((change.name, merged(old, change.value)), at: index ?? members.endIndex)
+        let position = positions[change.name]
+        guard change.value != .null else {
+          if let position { members[position] = nil }
+          positions[change.name] = nil
+          continue
+        }
+        let member = (change.name, merged(position.flatMap { members[$0]?.1 }, change.value))
+        if let position {
+          members[position] = member
+        } else {
+          positions[change.name] = members.endIndex
+          members.append(member)
+        }
       }
-      return .members(members)
+      return .members(members.compactMap { $0 })
     }
 
     /// `data` with every value that is not an object replaced by null, so that only the keys remain.

@@ -111,4 +111,26 @@ struct KVTests {
     try mount.undelete(path, [2])
     #expect(try text() == "two")
   }
+
+  // MARK: Patches
+
+  @Test func `a patch keeps the order of members and adds new ones at the end`() throws {
+    let data = try JSONValue(parsing: #"{"a":1,"b":{"c":2,"d":3},"e":4}"#)
+    let patch = try JSONValue(
+      parsing: #"{"f":5,"a":null,"b":{"c":null,"g":{"h":null,"i":6}},"e":[null],"a":7,"x":null}"#)
+    #expect(
+      String(decoding: KVValue.merged(data, patch).json, as: UTF8.self)
+        == #"{"b":{"d":3,"g":{"i":6}},"e":[null],"f":5,"a":7}"#)
+    #expect(KVValue.merged(data, ["a": .null, "b": .null, "e": .null]) == [:])
+    #expect(KVValue.merged(nil, ["a": "b"]) == .members([("a", "b")]))
+  }
+
+  @Test(.timeLimit(.minutes(1))) func `a patch takes time in proportion to its members`() {
+    func members(_ prefix: String, _ value: JSONValue) -> JSONValue {
+      .members((0..<100_000).map { ("\(prefix)\($0)", value) })
+    }
+    let data = members("a", 1)
+    #expect(KVValue.merged(data, members("b", 2)).members?.count == 200_000)
+    #expect(KVValue.merged(data, members("a", .null)) == [:])
+  }
 }
