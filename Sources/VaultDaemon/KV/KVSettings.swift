@@ -2,7 +2,7 @@
   import Exchange
   import Vault
 
-  /// The settings of a mount or of one path; a path's settings override the mount's.
+  /// The settings of a mount or of one path.
   struct KVSettings: Equatable {
     /// How many versions are kept; 0 to use the group's own setting.
     var maxVersions = 0
@@ -15,10 +15,11 @@
     /// In seconds, about 290 years: the longest duration of HashiCorp's server.
     static let longestDuration = 9_223_372_036
 
-    /// The effective settings of a path with these settings in `mount`.
+    /// The effective settings of a path with these settings in `mount`. The greater number of versions counts, as with
+    /// HashiCorp's server.
     func within(_ mount: KVSettings) -> KVSettings {
       KVSettings(
-        maxVersions: maxVersions > 0 ? maxVersions : mount.maxVersions, casRequired: casRequired || mount.casRequired,
+        maxVersions: max(maxVersions, mount.maxVersions), casRequired: casRequired || mount.casRequired,
         deleteAfter: deleteAfter > 0 ? deleteAfter : mount.deleteAfter)
     }
 

@@ -133,4 +133,16 @@ struct KVTests {
     #expect(KVValue.merged(data, members("b", 2)).members?.count == 200_000)
     #expect(KVValue.merged(data, members("a", .null)) == [:])
   }
+
+  // MARK: Settings
+
+  @Test func `the greater of the path's and the mount's number of versions counts`() throws {
+    for (ofPath, ofMount) in [(2, 4), (4, 2)] {
+      try mount.destroyAll(path)
+      try mount.setSettings(["max_versions": .number(ofMount)])
+      try mount.setMetadata(path, ["max_versions": .number(ofPath)], isPatch: false)
+      for number in 1...6 { try write("value \(number)") }
+      #expect(try versions() == ["3", "4", "5", "6"])
+    }
+  }
 }
