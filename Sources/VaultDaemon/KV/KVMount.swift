@@ -106,6 +106,7 @@
         edit.set(
           path.name, to: try Secret(bytes), kind: kind, details, droppingBelow: history.oldestKept(by: settings))
         let versions = try edit.state.history(path.name)
+        if let failure = edit.failure { throw failure }
         guard let newest = versions.first else { throw Refusal.unexpected }
         history.custom = [:]
         history.add(newest, deletedAt: deleted, request: request, keeping: settings.maxVersions)
@@ -196,6 +197,9 @@
           new[key] = value.text
         }
         guard let item = history.item, !item.isRemoved else {
+          // The label stands for what the next value adds to them: its writer, dates and numbers.
+          let details = Details(label: .to(String(repeating: " ", count: 512)), attributes: new.mapValues { $0 })
+          try group.rehearse(path.name, to: try Secret(""), kind: .json, typeName: nil, details)
           history.custom = new
           return history.keep()
         }

@@ -145,4 +145,38 @@ struct KVTests {
       #expect(try versions() == ["3", "4", "5", "6"])
     }
   }
+
+  @Test func `custom metadata that an item cannot have are refused before there is an item`() throws {
+    let many = JSONValue.members((0...64).map { ("key \($0)", "x") })
+    let wrong: [JSONValue] = [
+      ["k": .string(String(repeating: "x", count: 65_500))], ["k": "a\nb"], ["": "x"], many,
+    ]
+    for isRemoved in [false, true] {
+      if isRemoved { try mount.delete(path, nil) }
+      for custom in wrong {
+        do {
+          try mount.setMetadata(path, ["custom_metadata": custom], isPatch: false)
+          Issue.record("metadata that are too long or hold control characters")
+        } catch {
+          #expect(Refusal(error).status == .badRequest)
+        }
+      }
+      let longest = String(repeating: "x", count: 64_500)
+      try mount.setMetadata(path, ["custom_metadata": ["k": .string(longest)]], isPatch: false)
+      try write("value")
+      #expect(try group.item("a").attributes == ["k": longest])
+    }
+    try mount.delete(path, nil)
+    try mount.undelete(path, [2])
+    #expect(try text() == "value")
+  }
+
+  @Test func `a value that is too long is refused as such`() throws {
+    do {
+      try write(String(repeating: "x", count: 1 << 20 + 1))
+      Issue.record("a value beyond 1 MiB")
+    } catch {
+      #expect(Refusal(error).status == .badRequest)
+    }
+  }
 }
