@@ -105,6 +105,9 @@
         })
     }
 
+    /// The most paths in one request for capabilities.
+    private static let mostPaths = 1_000
+
     /// What the caller may do with each path, in HashiCorp's terms.
     private func capabilities(_ body: JSONValue, _ visit: Visit) async throws -> Response {
       guard let application = visit.application else {
@@ -114,6 +117,7 @@
       guard case .array(let list)? = body["paths"] ?? body["path"].map({ .array([$0]) }), !list.isEmpty else {
         throw Refusal.invalid("paths are needed")
       }
+      guard list.count <= Self.mostPaths else { throw Refusal.invalid("a request names at most 1,000 paths") }
       let opened = visit.opened
       let rights = try await Blocking.read {
         Dictionary(uniqueKeysWithValues: try opened.access.groups(of: application).map { ($0.name, $0.rights) })

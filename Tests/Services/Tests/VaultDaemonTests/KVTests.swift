@@ -179,4 +179,13 @@ struct KVTests {
       #expect(Refusal(error).status == .badRequest)
     }
   }
+
+  @Test func `a request for capabilities names at most 1,000 paths`() async throws {
+    let daemon = try RunningDaemon()
+    for (count, status) in [(1_000, 200), (1_001, 400)] {
+      let paths = Array(repeating: #""web""#, count: count).joined(separator: ",")
+      let answer = try await daemon.curl("/v1/sys/capabilities-self", "-d", #"{"paths":[\#(paths)]}"#)
+      #expect(answer.status == status)
+    }
+  }
 }
