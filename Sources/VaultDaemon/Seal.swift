@@ -6,7 +6,8 @@
   /// is sealed.
   final class Seal: Sendable {
     private let open: @Sendable () throws(VaultError) -> SecretStore
-    private let state = Mutex<(opened: OpenedStore?, isShut: Bool)>((nil, false))
+    /// `seals` counts how often somebody has sealed the daemon.
+    private let state = Mutex<(opened: OpenedStore?, isShut: Bool, seals: Int)>((nil, false, 0))
     private let following = Mutex<Following?>(nil)
 
     /// What the daemon does with published groups when the store is opened or closed.
@@ -52,16 +53,24 @@
       if isSealed { try reopen() }
     }
 
-    /// Opens the store again, with the current credential. If that fails, the old one stays open.
+    /// Opens the store again, with the current credential. If that fails, the old one stays open. If somebody seals the
+    /// daemon meanwhile, it stays sealed.
     func reopen() throws(VaultError) {
       let following = following.withLock { $0 }
+      let seals = state.withLock { $0.seals }
       defer { following?.begin() }
       do {
         let store = try open()
         following?.prepare(store)
-        exchange(try OpenedStore(store), isShut: false)
+        let new = try OpenedStore(store)
+        let old = state.withLock { state -> OpenedStore? in
+          guard state.seals == seals else { return nil }
+          defer { (state.opened, state.isShut) = (new, false) }
+          return state.opened
+        }
+        end(old)
       } catch {
-        state.withLock { $0.isShut = false }
+        state.withLock { if $0.seals == seals { $0.isShut = false } }
         throw error
       }
     }
@@ -73,15 +82,15 @@
 
     /// Closes the store. Its keys are wiped when the calls that have begun end; streams of changes end at once.
     func seal() {
-      exchange(nil, isShut: true)
+      let old = state.withLock { state in
+        defer { state = (nil, true, state.seals + 1) }
+        return state.opened
+      }
+      end(old)
       following.withLock { $0 }?.end()
     }
 
-    private func exchange(_ new: OpenedStore?, isShut: Bool) {
-      let old = state.withLock { state in
-        defer { state = (new, isShut) }
-        return state.opened
-      }
+    private func end(_ old: OpenedStore?) {
       old?.changes.end()
       if let old { Task { try? await old.recorder.finish() } }
     }

@@ -1,8 +1,8 @@
 import Foundation
 import HTTPTypes
 import HummingbirdCore
-import Logging
 import NIOCore
+import Synchronization
 import Testing
 import VaultFoundation
 
@@ -20,6 +20,29 @@ struct HealthTests {
     #expect(other.body == #"{"errors":["Vault is sealed"]}"#)
     try daemon.seal.unseal()
     #expect(try await daemon.curl("/v1/sys/health").status == 200)
+  }
+
+  @Test(arguments: [false, true])
+  func `a daemon that is sealed while it opens its store again stays sealed`(fails: Bool) throws {
+    let daemon = try RunningDaemon(serves: false)
+    let sealed = Mutex<Seal?>(nil)
+    defer { sealed.withLock { $0 = nil } }
+    let seal = Seal { () throws(VaultError) in
+      let isSealing = sealed.withLock { seal in
+        seal?.seal()
+        return seal != nil
+      }
+      if fails, isSealing { throw .locked(.credential(.missing)) }
+      return try SecretStore.open(at: daemon.configuration.location, credential: daemon.folder + "/credential")
+    }
+    try seal.unseal()
+    #expect(!seal.isSealed)
+    sealed.withLock { $0 = seal }
+    try? seal.reopen()
+    #expect(seal.isSealed && seal.isShut)
+    sealed.withLock { $0 = nil }
+    try seal.unseal()
+    #expect(!seal.isSealed && !seal.isShut)
   }
 
   @Test func `the daemon's own user seals and unseals it`() async throws {
@@ -40,11 +63,7 @@ struct HealthTests {
     #expect(try told() == ["13 0 seal", "12 0 unseal"])
     var stranger = Peer()
     stranger.user = geteuid() + 12_345
-    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    let interface = Interface(
-      seal: daemon.seal, limits: Limits(), bodies: BodyBudget(limit: 0), failures: Failures(limit: 1),
-      metrics: DaemonMetrics(Connections(Limits())),
-      replication: Replication({ [] }, logger, log: { _, _ in throw LogError.unavailable }), logger: logger)
+    let interface = daemon.interface(Failures(limit: 1))
     for path in ["/v1/sys/seal", "/v1/sys/unseal"] {
       let head = HTTPRequest(method: .put, scheme: "http", authority: "vaultd", path: path)
       let request = Request(head: head, body: .init(buffer: ByteBuffer()))

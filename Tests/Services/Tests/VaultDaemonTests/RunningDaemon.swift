@@ -38,7 +38,7 @@ final class RunningDaemon: Sendable {
     self.configuration = configuration
     seal = Seal(configuration)
     try seal.unseal()
-    let daemon = Daemon(configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, seal: seal)
+    let daemon = Daemon(configuration, logger: Self.logger, seal: seal)
     guard serves else {
       task = nil
       return
@@ -61,6 +61,17 @@ final class RunningDaemon: Sendable {
 
   func owner() throws -> SecretStore {
     try SecretStore.open(at: Self.location(folder), unlocking: .keyFile(folder + "/key"))
+  }
+
+  static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+  /// What answers requests, for calls without a socket.
+  func interface(_ failures: Failures = Failures(limit: .max)) -> Interface {
+    let log = Self.logger
+    return Interface(
+      seal: seal, limits: Limits(), bodies: BodyBudget(limit: 0), failures: failures,
+      metrics: DaemonMetrics(Connections(Limits())),
+      replication: Replication({ [] }, log, log: { _, _ in throw LogError.unavailable }), logger: log)
   }
 
   /// Sets an item as the owner does with `vault set`.
