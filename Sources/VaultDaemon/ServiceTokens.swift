@@ -7,6 +7,7 @@
   /// Only hashes are stored, in the group `vault.tokens`, which only the service can write and only the service and the
   /// owner can open. So tokens survive a restart, and a copy of the store or a backup contains no usable token.
   struct ServiceTokens: Sendable {
+    private let store: SecretStore
     private let group: AccessGroup
 
     /// The application that a token identifies, and how long.
@@ -23,8 +24,9 @@
     /// The length of a token's secret part in bytes.
     private static let byteCount = 32
     private static let prefix = "hvs."
+    private static let groupName = "vault.tokens"
 
-    init(of store: SecretStore) throws(VaultError) { group = try store.group("vault.tokens") }
+    init(of store: SecretStore) throws(VaultError) { (self.store, group) = (store, try store.group(Self.groupName)) }
 
     /// - Parameter seconds: how long it is valid; it can be renewed until `limit` seconds have passed.
     /// - Returns: the only copy of its text.
@@ -69,8 +71,22 @@
     func revoke(_ text: String) throws(VaultError) { try destroy(Self.name(of: text)) }
 
     /// Removes tokens that have expired.
-    func sweep(at now: Timestamp = .now) throws(VaultError) {
-      for item in try group.items() where (item.expires ?? now) <= now { try destroy(item.name.description) }
+    ///
+    /// - Parameter removed: how many rows of tokens that have ended may stay. Each is in the way of every later sweep.
+    func sweep(keeping removed: Int = 1_000, at now: Timestamp = .now) throws {
+      let items = try group.listing().items
+      let ended = items.filter { ($0.expires ?? now) <= now }.map(\.name.description)
+      if !ended.isEmpty {
+        try group.transaction { edit in
+          // Some may have been renewed or revoked since.
+          let names = try ended.filter { name in
+            try edit.state.item(name).map { !$0.isRemoved && ($0.expires ?? now) <= now } ?? false
+          }
+          for name in names { edit.destroy(name) }
+        }
+      }
+      let left = items.count - ended.count
+      if Int(try group.info().itemCount) - left > removed { try store.compactGroup(Self.groupName) }
     }
 
     private func destroy(_ name: String) throws(VaultError) {

@@ -5,8 +5,8 @@
   import UnixSignals
   import VaultFoundation
 
-  /// The daemon's maintenance: it reloads its credential and settings (SIGHUP), logs the end of the record, and drops
-  /// old months of it.
+  /// The daemon's maintenance: it reloads its credential and settings (SIGHUP), logs the end of the record, drops old
+  /// months of it, and removes expired tokens.
   struct Upkeep: Service {
     let seal: Seal
     let notices: SystemdNotices
@@ -18,6 +18,7 @@
       await withTaskGroup(of: Void.self) { tasks in
         tasks.addTask { await followSignals() }
         tasks.addTask { await followRecord() }
+        tasks.addTask { await sweepTokens() }
         try? await gracefulShutdown()
         tasks.cancelAll()
       }
@@ -52,6 +53,20 @@
             told = head
           } catch {
             logger.error("the record cannot be read or shortened", metadata: ["error": "\(describe(error))"])
+          }
+        }
+        try? await Task.sleep(for: Self.minute)
+      }
+    }
+
+    /// Once a minute, removes tokens that have expired.
+    private func sweepTokens() async {
+      while !Task.isCancelled {
+        if let opened = seal.current {
+          do { try await Blocking.write { try opened.tokens.sweep() } } catch VaultError.notFound {
+            // The service was enrolled before there were tokens.
+          } catch {
+            logger.error("expired tokens cannot be removed", metadata: ["error": "\(describe(error))"])
           }
         }
         try? await Task.sleep(for: Self.minute)

@@ -98,7 +98,6 @@
     ) async throws -> Response {
       let tokens = visit.opened.tokens
       let (text, token) = try await recorded(.login, subject: application, detail: method) {
-        try? tokens.sweep()
         let made = try tokens.issue(for: application, by: method, lasting: Self.lifetime, limit: Self.limit)
         guard try isStillKnown() else {
           try tokens.revoke(made.text)

@@ -1,4 +1,7 @@
 import Foundation
+import HTTPTypes
+import HummingbirdCore
+import NIOCore
 import Testing
 import VaultFoundation
 
@@ -87,6 +90,44 @@ struct TokenTests {
     let items = try daemon.items(of: "vault.tokens")
     #expect(items.count == 1)
     #expect(!items.contains { "\($0)".contains(token.dropFirst(4)) })
+  }
+
+  @Test func `a sweep removes expired tokens alone, and drops the rows of many that have ended`() throws {
+    let daemon = try RunningDaemon(serves: false)
+    let tokens = try #require(daemon.seal.current).tokens
+    let (text, token) = try tokens.issue(for: "web", by: "unix", lasting: 3_600, limit: 3_600)
+    let past = Timestamp(milliseconds: 1_000)
+    for _ in 0..<10 { _ = try tokens.issue(for: "web", by: "unix", lasting: 1, limit: 1, at: past) }
+    func rows() throws -> UInt64 { try daemon.owner().group("vault.tokens").info().itemCount }
+    try tokens.sweep(keeping: 10)
+    #expect(try daemon.items(of: "vault.tokens").count == 1)
+    #expect(try rows() == 11)
+    try tokens.sweep(keeping: 9)
+    #expect(try rows() == 1)
+    #expect(try tokens.find(text) == token)
+    try tokens.revoke(text)
+    #expect(try tokens.find(text) == nil)
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `expired tokens are removed by the daemon in the background and not by a login`() async throws {
+    let daemon = try RunningDaemon(serves: false)
+    let tokens = try #require(daemon.seal.current).tokens
+    _ = try tokens.issue(for: "web", by: "unix", lasting: 1, limit: 1, at: Timestamp(milliseconds: 1_000))
+    let head = HTTPRequest(method: .post, scheme: "http", authority: "vaultd", path: "/v1/auth/unix/login")
+    var peer = Peer()
+    peer.user = getuid()
+    let login = await daemon.interface().answer(
+      Request(head: head, body: .init(buffer: ByteBuffer())), over: Connection(peer: peer))
+    #expect(login.status == .ok)
+    #expect(try daemon.items(of: "vault.tokens").count == 2)
+    let upkeep = await Upkeep(
+      seal: daemon.seal, notices: SystemdNotices { _ in nil }, logger: RunningDaemon.logger,
+      reloads: Handover.Signals().reload)
+    let running = Task { try await upkeep.run() }
+    while try daemon.items(of: "vault.tokens").count == 2 { try await Task.sleep(for: .milliseconds(20)) }
+    running.cancel()
+    #expect(try daemon.items(of: "vault.tokens").count == 1)
   }
 
   @Test func `a role and its secret get a token`() async throws {
