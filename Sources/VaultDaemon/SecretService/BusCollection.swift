@@ -19,13 +19,15 @@
       var label: String?
       /// The values of the collection in memory.
       var values: [String: [UInt8]] = [:]
+      /// The bytes of the collection in memory, with names, labels and attributes.
+      var byteCount = 0
     }
 
     static let memoryID = "session"
     /// The item whose label is the collection's, in the group. Lists leave it out as they do with HashiCorp's companions, and
     /// it is none of those, because none has a name that begins with slashes.
     static let labelName = "//secret-service//kv"
-    /// In memory: items, and bytes of all values together.
+    /// In memory: items, and bytes of all of them together.
     fileprivate static let (memoryItems, memoryBytes) = (4_096, 16 << 20)
 
     /// - Parameter group: `nil` for the collection in memory.
@@ -195,6 +197,9 @@
   }
 
   extension BusCollection.State {
+    /// The bytes of an item in memory.
+    private func byteCount(of item: BusItem) -> Int { item.byteCount + (values[item.id]?.count ?? 0) }
+
     /// The name of the item that a change is about, the item as it is, and what it will be; `nil` to remove it.
     fileprivate mutating func target(
       of change: BusCollection.Change
@@ -228,6 +233,7 @@
       let (name, old, content) = try target(of: change)
       guard let content else {
         let id = old?.id ?? ""
+        byteCount -= old.map(byteCount(of:)) ?? 0
         items.remove(id)
         values[id] = nil
         return (id, BusChanges(deleted: [id]))
@@ -237,12 +243,14 @@
         attributes: content.attributes ?? old?.attributes ?? [:],
         contentType: content.secret?.contentType ?? old?.contentType ?? "text/plain", created: old?.created)
       let value = content.secret?.bytes ?? values[item.id] ?? []
-      let size = values.values.reduce(value.count) { $0 + $1.count }
-      guard old != nil || items.items.count < BusCollection.memoryItems, size <= BusCollection.memoryBytes else {
-        throw .overLimit
-      }
+      let size = byteCount - (old.map(byteCount(of:)) ?? 0) + item.byteCount + value.count
+      guard old != nil || items.items.count < BusCollection.memoryItems, size <= BusCollection.memoryBytes,
+        value.count <= GroupLimits.secretByteCount, item.attributes.count <= GroupLimits.attributeCount,
+        item.byteCount <= GroupLimits.attributesByteCount
+      else { throw .overLimit }
       items.put(item)
       values[item.id] = value
+      byteCount = size
       return (item.id, old == nil ? BusChanges(created: [item.id]) : BusChanges(changed: [item.id]))
     }
   }

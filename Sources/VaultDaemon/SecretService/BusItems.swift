@@ -36,6 +36,13 @@
       id = Self.id(of: name, in: "")
     }
 
+    /// The bytes of all but its value.
+    var byteCount: Int {
+      attributes.reduce(name.utf8.count + label.utf8.count + contentType.utf8.count) {
+        $0 + $1.key.utf8.count + $1.value.utf8.count
+      }
+    }
+
     static func id(of name: String, in group: String) -> String {
       let digits = Array("0123456789abcdef".unicodeScalars)
       var id = "i"

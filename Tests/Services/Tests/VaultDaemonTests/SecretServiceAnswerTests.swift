@@ -178,6 +178,32 @@ struct SecretServiceAnswerTests {
     #expect(try daemon.records().contains { $0.action == .write && $0.group == "team" })
   }
 
+  @Test func `the collection in memory has the limits of the store, and labels and attributes count, too`() throws {
+    let store = try #require(daemon.seal.current).store
+    let memory = BusCollection(group: nil)
+    func make(_ attributes: [String: String] = [:], label: String = "", _ byteCount: Int = 1) throws -> String {
+      let secret = BusCollection.Content.Value(bytes: .init(repeating: 1, count: byteCount), contentType: "text/plain")
+      let content = BusCollection.Content(label: label, attributes: attributes, secret: secret)
+      return try memory.make(.create(content, replaces: false, as: nil), in: store).id
+    }
+    func numbers(_ count: Int) -> [String: String] { .init(uniqueKeysWithValues: (0..<count).map { ("\($0)", "") }) }
+    let long = String(repeating: "x", count: 65_000)
+    _ = try memory.make(.remove(make(numbers(64), label: "most", 1 << 20)), in: store)
+    #expect(throws: BusFailure.overLimit) { try make(numbers(65)) }
+    #expect(throws: BusFailure.overLimit) { try make([:], 1 << 20 + 1) }
+    #expect(throws: BusFailure.overLimit) { try make(["a": long, "b": long]) }
+    #expect(throws: BusFailure.overLimit) { try make(label: long + long) }
+    var ids: [String] = []
+    #expect(throws: BusFailure.overLimit) { while ids.count < 300 { ids.append(try make(["a": long])) } }
+    #expect(ids.count == 16 << 20 / (65_000 + "a=\(long)".prefix(100).utf8.count))
+    // What is removed or replaced makes room.
+    for id in ids {
+      _ = try memory.make(.change(id, .init(attributes: ["b": long])), in: store)
+      _ = try memory.make(.remove(id), in: store)
+    }
+    for _ in ids { _ = try make(["a": long]) }
+  }
+
   // MARK: Forged answers
 
   private static let executable = Bundle.main.executableURL?.deletingLastPathComponent().appending(path: "vaultd")
