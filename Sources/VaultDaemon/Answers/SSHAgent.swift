@@ -116,6 +116,12 @@
           try await visit.record(.sign, group: found.group, item: found.item, .denied, detail: "not confirmed")
           throw Refusal.denied
         }
+        // Meanwhile, the daemon may have been sealed, or the application unbound.
+        let now = try? await visit.opened.visit(visit.connection, token: nil)
+        guard seal.current === visit.opened, now?.application == visit.application else {
+          try await visit.record(.sign, group: found.group, item: found.item, .denied, detail: "confirmed too late")
+          throw Refusal.denied
+        }
       }
       let signature = Mutex<[UInt8]>([])
       _ = try await visit.perform(

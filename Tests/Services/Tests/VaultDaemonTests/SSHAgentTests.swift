@@ -315,6 +315,30 @@ struct SSHAgentTests {
     #expect(try daemon.records().filter { $0.action == .sign && $0.outcome == .allowed }.count == 1)
   }
 
+  @Test(.timeLimit(.minutes(5)), arguments: ["seal", "unbind", "neither"])
+  func `whoever agrees after the daemon was sealed or the application unbound agrees to nothing`(
+    _ change: String
+  ) async throws {
+    let ends = ["", "-pinentry", "-pinentry.asked", "-pinentry.number", "-pinentry.agreed"]
+    defer { for end in ends { unlink(socket + end) } }
+    let text = try await makeKey("ssh/mine", in: "web")
+    try await daemon.owner().group("web").change("ssh/mine", Details(attributes: [SSHKey.confirmAttribute: "yes"]))
+    try await answerQuestions("$$ >>$0.number; until [ -e $0.agreed ]; do sleep 0.02; done; echo OK")
+    let client = try #require(RawClient(socket))
+    client.send(try request(toSignWith: text))
+    _ = try await contents(socket + "-pinentry.number")
+    switch change {
+    case "seal": daemon.seal.seal()
+    case "unbind": try daemon.unbind("web")
+    default: break
+    }
+    try "".write(toFile: socket + "-pinentry.agreed", atomically: true, encoding: .utf8)
+    let answer = await onThread { client.receive() }
+    #expect((answer == [0, 0, 0, 1, 5]) == (change != "neither"))
+    let outcomes = try daemon.records().filter { $0.action == .sign }.map(\.outcome)
+    #expect(outcomes == [change == "neither" ? .allowed : .denied])
+  }
+
   @Test(.timeLimit(.minutes(5)))
   func `a caller has a limited number of prompts, and abandoned prompts are not shown`() async throws {
     let ends = ["", "-pinentry", "-pinentry.asked", "-pinentry.number"]
