@@ -9,10 +9,14 @@
 
   /// An SSH agent (draft-miller-ssh-agent): lists the keys in the groups that the caller may read, and signs with them.
   /// No private key leaves the process.
-  struct SSHAgent: Sendable {
-    let seal: Seal
-    let asking: Asking
-    let logger: Logger
+  final class SSHAgent: Sendable {
+    private let seal: Seal
+    private let asking: Asking
+    private let logger: Logger
+    /// The groups of which the log says that they cannot be read.
+    private let unread = Mutex<Set<String>>([])
+
+    init(seal: Seal, asking: Asking, logger: Logger) { (self.seal, self.asking, self.logger) = (seal, asking, logger) }
 
     /// Message numbers.
     private enum Message {
@@ -51,10 +55,10 @@
       let isAsked: Bool
     }
 
-    private static func keys(of application: String, _ access: Access) throws -> [Found] {
+    private func keys(of application: String, _ access: Access) throws -> [Found] {
       var found: [Found] = []
       for group in try access.groups(of: application) {
-        for item in try access.store.group(group.name).items() {
+        for item in items(of: group.name, access) {
           guard item.expires.map({ $0 > .now }) ?? true, let text = item.attributes[SSHKey.attribute],
             let key = SSHKey.publicBlob(of: text)
           else { continue }
@@ -65,13 +69,22 @@
       return found
     }
 
+    /// The items of a group. One that is damaged must not keep the keys of the others from being used.
+    private func items(of group: String, _ access: Access) -> [Item] {
+      let listing = try? access.store.group(group).listing()
+      if listing?.strange.isEmpty != true, unread.withLock({ $0.insert(group).inserted }) {
+        logger.error("SSH keys can be missing, because a group is damaged", metadata: ["group": "\(group)"])
+      }
+      return listing?.items ?? []
+    }
+
     private func identities(_ visit: Visit) async throws -> ByteBuffer {
       guard let application = visit.application else {
         try await visit.record(.list, .denied, detail: "ssh")
         throw Refusal.unknownCaller
       }
       let access = visit.opened.access
-      let keys = try await Blocking.read { try Self.keys(of: application, access) }
+      let keys = try await Blocking.read { try self.keys(of: application, access) }
       try await visit.record(.list, detail: "ssh")
       var (list, count) = (ByteBuffer(), 0)
       for key in keys {
@@ -99,7 +112,7 @@
     ) async throws -> ByteBuffer {
       let access = visit.opened.access
       let named = try await Blocking.read {
-        try visit.application.map { try Self.keys(of: $0, access).filter { $0.key == key } } ?? []
+        try visit.application.map { try self.keys(of: $0, access).filter { $0.key == key } } ?? []
       }
       // The attribute is only the writer's claim, so the key itself is checked.
       let found = try await Blocking.read { named.first { Self.holdsKey($0, access) } }

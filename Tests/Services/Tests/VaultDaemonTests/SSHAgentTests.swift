@@ -3,6 +3,7 @@ import Testing
 import VaultFoundation
 
 @testable import Authenticators
+@testable import GroupFile
 @testable import Vault
 @testable import VaultDaemon
 
@@ -337,6 +338,26 @@ struct SSHAgentTests {
     #expect((answer == [0, 0, 0, 1, 5]) == (change != "neither"))
     let outcomes = try daemon.records().filter { $0.action == .sign }.map(\.outcome)
     #expect(outcomes == [change == "neither" ? .allowed : .denied])
+  }
+
+  @Test func `a group with a damaged row does not keep the keys of the others from signing`() async throws {
+    defer { unlink(socket) }
+    let text = try await makeKey("ssh/mine", in: "web")
+    let owner = try daemon.owner()
+    try owner.createGroup("team")
+    for application in ["web", Applications.service] { try owner.grant(.read, in: "team", to: application) }
+    try await owner.group("team").set("item", to: "value")
+    try daemon.seal.reopen()
+    let place = try ContainerPlace(folder: daemon.folder + "/home/groups/team")
+    let connection = try GroupFile.Connection(at: place, access: .writing)
+    try connection.begin(.immediate)
+    try connection.statement("UPDATE item SET attributes = zeroblob(64)").run()
+    try connection.commit()
+    connection.close()
+    await #expect(throws: VaultError.self) { try await owner.group("team").items() }
+    #expect(try await run("ssh-add -L") == "\(text) ssh/mine\n")
+    let said = try await signAndVerify(text)
+    #expect(said.contains("Good"), "\(said)")
   }
 
   @Test(.timeLimit(.minutes(5)))
