@@ -169,7 +169,8 @@
       let agents = sockets.filter { $0.name == ListeningSocket.agent && $0.kind == .unix }.map { socket in
         AgentDoor(
           socket: socket, manager: configuration.manager, usesPeerDescriptors: configuration.usesPeerDescriptors,
-          connections: connections, answer: SSHAgent(seal: seal, asking: asking, logger: logger).answer)
+          limits: configuration.limits, connections: connections,
+          answer: SSHAgent(seal: seal, asking: asking, logger: logger).answer)
       }
       let secrets =
         configuration.secretService.isEmpty

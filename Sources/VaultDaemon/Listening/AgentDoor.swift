@@ -1,19 +1,29 @@
 #if Daemon
   import Glibc
   import NIOCore
+  import NIOExtras
   import NIOPosix
   import ServiceLifecycle
 
-  /// Accepts connections of SSH clients on one socket. Each message has its length before it and is answered in turn.
+  /// Accepts connections of SSH clients on one socket. Each message has its length before it and is answered in turn. A
+  /// graceful shutdown accepts no more connections and sends the answers that have begun.
   struct AgentDoor: Service {
     let socket: ListeningSocket
     let manager: ServiceManager
     let usesPeerDescriptors: Bool
+    let limits: Limits
     let connections: Connections
     let answer: @Sendable (ByteBuffer, Peer) async -> ByteBuffer
 
     func run() async throws {
-      let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      let group = MultiThreadedEventLoopGroup.singleton
+      let quiescing = ServerQuiescingHelper(group: group)
+      let server = try await ServerBootstrap(group: group)
+        .serverChannelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(quiescing.makeServerChannelHandler(channel: channel))
+          }
+        }
         // A client that has finished sending may still wait for the answer.
         .childChannelOption(.allowRemoteHalfClosure, value: true)
         .childChannelInitializer { channel in
@@ -25,17 +35,21 @@
             }
             guard let peer, let peer, connections.enter(peer) else { throw ChannelError.eof }
             channel.closeFuture.whenComplete { _ in connections.leave(peer) }
-            try channel.pipeline.syncOperations.addHandler(AgentMessages { await answer($0, peer) })
+            let messages = AgentMessages(limits) { await answer($0, peer) }
+            try channel.pipeline.syncOperations.addHandlers(FirstRequest(), messages)
           }
         }
         .withBoundSocket(socket.descriptor).get()
       socket.lengthenQueue()
       try? await gracefulShutdown()
-      try? await server.close()
+      let end = group.any().makePromise(of: Void.self)
+      quiescing.end(server, promise: end)
+      try? await end.futureResult.get()
     }
   }
 
-  /// Splits the stream into messages and answers them one after the other.
+  /// Splits the stream into messages and answers them one after the other. It closes the connection if nothing comes
+  /// for a long time, if a message arrives too slowly, or if the client does not read the answer.
   private final class AgentMessages: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
@@ -43,13 +57,32 @@
     /// In bytes, the same as in OpenSSH's own agent.
     private static let limit = 256 * 1_024
 
+    private let limits: Limits
     private let answer: @Sendable (ByteBuffer) async -> ByteBuffer
     private var waiting = ByteBuffer()
     private var answering: Task<Void, Never>?
-    /// Whether the client has finished sending.
+    /// Whether no more messages are answered than those that are there, because the client has finished sending or the
+    /// door closes.
     private var hasEnded = false
+    /// Closes the connection. There is none while the client waits for an answer.
+    private var timer: Scheduled<Void>?
+    /// Whether the timer is that of a message that has begun.
+    private var hasBegun = false
 
-    init(_ answer: @escaping @Sendable (ByteBuffer) async -> ByteBuffer) { self.answer = answer }
+    init(_ limits: Limits, _ answer: @escaping @Sendable (ByteBuffer) async -> ByteBuffer) {
+      (self.limits, self.answer) = (limits, answer)
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) { limit(limits.idle, context) }
+
+    func handlerRemoved(context: ChannelHandlerContext) { timer?.cancel() }
+
+    /// Gives the client this time for what it does next.
+    private func limit(_ time: Duration, _ context: ChannelHandlerContext) {
+      timer?.cancel()
+      let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+      timer = context.eventLoop.scheduleTask(in: TimeAmount(time)) { bound.value.close(promise: nil) }
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       var bytes = unwrapInboundIn(data)
@@ -63,9 +96,15 @@
       let length = waiting.getInteger(at: waiting.readerIndex, as: UInt32.self)
       if let length, !(1...UInt32(Self.limit)).contains(length) { return context.close(promise: nil) }
       guard let length, waiting.readableBytes >= 4 + Int(length) else {
-        if hasEnded { context.close(promise: nil) }
+        if hasEnded { return context.close(promise: nil) }
+        let begins = waiting.readableBytes > 0
+        // The time of a message does not begin again with each of its parts.
+        if !begins || !hasBegun { limit(begins ? limits.transfer : limits.idle, context) }
+        hasBegun = begins
         return
       }
+      timer?.cancel()
+      hasBegun = false
       waiting.moveReaderIndex(forwardBy: 4)
       guard let message = waiting.readSlice(length: Int(length)) else { return }
       waiting.discardReadBytes()
@@ -77,6 +116,8 @@
           var framed = ByteBuffer(integer: UInt32(answer.readableBytes))
           framed.writeImmutableBuffer(answer)
           let (handler, context) = bound.value
+          guard context.channel.isActive else { return }
+          handler.limit(handler.limits.transfer, context)
           context.writeAndFlush(handler.wrapOutboundOut(framed)).whenComplete { _ in
             let (handler, context) = bound.value
             handler.answering = nil
@@ -87,7 +128,7 @@
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-      if event as? ChannelEvent == .inputClosed {
+      if event as? ChannelEvent == .inputClosed || event is ChannelShouldQuiesceEvent {
         hasEnded = true
         answerNext(context)
       }

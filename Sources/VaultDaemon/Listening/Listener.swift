@@ -32,8 +32,6 @@
     let secure: @Sendable () async throws -> TLSIdentity.Security
     let answer: Answer
 
-    private static let settling = TimeAmount.milliseconds(100)
-
     func run() async throws {
       let group = MultiThreadedEventLoopGroup.singleton
       let quiescing = ServerQuiescingHelper(group: group)
@@ -60,11 +58,7 @@
           }
         }
       } onGracefulShutdown: {
-        // First no more connections are accepted, and the accepted ones get their handlers; then connections are
-        // closed. The others wait in the socket's queue for the next process that listens.
-        server.channel.setOption(.autoRead, value: false).whenComplete { _ in
-          server.channel.eventLoop.scheduleTask(in: Self.settling) { quiescing.initiateShutdown(promise: nil) }
-        }
+        quiescing.end(server.channel, promise: nil)
       }
     }
 
@@ -121,6 +115,20 @@
         let codec = try channel.pipeline.syncOperations.handler(type: HTTP1ToHTTPServerCodec.self)
         try channel.pipeline.syncOperations.addHandler(RequestHead(), position: .before(codec))
         return Accepted(http: http, channel: value)
+      }
+    }
+  }
+
+  extension ServerQuiescingHelper {
+    private static let settling = TimeAmount.milliseconds(100)
+
+    /// First no more connections are accepted, and the accepted ones get their handlers; then connections are closed.
+    /// The others wait in the socket's queue for the next process that listens.
+    ///
+    /// - Parameter promise: kept when all connections are closed.
+    func end(_ server: any Channel, promise: EventLoopPromise<Void>?) {
+      server.setOption(.autoRead, value: false).whenComplete { _ in
+        server.eventLoop.scheduleTask(in: Self.settling) { self.initiateShutdown(promise: promise) }
       }
     }
   }

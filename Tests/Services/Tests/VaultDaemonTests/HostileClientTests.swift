@@ -96,6 +96,27 @@ struct HostileClientTests {
     #expect(try await daemon.curl("/v1/sys/health").status == 200)
   }
 
+  @Test(arguments: [[], [0, 0], [0, 0, 0, 1, 11, 0, 0, 0]] as [[UInt8]])
+  func `a silent connection to the agent is ended, and so is a message that does not arrive`(begun: [UInt8])
+    async throws
+  {
+    let folder = NSTemporaryDirectory() + "agent-\(UUID().uuidString.prefix(8))"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let path = folder + "/agent"
+    let daemon = try RunningDaemon(others: [.unix(at: path, name: ListeningSocket.agent)]) {
+      let (short, long) = (Duration.milliseconds(200), Duration.seconds(3_600))
+      ($0.limits.idle, $0.limits.transfer) = begun.isEmpty ? (short, long) : (long, short)
+    }
+    // It comes back only when the connection is closed.
+    let isForgotten = await onThread { () -> Bool? in
+      guard let client = RawClient(path) else { return nil }
+      client.send(begun)
+      _ = client.receiveAll()
+      return client.isForgotten
+    }
+    withExtendedLifetime(daemon) { #expect(isForgotten == false) }
+  }
+
   @Test func `slow clients do not delay others`() async throws {
     let daemon = try RunningDaemon()
     let socket = daemon.socket

@@ -1,4 +1,7 @@
 import Foundation
+import NIOCore
+import ServiceLifecycle
+import Synchronization
 import Testing
 import VaultFoundation
 
@@ -395,5 +398,39 @@ struct SSHAgentTests {
       return Array(client.receiveAll().utf8)
     }
     #expect(answer == [0, 0, 0, 5, 12, 0, 0, 0, 0])
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `an agent that ends sends the answers that have begun, however long they take`() async throws {
+    let path = socket + "-door"
+    defer { for end in ["", "-door"] { unlink(socket + end) } }
+    var limits = Limits()
+    limits.transfer = .milliseconds(10)
+    let (begun, going) = (AsyncStream<Void>.makeStream(), AsyncStream<Void>.makeStream())
+    let door = AgentDoor(
+      socket: try .unix(at: path, name: ListeningSocket.agent), manager: .system, usesPeerDescriptors: true,
+      limits: limits, connections: Connections(limits)
+    ) { (_, _) in
+      begun.continuation.yield()
+      for await _ in going.stream { break }
+      return ByteBuffer(integer: UInt8(6))
+    }
+    let group = ServiceGroup(services: [door], logger: RunningDaemon.logger)
+    let hasEnded = Atomic(false)
+    let running = Task {
+      try await group.run()
+      hasEnded.store(true, ordering: .relaxed)
+    }
+    let client = try #require(RawClient(path))
+    client.send([0, 0, 0, 1, 11])
+    for await _ in begun.stream { break }
+    await group.triggerGracefulShutdown()
+    while RawClient(path) != nil { try await Task.sleep(for: .milliseconds(20)) }
+    try await Task.sleep(for: .milliseconds(200))
+    let isEarly = hasEnded.load(ordering: .relaxed)
+    #expect(!isEarly)
+    going.continuation.yield()
+    #expect(await onThread { client.receive() } == [0, 0, 0, 1, 6])
+    try await running.value
   }
 }
