@@ -8,7 +8,7 @@
   import VaultFoundation
 
   /// `/v1/events`: the names that change in groups that the caller may read, as server-sent events, until the caller
-  /// disconnects.
+  /// disconnects, or one of the groups can no longer be watched.
   struct EventStream: Sendable {
     let visit: Visit
     /// The token that was sent, if the caller is identified by one.
@@ -21,8 +21,12 @@
       }
       let (opened, access) = (visit.opened, visit.opened.access)
       let groups = try await Blocking.read { try access.groups(of: application).map(\.name) }
+      let listening: Changes.Listening
+      do { listening = try await opened.changes.listen(to: groups) } catch {
+        try await visit.record(.watch, Refusal(error).outcome, detail: groups.joined(separator: " "))
+        throw error
+      }
       try await visit.record(.watch, detail: groups.joined(separator: " "))
-      let listening = await opened.changes.listen(to: groups)
       let body = ResponseBody { writer in
         try await writer.write(ByteBuffer(string: ": \(groups.count) groups\n\n"))
         for await event in listening.events.cancelOnGracefulShutdown() {
@@ -80,7 +84,7 @@
     private struct Watch {
       let id: UInt64
       /// Ends when the watch has begun, or cannot.
-      let beginning: Task<AsyncThrowingStream<ItemChange, any Error>?, Never>
+      let beginning: Task<AsyncThrowingStream<ItemChange, any Error>, any Error>
       let task: Task<Void, Never>
     }
 
@@ -123,8 +127,10 @@
       }
     }
 
-    /// Starts listening: every later change is an event.
-    func listen(to groups: [String]) async -> Listening {
+    /// Starts listening: every later change is an event. The stream ends when a group can no longer be watched.
+    ///
+    /// - Throws: the error that kept the watch of a group from beginning.
+    func listen(to groups: [String]) async throws -> Listening {
       let (stream, continuation) = AsyncStream<Event>.makeStream(bufferingPolicy: .bufferingOldest(Self.waitingLimit))
       // The listener first, so that no other one that leaves meanwhile ends its watches.
       let (id, watches) = state.withLock { state in
@@ -138,7 +144,7 @@
         return (id, groups.map { watch($0, &state) })
       }
       let listening = Listening(stream, id, self)
-      for watch in watches { _ = await watch.beginning.value }
+      for watch in watches { _ = try await watch.beginning.value }
       return listening
     }
 
@@ -150,15 +156,13 @@
     private func watch(_ name: String, _ state: inout State) -> Watch {
       if let known = state.watches[name] { return known }
       let (id, store) = (state.next(), store)
-      let beginning = Task { try? await store.group(name).changes() }
+      let beginning = Task { try await store.group(name).changes() }
       let task = Task { [weak self] in
-        if let changes = await beginning.value {
-          do {
-            for try await change in changes {
-              self?.post(.change(group: name, name: change.name.description, version: change.version ?? 0), in: name)
-            }
-          } catch {}
-        }
+        do {
+          for try await change in try await beginning.value {
+            self?.post(.change(group: name, name: change.name.description, version: change.version ?? 0), in: name)
+          }
+        } catch {}
         self?.ended(id, name)
       }
       let watch = Watch(id: id, beginning: beginning, task: task)
@@ -166,9 +170,17 @@
       return watch
     }
 
-    /// Another watch of the group may have begun since.
+    /// Ends the streams of all who listen to the group, so that they notice and ask again. Another watch of the group
+    /// may have begun since.
     private func ended(_ id: UInt64, _ name: String) {
-      state.withLock { if $0.watches[name]?.id == id { $0.watches[name] = nil } }
+      state.withLock { state in
+        guard state.watches[name]?.id == id else { return }
+        state.watches[name] = nil
+        for (id, listener) in state.listeners where listener.groups.contains(name) {
+          listener.continuation.finish()
+          state.listeners[id] = nil
+        }
+      }
     }
 
     private func pausing() -> Task<Void, Never> {

@@ -23,12 +23,14 @@ struct WatchTests {
 
   @Test func `a listener receives each change once, whoever came and left before or meanwhile`() async throws {
     let daemon = try RunningDaemon(serves: false)
+    try daemon.owner().grant(.read, in: "default", to: Applications.service)
+    try daemon.seal.reopen()
     let changes = try #require(daemon.seal.current).changes
     let groups = ["default", "web"]
     for _ in 0..<20 {
-      let listening = await withTaskGroup { tasks in
-        for _ in 0..<20 { tasks.addTask { _ = await changes.listen(to: groups) } }
-        return await changes.listen(to: groups)
+      let listening = try await withThrowingTaskGroup(of: Void.self) { tasks in
+        for _ in 0..<20 { tasks.addTask { _ = try? await changes.listen(to: groups) } }
+        return try await changes.listen(to: groups)
       }
       try daemon.set("first", in: "web", to: "1")
       try daemon.set("last", in: "web", to: "2")
@@ -46,7 +48,35 @@ struct WatchTests {
     let daemon = try RunningDaemon(serves: false)
     let changes = try #require(daemon.seal.current).changes
     daemon.seal.seal()
-    for await _ in await changes.listen(to: ["web"]).events { Issue.record("an event") }
+    for await _ in try await changes.listen(to: ["web"]).events { Issue.record("an event") }
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `a stream ends when the daemon loses one of its groups, and the next one tells changes again`() async throws {
+    let daemon = try RunningDaemon(serves: false)
+    let owner = try daemon.owner()
+    try owner.grant(.read, in: "default", to: Applications.service)
+    try daemon.seal.reopen()
+    let changes = try #require(daemon.seal.current).changes
+    let (lost, other) = (try await changes.listen(to: ["default", "web"]), try await changes.listen(to: ["web"]))
+    try owner.revoke(Applications.service, from: "default")
+    for await _ in lost.events {}
+    try owner.grant(.read, in: "default", to: Applications.service)
+    let next = try await changes.listen(to: ["default", "web"])
+    for (listening, group) in [(next, "default"), (next, "web"), (other, "web")] {
+      try daemon.set("item", in: group, to: "value")
+      let changed = await listening.events.first {
+        if case .change(group, "item", _) = $0 { true } else { false }
+      }
+      #expect(changed != nil)
+    }
+  }
+
+  @Test func `whoever would listen to a group that cannot be watched gets an error and no stream`() async throws {
+    let daemon = try RunningDaemon(serves: false)
+    let changes = try #require(daemon.seal.current).changes
+    await #expect(throws: VaultError.self) { try await changes.listen(to: ["default", "web"]) }
+    _ = try await changes.listen(to: ["web"])
   }
 
   private static func receive(_ client: RawClient, until end: String) -> String {
