@@ -14,15 +14,21 @@
       var seconds = 0.0
     }
 
-    private struct Contents: Sendable {
-      var taken: ContinuousClock.Instant
+    fileprivate struct Contents: Sendable {
       var groups = 0
       var expiring = 0
       var backup: Timestamp?
     }
 
+    /// A look at all groups.
+    private struct Scan {
+      let begin = ContinuousClock.now
+      var hasEnded = false
+      let task: Task<Contents, any Error>
+    }
+
     private let counts = Mutex(Counts())
-    private let contents = Mutex<Contents?>(nil)
+    private let scan = Mutex<Scan?>(nil)
     private let connections: Connections
 
     init(_ connections: Connections) { self.connections = connections }
@@ -73,22 +79,37 @@
       return lines.joined(separator: "\n") + "\n"
     }
 
-    /// Counting reads every group, so it is done at most once a minute.
+    /// Counting reads every group, and anyone may ask for it, so it is done at most once a minute, and once for all who
+    /// ask meanwhile.
     private func contents(of opened: OpenedStore) async throws -> Contents {
-      if let known = contents.withLock({ $0 }), known.taken.duration(to: .now) < .seconds(60) { return known }
-      let new = try await Blocking.read { () throws(VaultError) -> Contents in
-        var contents = Contents(taken: .now)
-        let query = ItemQuery(expiresBy: Timestamp.now.later(by: 30 * 86_400))
-        for name in try opened.store.groupNames() where !name.hasPrefix("vault.") {
-          guard let list = try? opened.store.group(name).list(query) else { continue }
-          contents.groups += 1
-          while (try? list.next()) != nil { contents.expiring += 1 }
+      let task = scan.withLock { scan in
+        if let scan, !scan.hasEnded || scan.begin.duration(to: .now) < .seconds(60) { return scan.task }
+        let task = Task { [self] in
+          do {
+            let contents = try await Blocking.read { try Contents(of: opened.store) }
+            self.scan.withLock { $0?.hasEnded = true }
+            return contents
+          } catch {
+            self.scan.withLock { $0 = nil }
+            throw error
+          }
         }
-        contents.backup = opened.store.lastBackup
-        return contents
+        scan = Scan(task: task)
+        return task
       }
-      contents.withLock { $0 = new }
-      return new
+      return try await task.value
+    }
+  }
+
+  extension DaemonMetrics.Contents {
+    fileprivate init(of store: SecretStore) throws(VaultError) {
+      let query = ItemQuery(expiresBy: Timestamp.now.later(by: 30 * 86_400))
+      for name in try store.groupNames() where !name.hasPrefix("vault.") {
+        guard let list = try? store.group(name).list(query) else { continue }
+        groups += 1
+        while (try? list.next()) != nil { expiring += 1 }
+      }
+      backup = store.lastBackup
     }
   }
 #endif

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import VaultFoundation
 
@@ -101,6 +102,25 @@ struct WatchTests {
     for name in ["web", "password", "secret"] { #expect(!text.contains(name)) }
     daemon.seal.seal()
     #expect(try await daemon.curl("/metrics").body.contains("vaultd_sealed 1"))
+  }
+
+  @Test func `all who ask for metrics at the same time share one scan of the groups`() async throws {
+    let daemon = try RunningDaemon(serves: false)
+    let reads = Atomic(0)
+    let seal = Seal { () throws(VaultError) in
+      let store = try SecretStore.open(
+        at: daemon.configuration.location, credential: daemon.folder + "/credential")
+      store.observe { if $0.group.description == "web" { reads.add(1, ordering: .relaxed) } }
+      return store
+    }
+    try seal.unseal()
+    let metrics = DaemonMetrics(Connections(Limits()))
+    try await withThrowingTaskGroup(of: String.self) { tasks in
+      for _ in 0..<500 { tasks.addTask { try await metrics.text(seal) } }
+      for try await text in tasks { #expect(text.contains("vaultd_groups 1")) }
+    }
+    let count = reads.load(ordering: .relaxed)
+    #expect(count == 1)
   }
 
   @Test func `a check reports that the record cannot be written`() throws {
