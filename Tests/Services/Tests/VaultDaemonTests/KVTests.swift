@@ -171,13 +171,14 @@ struct KVTests {
     #expect(try text() == "value")
   }
 
-  @Test func `a value that is too long is refused as such`() throws {
-    do {
-      try write(String(repeating: "x", count: 1 << 20 + 1))
-      Issue.record("a value beyond 1 MiB")
-    } catch {
-      #expect(Refusal(error).status == .badRequest)
-    }
+  @Test func `a write names stored metadata that no item can have as the reason, and they can be replaced`() throws {
+    try mount.setMetadata(path, ["custom_metadata": ["k": "v"]], isPatch: false)
+    let json = try #require(try group.get(path.companion).exportInsecurelyAsString())
+    try group.set(path.companion, to: try Secret(json.replacing(#""v""#, with: #""a\nb""#)), kind: .json)
+    #expect(throws: VaultError.invalid("an attribute's value must not hold control characters")) { try write("value") }
+    try mount.setMetadata(path, ["custom_metadata": .null], isPatch: false)
+    try write("value")
+    #expect(try text() == "value")
   }
 
   @Test func `a request for capabilities names at most 1,000 paths`() async throws {
