@@ -148,7 +148,7 @@ extension Applications {
       try registry.record(entry, since: nil)
     }
     try makePrivateGroup(name, entry)
-    guard try !memberships(of: id).contains(where: { $0.name == name && $0.member.rights == .write }) else { return }
+    guard try !memberships(of: id).contains(where: { $0.name == name }) else { return }
     _ = try store.grant(.write, in: id, to: id, entry)
   }
 }

@@ -120,7 +120,9 @@ extension Applications {
     try inGroup(name) { () throws(VaultError) in
       if name == .service { try store.makeServiceGroups() } else { try makePrivateGroup(name, entry) }
     }
-    try join(name, name == .service ? .read : .write)
+    // The owner may have lowered the application's rights in its own group.
+    let present = try? store.group(name).verifiedState().roster.members.first { $0.application == id }
+    try join(name, name == .service ? .read : present?.rights ?? .write)
     if name == .service {
       try inGroup(.tokens) { () throws(VaultError) in try store.makeOwnGroup(.tokens, keep: 1) }
       for name in [AccessGroup.Name.audit, .tokens] { try join(name, .write) }
@@ -150,6 +152,7 @@ extension Applications {
   /// - Throws: ``VaultError/notFound(_:)`` for an unknown group, and the errors of reading it.
   private func check(_ grant: Grant, mayBeBroken: Bool) throws(VaultError) {
     let group = try store.group(grant.group)
+    guard !group.name.isReserved else { throw .invalid("'\(grant.group)' is the store's own group") }
     do throws(VaultError) { _ = try group.info() } catch {
       guard mayBeBroken, try store.ownersGroupNames().contains(group.name) else { throw error }
     }

@@ -179,11 +179,13 @@ extension SecretStore {
 }
 
 extension Roster {
-  /// Whether the group goes with the application `id`: it is purged, and no other application is a member. Where `id` was
-  /// removed from another group than its private one, the owner may have kept that group on purpose.
+  /// Whether the group goes with the application `id`: it is purged, and no other application is a member, except that the
+  /// service may serve the private one. Where `id` was removed from another group than its private one, the owner may have
+  /// kept that group on purpose.
   fileprivate func isPurged(with id: String, in name: String) -> Bool {
-    guard GroupLifetime(flags) == .purged, members.allSatisfy({ $0.kind != .application || $0.application == id })
-    else { return false }
+    let known = name == id ? [id, Applications.service] : [id]
+    let isAlone = members.allSatisfy { $0.kind != .application || known.contains($0.application) }
+    guard GroupLifetime(flags) == .purged, isAlone else { return false }
     return name == id || members.contains { $0.application == id }
   }
 }

@@ -200,7 +200,8 @@ extension SecretStore {
         return .unlistedMember(group: roster.groupName, application: member.application, issue: member.issue)
       }
       // Who is let in again is recorded after it became a member, so the caller looks again while nobody is let in.
-      let isRemoved = registry.hasRemoved(member, from: roster.groupName)
+      let isMisplaced = roster.groupName.hasPrefix("vault.") && member.application != Applications.service
+      let isRemoved = isMisplaced || registry.hasRemoved(member, from: roster.groupName)
       guard isRemoved || known.standing == .revoked || member.issue < known.issue else { return nil }
       return .formerMember(
         group: roster.groupName, application: member.application, issue: member.issue,

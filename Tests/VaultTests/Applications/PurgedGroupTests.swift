@@ -39,6 +39,12 @@ struct PurgedGroupTests {
     try file.close()
   }
 
+  @Test func `a service that serves the application's own group does not keep it`() throws {
+    _ = try store.open().enrollService(to: store.folder + "/service", all: true)
+    #expect(try losses() == [app])
+    #expect(try store.open().applications.uninstall(app).purged == [app])
+  }
+
   @Test func `what is not wanted is not removed, and the application stays`() throws {
     #expect(try losses() == [app])
     #expect(try store.open().value("a", in: app) == "one")

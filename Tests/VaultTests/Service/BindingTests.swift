@@ -35,6 +35,22 @@ import Testing
     #expect(found[0].alternatives[0].credentials == ["one": a, "two": b])
   }
 
+  @Test func `rights that were lowered in an application's own group stay lowered`() throws {
+    let fixture = try ServiceFixture()
+    func rights() throws -> MemberRights? {
+      try fixture.owner().applications.groups(of: web).first { $0.name == web }?.rights
+    }
+    try fixture.owner().applications.bind(web, Alternative(user: "0"))
+    try fixture.owner().grant(.read, in: web, to: web)
+    try fixture.owner().applications.bind(web, Alternative(user: "1"))
+    #expect(try rights() == .read)
+    for issuance in [Applications.Issuance.first, .again, .replacing] {
+      let path = fixture.store.folder + "/\(issuance)"
+      _ = try fixture.owner().applications.issue(web, to: path, issuance)
+      #expect(try rights() == .read)
+    }
+  }
+
   @Test func `an application that does not exist yet gets a group and no credential`() throws {
     let fixture = try ServiceFixture()
     let bound = try fixture.owner().applications.bind(web, Alternative(unit: "web.service"))

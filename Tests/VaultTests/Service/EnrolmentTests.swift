@@ -35,7 +35,14 @@ import Testing
   @Test func `nobody but the owner and the service can be a member of the store's own groups`() throws {
     let fixture = try ServiceFixture()
     try fixture.store.issue("com.example.app")
-    for group in ["vault.service", "vault.audit"] {
+    for group in ["vault.service", "vault.audit", "vault.tokens"] {
+      for issuance in [Applications.Issuance.first, .again, .replacing] {
+        let id = issuance == .first ? "com.example.new" : "com.example.app"
+        #expect(throws: VaultError.invalid("'\(group)' is the store's own group")) {
+          try fixture.owner().applications.issue(
+            id, to: fixture.store.folder + "/other", issuance, grants: [.init(.write, in: group)])
+        }
+      }
       for application in ["com.example.app", "vault.service"] {
         #expect(throws: VaultError.self) { try fixture.owner().grant(.write, in: group, to: application) }
       }
@@ -48,6 +55,23 @@ import Testing
       try fixture.owner().applications.issue("vault.service", to: fixture.store.folder + "/other")
     }
     #expect(try fixture.service().serviceBindings().isEmpty)
+  }
+
+  @Test func `a member that an earlier version let into the store's own groups is named and put out`() throws {
+    let fixture = try ServiceFixture()
+    try fixture.store.issue("com.example.app")
+    let owner = try fixture.owner()
+    let known = try owner.applications.application("com.example.app")
+    _ = try owner.grant(.write, in: "vault.tokens", to: "com.example.app", known)
+    func problems() throws -> [VaultError] {
+      try fixture.owner().verify().compactMap { if case .failure(let error) = $0.result { error } else { nil } }
+    }
+    #expect(
+      try problems() == [
+        .formerMember(group: "vault.tokens", application: "com.example.app", issue: 1, isBeingReplaced: false)
+      ])
+    try fixture.owner().revoke("com.example.app", from: "vault.tokens")
+    #expect(try problems().isEmpty)
   }
 
   @Test func `all groups are served on request, except those of the store itself`() throws {
