@@ -23,7 +23,7 @@ public final class GroupWatch: Sendable {
   private struct Known {
     /// What the caller knows of the group.
     var epoch: UInt64 = 0
-    var versions: [Item.Name: UInt64] = [:]
+    var versions: [Item.Name: [UInt64]] = [:]
     /// How long ago the files were last written to, as counted by the waits since then, in milliseconds.
     var quiet: Int32 = 0
   }
@@ -113,10 +113,10 @@ public final class GroupWatch: Sendable {
     let epoch = try group.reading { (view) throws(VaultError) in view.state.manifest.epoch }
     return try known.withLock { (known) throws(VaultError) in
       guard epoch != known.epoch else { return [] }
-      var versions: [Item.Name: UInt64] = [:]
-      for item in try group.all().items { versions[item.name] = item.version }
+      var versions: [Item.Name: [UInt64]] = [:]
+      for item in try group.all().items { versions[item.name] = [item.version, item.changed.milliseconds] }
       var changes = versions.filter { known.versions[$0.key] != $0.value }
-        .map { ItemChange(name: $0.key, version: $0.value) }
+        .map { ItemChange(name: $0.key, version: $0.value[0]) }
       for name in known.versions.keys where versions[name] == nil {
         changes.append(ItemChange(name: name, version: nil))
       }

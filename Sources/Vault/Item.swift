@@ -120,6 +120,8 @@ extension Item {
         description = text
         return
       }
+      // The shorter form has at least a third of the bytes.
+      guard text.utf8.count <= 3 * 1_024 else { throw .overLimit("1,024 bytes in an item's name") }
       let normal = Name.composed(text)
       guard !normal.isEmpty else { throw .invalid("an item's name must not be empty") }
       guard normal.utf8.count <= 1_024 else { throw .overLimit("1,024 bytes in an item's name") }
@@ -230,6 +232,7 @@ public struct Details: Sendable, Equatable {
     guard !text.unicodeScalars.contains(where: Item.Name.isControl) else {
       throw .invalid("\(subject) must not hold control characters")
     }
+    guard text.isBounded else { throw .overLimit("255 combining characters in a row") }
   }
 
   /// The attributes of the next version after `old`, which may be a tombstone or absent.

@@ -191,6 +191,14 @@ def parse_attributes(plain):
     return attributes
 
 
+def bounded(text):
+    """Whether a long text has at most 255 combining characters in a row."""
+    if len(text.encode()) <= 512:
+        return True
+    marks = "".join("m" if unicodedata.category(character)[0] == "M" else " " for character in text)
+    return all(len(run) <= 255 for run in marks.split())
+
+
 def pairs(field):
     if field is None:
         return {}
@@ -201,6 +209,7 @@ def pairs(field):
         require(not found or found[-1][0] < key, "row", "order of pairs")
         found.append((key, cursor.text16()))
     texts = [utf8(key, "row") for key, _ in found]
+    require(all(bounded(text) for text in [*texts, *(value for _, value in found)]), "row", "marks in a row")
     require(len(texts) <= 64 and len({unicodedata.normalize("NFC", text) for text in texts}) == len(texts), "row", "pairs")
     return dict(zip(texts, (value for _, value in found)))
 
@@ -211,7 +220,7 @@ def writer(field):
     cursor = Cursor(field, "row")
     kind, issue, application = cursor.number(1), cursor.number(4), cursor.text16()
     cursor.end()
-    require(kind < 2 and (kind, issue, application) != (0, 0, ""), "row", "writer")
+    require(kind < 2 and (kind, issue, application) != (0, 0, "") and bounded(application), "row", "writer")
     return f"{kind} {issue} {application}"
 
 

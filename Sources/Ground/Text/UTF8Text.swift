@@ -1,3 +1,18 @@
+extension String {
+  /// Whether no more than 255 characters in a row combine with the one before them. Of more, comparing and normalizing
+  /// would take quadratic time: minutes for 256 KiB.
+  package var isBounded: Bool {
+    guard utf8.count > 512 else { return true }
+    var run = 0
+    for scalar in unicodeScalars {
+      let category = scalar.properties.generalCategory
+      run = [.nonspacingMark, .spacingMark, .enclosingMark].contains(category) ? run + 1 : 0
+      if run > 255 { return false }
+    }
+    return true
+  }
+}
+
 /// Checks of bytes that may be text, without copying them.
 package enum UTF8Text {
   /// C0, DEL and C1.

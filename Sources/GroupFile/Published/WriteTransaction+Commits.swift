@@ -15,16 +15,12 @@ extension WriteTransaction {
   /// - Throws: `damaged(.commit, …)` if its rows do not make the state that it signs; the errors of reading its parts.
   func take(_ commit: GroupCommit) throws(VaultError) {
     let state = try commit.state(after: view.state, as: session.file.context)
-    var own: [Token: Set<UInt64>] = [:]
+    var kept: [Token: [UInt64: UInt64]] = [:]
     for sealed in commit.rows {
       let row: Row
       do { row = try Row(parsing: sealed.row) } catch { throw .damaged(.commit, "a row's layout") }
-      // One commit may have several versions that were written for one request. As its writer did, this asks for the
-      // versions that are kept now: the rows before this one may have dropped those of a request.
-      let marks = try keptMarks(at: row.token).subtracting(own[row.token] ?? [])
-      guard !marks.contains(row.nonce.mark) else { throw .damaged(.commit, "a request that was answered before") }
-      own[row.token, default: []].insert(row.nonce.mark)
-      try take(row, sealed.blob)
+      if kept[row.token] == nil { kept[row.token] = try keptMarks(at: row.token) }
+      try take(row, sealed.blob, answeredAt: kept[row.token]?[row.nonce.mark] ?? 0)
     }
     let connection = view.connection
     let root = try storeTree()
@@ -44,14 +40,24 @@ extension WriteTransaction {
     try end(with: state)
   }
 
-  private func keptMarks(at token: Token) throws(VaultError) -> Set<UInt64> {
-    guard let current = try storedRow(at: token) else { return [] }
-    return try view.connection.olderMarks(of: token, from: current.oldest).union([current.nonce.mark])
+  /// The newest kept version of an item for each request.
+  private func keptMarks(at token: Token) throws(VaultError) -> [UInt64: UInt64] {
+    guard let current = try storedRow(at: token) else { return [:] }
+    var marks = try view.connection.olderMarks(of: token, from: current.oldest)
+    marks[current.nonce.mark] = current.version
+    return marks
   }
 
   /// Takes a row that follows the item's current one.
-  private func take(_ row: Row, _ blob: [UInt8]?) throws(VaultError) {
+  ///
+  /// - Parameter answered: the version before this commit that was written for the row's request; 0 if there was none.
+  private func take(_ row: Row, _ blob: [UInt8]?, answeredAt answered: UInt64) throws(VaultError) {
     let old = try storedRow(at: row.token)
+    // One commit may have several versions that were written for one request. As its writer did, this asks for the
+    // versions that are kept now: the rows before this one may have dropped those of a request.
+    guard answered == 0 || answered < old?.oldest ?? 1 else {
+      throw .damaged(.commit, "a request that was answered before")
+    }
     // A row that ends its item's history names no predecessor.
     let isFirst = row.previous == .zero && row.oldest == row.version
     guard row.version == (old?.version ?? 0) + 1, row.oldest >= old?.oldest ?? 1,

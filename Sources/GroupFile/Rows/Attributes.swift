@@ -177,8 +177,9 @@ package struct AttributeFields {
       last = key
       guard pairs.count < GroupLimits.attributeCount else { throw VaultError.damaged(.row, "number of attributes") }
       // Two keys may differ in bytes and yet be equal as strings (NFC and NFD); neither may be lost.
-      let value = try String(reader.readCounted16(), at: .row)
-      let isNew = pairs.updateValue(value, forKey: try String(key, at: .row)) == nil
+      let (name, value) = (try String(key, at: .row), try String(reader.readCounted16(), at: .row))
+      guard name.isBounded, value.isBounded else { throw VaultError.damaged(.row, "text") }
+      let isNew = pairs.updateValue(value, forKey: name) == nil
       guard isNew else { throw VaultError.damaged(.row, "repeated attribute") }
     }
     return pairs
@@ -192,6 +193,7 @@ package struct AttributeFields {
     let issue = try reader.read(UInt32.self)
     let application = try String(reader.readCounted16(), at: .row)
     try reader.finish()
+    guard application.isBounded else { throw VaultError.damaged(.row, "text") }
     let writer = Writer(kind: kind, issue: issue, application: application)
     guard writer != .owner else { throw VaultError.damaged(.row, "writer") }
     return writer

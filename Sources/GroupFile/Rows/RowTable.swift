@@ -20,14 +20,15 @@ extension Connection {
     return try statement.step() ? try Row(statement) : nil
   }
 
-  /// The marks of the older versions of `token`, unproved.
-  func olderMarks(of token: Token, from oldest: UInt64) throws(VaultError) -> Set<UInt64> {
-    let statement = try statement("SELECT nonce FROM version WHERE token = ? AND version >= ?")
+  /// The newest of the older versions of `token` for each mark, unproved.
+  func olderMarks(of token: Token, from oldest: UInt64) throws(VaultError) -> [UInt64: UInt64] {
+    let statement = try statement("SELECT nonce, version FROM version WHERE token = ? AND version >= ?")
       .bind(1, token).bind(2, counter: oldest)
     defer { statement.reset() }
-    var marks: Set<UInt64> = []
+    var marks: [UInt64: UInt64] = [:]
     while try statement.step() {
-      marks.insert(unsafe Nonce(try statement.blob(0, count: Nonce.byteCount))!.mark)
+      let mark = unsafe Nonce(try statement.blob(0, count: Nonce.byteCount))!.mark
+      marks[mark] = max(marks[mark] ?? 0, try statement.counter(1))
     }
     return marks
   }

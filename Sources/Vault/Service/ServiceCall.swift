@@ -201,7 +201,9 @@ extension ServiceCall {
       let key = try FieldReader.text(reader.readCounted16()[...])
       let isSet = try reader.read(UInt8.self) == 1
       let value = try FieldReader.text(reader.readCounted16()[...])
-      guard attributes.updateValue(isSet ? value : nil, forKey: key) == nil, attributes.count <= attributeLimit else {
+      guard key.isBounded, attributes.updateValue(isSet ? value : nil, forKey: key) == nil,
+        attributes.count <= attributeLimit
+      else {
         throw ByteReader.Failure()
       }
     }

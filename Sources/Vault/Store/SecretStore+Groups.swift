@@ -173,7 +173,7 @@ extension SecretStore {
     }
   }
 
-  /// Drops tombstones and returns free space to the file system.
+  /// Drops tombstones and returns free space to the file system. An item that is set again then begins at version 1.
   ///
   /// - Parameters:
   ///   - name: the group's name.

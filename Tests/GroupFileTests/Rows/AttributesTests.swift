@@ -41,6 +41,22 @@ import Testing
     }
   }
 
+  @Test(arguments: ["\u{301}", "\u{F81}", "\u{903}"])
+  func `a text with too many combining characters in a row is refused`(_ mark: String) throws {
+    func text(_ count: Int) -> [UInt8] { Array((String(repeating: mark, count: count) + "a\(mark)").utf8) }
+    func pair(_ key: [UInt8], _ value: [UInt8]) -> [UInt8] {
+      func counted(_ bytes: [UInt8]) -> [UInt8] { [UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes }
+      return AttributesTests.field(3, counted(key) + counted(value))
+    }
+    for (key, value) in [(text(300), [0x61]), ([0x61], text(300))] as [([UInt8], [UInt8])] {
+      #expect(refusal { $0[3] = pair(key, value) } == .damaged(.row, "text"))
+    }
+    #expect(refusal { $0[3] = pair(text(255), text(255)) } == nil)
+    let application = text(300)
+    let writer = [1, 0, 0, 0, 5, UInt8(application.count >> 8), UInt8(application.count & 255)] + application
+    #expect(refusal { $0[10] = AttributesTests.field(10, writer) } == .damaged(.row, "text"))
+  }
+
   @Test func `the fields are laid out as documented`() throws {
     let attributes = try Attributes(decoding: AttributesTests.encoding(AttributesTests.fields))
     #expect(attributes == Attributes(name: "n", created: 1, changed: 2, valueKind: 2, valueEpoch: 4))

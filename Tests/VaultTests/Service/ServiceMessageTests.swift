@@ -24,6 +24,16 @@ struct ServiceMessageTests {
     #expect(try ServiceCall(decoding: call.encoded()) == call)
   }
 
+  @Test func `texts that take long to compare are refused before they are compared`() throws {
+    let long = String(repeating: "\u{301}\u{316}", count: 15_000)
+    var call = ServiceCall(.set, "shop", "a")
+    call.details = Details(attributes: [long: "v"])
+    let bytes = try call.encoded()
+    #expect(throws: (any Error).self) { try ServiceCall(decoding: bytes) }
+    #expect(throws: VaultError.overLimit("255 combining characters in a row")) { try call.details.validate() }
+    #expect(throws: VaultError.overLimit("1,024 bytes in an item's name")) { try Item.Name(long) }
+  }
+
   @Test func `a call with more attributes than an item can have is refused before it is sent`() throws {
     var call = ServiceCall(.set, "shop", "a")
     call.details = Details(attributes: Dictionary(uniqueKeysWithValues: (0..<256).map { ("k\($0)", "v") }))

@@ -198,4 +198,16 @@ struct SecretStoreTests {
     #expect(throws: VaultError.notFound(.group)) { try store.value("x", in: "team.shared") }
     for group in try open.verify() { #expect(throws: Never.self) { try group.result.get() } }
   }
+
+  @Test func `a watch reports an item that was made anew with its former version`() throws {
+    let store = try StoreFixture()
+    let owner = try store.open()
+    let group = try owner.group("default")
+    try group.set("a", to: "one")
+    let watch = try group.watch()
+    try group.remove("a")
+    try owner.compactGroup("default")
+    try group.set("a", to: "two")
+    #expect(try watch.next() == [ItemChange(name: Item.Name("a"), version: 1)])
+  }
 }
