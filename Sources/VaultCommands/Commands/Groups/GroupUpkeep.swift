@@ -142,7 +142,8 @@ struct CompactGroup: Command {
     "Delete removed items with their versions, and free their space.",
     usage: "vault group compact NAME [--yes]",
     more: """
-      If there are removed items, the command asks on a terminal; elsewhere it needs --yes.
+      If there are removed items, the command asks on a terminal; elsewhere it needs --yes. An item that is set again \
+      afterwards begins at version 1, so an older --if-version can match it.
       """,
     example: """
       vault group compact default
