@@ -208,6 +208,6 @@ struct SecretStoreTests {
     try group.remove("a")
     try owner.compactGroup("default")
     try group.set("a", to: "two")
-    #expect(try watch.next() == [ItemChange(name: Item.Name("a"), version: 1)])
+    #expect(try watch.next()?.map(\.version) == [1])
   }
 }
