@@ -232,6 +232,8 @@ extension EnvironmentFile {
 
     private let name: [UInt8]
     private let quotes: Quotes
+    /// Whether some readers put another value for `${NAME}` in this one.
+    package let isExpandable: Bool
 
     /// The reason why a name or value cannot be written to a file.
     package enum Fault: Error, Sendable, Equatable {
@@ -252,6 +254,9 @@ extension EnvironmentFile {
     package init(_ name: String, _ value: Span<UInt8>) throws(Fault) {
       self.name = try Line.form(ofName: name)
       quotes = try Line.quotes(for: value)
+      isExpandable = value.indices.dropLast().contains {
+        value[$0] == UInt8(ascii: "$") && value[$0 + 1] == UInt8(ascii: "{")
+      }
     }
 
     /// Writes the line and its line break, byte by byte.

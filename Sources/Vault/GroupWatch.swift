@@ -23,6 +23,7 @@ public final class GroupWatch: Sendable {
   private struct Known {
     /// What the caller knows of the group.
     var epoch: UInt64 = 0
+    /// The version of each item and when it was changed, because an item can be made anew with a version that it had.
     var versions: [Item.Name: [UInt64]] = [:]
     /// How long ago the files were last written to, as counted by the waits since then, in milliseconds.
     var quiet: Int32 = 0

@@ -232,7 +232,7 @@ public struct Details: Sendable, Equatable {
     guard !text.unicodeScalars.contains(where: Item.Name.isControl) else {
       throw .invalid("\(subject) must not hold control characters")
     }
-    guard text.isBounded else { throw .overLimit("255 combining characters in a row") }
+    guard text.hasShortMarkRuns else { throw .overLimit("255 combining characters in a row") }
   }
 
   /// The attributes of the next version after `old`, which may be a tombstone or absent.

@@ -1,7 +1,7 @@
 extension String {
-  /// Whether no more than 255 characters in a row combine with the one before them. Of more, comparing and normalizing
-  /// would take quadratic time: minutes for 256 KiB.
-  package var isBounded: Bool {
+  /// Whether no more than 255 combining characters (Unicode's category Mark) follow each other. A longer run takes
+  /// quadratic time to compare and to normalize: minutes for 256 KiB.
+  package var hasShortMarkRuns: Bool {
     guard utf8.count > 512 else { return true }
     var run = 0
     for scalar in unicodeScalars {

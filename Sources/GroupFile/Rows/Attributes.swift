@@ -178,7 +178,7 @@ package struct AttributeFields {
       guard pairs.count < GroupLimits.attributeCount else { throw VaultError.damaged(.row, "number of attributes") }
       // Two keys may differ in bytes and yet be equal as strings (NFC and NFD); neither may be lost.
       let (name, value) = (try String(key, at: .row), try String(reader.readCounted16(), at: .row))
-      guard name.isBounded, value.isBounded else { throw VaultError.damaged(.row, "text") }
+      guard name.hasShortMarkRuns, value.hasShortMarkRuns else { throw VaultError.damaged(.row, "text") }
       let isNew = pairs.updateValue(value, forKey: name) == nil
       guard isNew else { throw VaultError.damaged(.row, "repeated attribute") }
     }
@@ -193,7 +193,7 @@ package struct AttributeFields {
     let issue = try reader.read(UInt32.self)
     let application = try String(reader.readCounted16(), at: .row)
     try reader.finish()
-    guard application.isBounded else { throw VaultError.damaged(.row, "text") }
+    guard application.hasShortMarkRuns else { throw VaultError.damaged(.row, "text") }
     let writer = Writer(kind: kind, issue: issue, application: application)
     guard writer != .owner else { throw VaultError.damaged(.row, "writer") }
     return writer

@@ -201,7 +201,7 @@ extension ServiceCall {
       let key = try FieldReader.text(reader.readCounted16()[...])
       let isSet = try reader.read(UInt8.self) == 1
       let value = try FieldReader.text(reader.readCounted16()[...])
-      guard key.isBounded, attributes.updateValue(isSet ? value : nil, forKey: key) == nil,
+      guard key.hasShortMarkRuns, attributes.updateValue(isSet ? value : nil, forKey: key) == nil,
         attributes.count <= attributeLimit
       else {
         throw ByteReader.Failure()

@@ -189,6 +189,7 @@ extension SecretStore {
   /// - Parameter applications: those of the registry; `nil` if it cannot be read.
   func unwantedMembers(of roster: Roster, _ applications: [String: Application]?) -> [VaultError] {
     guard let applications, let registry = try? registry() else { return [] }
+    let isReserved = (try? AccessGroup.Name(roster.groupName))?.isReserved == true
     return roster.members.compactMap { member in
       guard member.kind == .application else { return nil }
       var known = applications[member.application]
@@ -200,7 +201,7 @@ extension SecretStore {
         return .unlistedMember(group: roster.groupName, application: member.application, issue: member.issue)
       }
       // Who is let in again is recorded after it became a member, so the caller looks again while nobody is let in.
-      let isMisplaced = roster.groupName.hasPrefix("vault.") && member.application != Applications.service
+      let isMisplaced = isReserved && member.application != Applications.service
       let isRemoved = isMisplaced || registry.hasRemoved(member, from: roster.groupName)
       guard isRemoved || known.standing == .revoked || member.issue < known.issue else { return nil }
       return .formerMember(

@@ -18,14 +18,7 @@
     func run() async throws {
       let group = MultiThreadedEventLoopGroup.singleton
       let quiescing = ServerQuiescingHelper(group: group)
-      let server = try await ServerBootstrap(group: group)
-        .serverChannelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture {
-            try channel.pipeline.syncOperations.addHandler(quiescing.makeServerChannelHandler(channel: channel))
-          }
-        }
-        // A client that has finished sending may still wait for the answer.
-        .childChannelOption(.allowRemoteHalfClosure, value: true)
+      let server = try await quiescing.bootstrap(group)
         .childChannelInitializer { channel in
           channel.eventLoop.makeCompletedFuture {
             try channel.keepFromPrograms()

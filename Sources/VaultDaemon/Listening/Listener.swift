@@ -35,13 +35,7 @@
     func run() async throws {
       let group = MultiThreadedEventLoopGroup.singleton
       let quiescing = ServerQuiescingHelper(group: group)
-      let server = try await ServerBootstrap(group: group)
-        .serverChannelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture {
-            try channel.pipeline.syncOperations.addHandler(quiescing.makeServerChannelHandler(channel: channel))
-          }
-        }
-        .childChannelOption(.allowRemoteHalfClosure, value: true)
+      let server = try await quiescing.bootstrap(group)
         .bind(socket.descriptor) { channel in setUp(channel).map(Pending.init) }
       socket.lengthenQueue()
       await withGracefulShutdownHandler {
@@ -121,6 +115,18 @@
 
   extension ServerQuiescingHelper {
     private static let settling = TimeAmount.milliseconds(100)
+
+    /// Accepts connections that ``end(_:promise:)`` closes.
+    func bootstrap(_ group: any EventLoopGroup) -> ServerBootstrap {
+      ServerBootstrap(group: group)
+        .serverChannelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(self.makeServerChannelHandler(channel: channel))
+          }
+        }
+        // A client that has finished sending may still wait for the answer.
+        .childChannelOption(.allowRemoteHalfClosure, value: true)
+    }
 
     /// First no more connections are accepted, and the accepted ones get their handlers; then connections are closed.
     /// The others wait in the socket's queue for the next process that listens.

@@ -65,9 +65,7 @@ struct ExportItems: Command {
     } else {
       try export.write(format, to: session.output)
     }
-    for name in export.expandable {
-      session.warn("the value of '\(UTF8Text.onOneLine(name))' contains '${', which some readers of env files replace")
-    }
+    for name in export.expandable { session.warnOfExpansion(in: "'\(UTF8Text.onOneLine(name))'") }
     if format == .dotenv, let lost = export.whatTextCannotHold { session.say(lost) }
     for loss in export.losses { session.say("not kept: \(loss)") }
   }
@@ -174,11 +172,7 @@ struct ExportRequest {
     // Everything is checked before the first byte is written.
     for item in items {
       try list.open(item.name.description).secret.withBytes { value in
-        _ = try line(item, value)
-        let isExpandable = value.indices.dropLast().contains {
-          value[$0] == UInt8(ascii: "$") && value[$0 + 1] == UInt8(ascii: "{")
-        }
-        if isExpandable { expandable.append(item.name.description) }
+        if try line(item, value).isExpandable { expandable.append(item.name.description) }
         try unsafe value.withUnsafeBytes { try unsafe output.requireTextIfTerminal($0, hint: "--output FILE") }
       }
     }
@@ -236,6 +230,13 @@ struct ExportRequest {
       }
       try json.string("expires", orNull: item.expires?.exactText)
     }
+  }
+}
+
+extension Session {
+  /// Says that the value of `name` in an env file may be read as another one.
+  func warnOfExpansion(in name: String) {
+    warn("the value of \(name) contains '${', which some readers of env files replace")
   }
 }
 

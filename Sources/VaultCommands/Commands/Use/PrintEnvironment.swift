@@ -125,10 +125,12 @@ struct PrintEnvironment: Command {
 
   private func writeEnvironmentFile(_ variables: [(name: String, value: [UInt8])], _ session: Session) throws(Failure) {
     let lines = try variables.map { (name, value) throws(Failure) in
-      if try text(value, of: name).holds("${") {
-        session.warn("the value of \(name) contains '${', which some readers of env files replace")
-      }
-      do throws(EnvironmentFile.Line.Fault) { return try EnvironmentFile.Line(name, value.span) } catch {
+      _ = try text(value, of: name)
+      do throws(EnvironmentFile.Line.Fault) {
+        let line = try EnvironmentFile.Line(name, value.span)
+        if line.isExpandable { session.warnOfExpansion(in: name) }
+        return line
+      } catch {
         throw Failure(.conflict, "\(name) does not fit into an env file: \(error.words)", hint: "--shell json")
       }
     }
