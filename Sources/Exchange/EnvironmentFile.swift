@@ -254,9 +254,7 @@ extension EnvironmentFile {
     package init(_ name: String, _ value: Span<UInt8>) throws(Fault) {
       self.name = try Line.form(ofName: name)
       quotes = try Line.quotes(for: value)
-      isExpandable = value.indices.dropLast().contains {
-        value[$0] == UInt8(ascii: "$") && value[$0 + 1] == UInt8(ascii: "{")
-      }
+      isExpandable = value.indices.dropLast().contains { value[$0] == 0x24 && value[$0 + 1] == 0x7B }
     }
 
     /// Writes the line and its line break, byte by byte.
