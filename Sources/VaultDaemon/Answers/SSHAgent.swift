@@ -129,9 +129,12 @@
           try await visit.record(.sign, group: found.group, item: found.item, .denied, detail: "not confirmed")
           throw Refusal.denied
         }
-        // Meanwhile, the daemon may have been sealed, or the application unbound.
+        // Meanwhile, the daemon may have been sealed, the application unbound, or the key expired.
         let now = try? await visit.opened.visit(visit.connection, token: nil)
-        guard seal.current === visit.opened, now?.application == visit.application else {
+        let keys = try await Blocking.read { try visit.application.map { try self.keys(of: $0, access) } ?? [] }
+        guard seal.current === visit.opened, now?.application == visit.application,
+          keys.contains(where: { $0.group == found.group && $0.item == found.item && $0.key == key })
+        else {
           try await visit.record(.sign, group: found.group, item: found.item, .denied, detail: "confirmed too late")
           throw Refusal.denied
         }

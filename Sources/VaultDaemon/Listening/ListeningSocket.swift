@@ -136,8 +136,11 @@
       return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Removes the file of a socket that nobody listens on.
+    /// Removes the file of a socket that nobody listens on, and nothing else that has this path.
     private static func removeUnused(_ path: String) throws(Problem) {
+      var status = stat()
+      guard unsafe lstat(path, &status) == 0 else { return }
+      guard status.st_mode & S_IFMT == S_IFSOCK else { throw .path(path, EEXIST) }
       let probe = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
       guard probe >= 0 else { throw .system("socket", errno) }
       defer { close(probe) }

@@ -150,6 +150,9 @@
       return (name, changes)
     }
 
+    /// Lets others have a name that was planned for an item which was not made.
+    func release(_ name: String) { state.withLock { $0.items.release(name) } }
+
     /// Gives the collection a label, which an item of the group keeps.
     func setLabel(_ label: String, in store: SecretStore) throws -> BusChanges {
       guard let group else {

@@ -150,6 +150,11 @@
 
     func hasItem(named name: String) -> Bool { names[name] == true }
 
+    /// Lets others have a name that was given to an item which was not made.
+    mutating func release(_ name: String) {
+      if names[name] == false { names[name] = nil }
+    }
+
     /// A name that no item has, and that is given to nobody else.
     mutating func freeName(_ wanted: String) -> String {
       var name = wanted

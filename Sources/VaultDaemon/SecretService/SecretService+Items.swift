@@ -198,6 +198,7 @@
     ) async throws -> String {
       let opened = try await require(collection, call)
       var (change, name) = (change, item)
+      defer { if let name { collection.release(name) } }
       if case .create(let content, let replaces, _) = change {
         let planned = try await Blocking.read { try collection.plan(content, replaces: replaces, in: opened.store) }
         tell(planned.changes, in: collection)

@@ -132,6 +132,19 @@ struct CallerTests {
     }
   }
 
+  @Test(arguments: [true, false])
+  func `only the socket of a daemon that is gone is removed to make a new one`(isLink: Bool) throws {
+    let folder = NSTemporaryDirectory() + "socket-\(UUID().uuidString.prefix(8))"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let (path, target) = (folder + "/socket", folder + "/target")
+    for _ in 0..<2 { close(try ListeningSocket.unix(at: path).descriptor) }
+    try FileManager.default.removeItem(atPath: path)
+    try Data("credential".utf8).write(to: URL(fileURLWithPath: isLink ? target : path))
+    if isLink { try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target) }
+    #expect(throws: ListeningSocket.Problem.path(path, EEXIST)) { try ListeningSocket.unix(at: path) }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == Data("credential".utf8))
+  }
+
   @Test func `a peer whose process is gone is identified only by its user, even if its number was reused`() async throws
   {
     let path = NSTemporaryDirectory() + "peer-\(UUID().uuidString.prefix(8))"

@@ -319,8 +319,8 @@ struct SSHAgentTests {
     #expect(try daemon.records().filter { $0.action == .sign && $0.outcome == .allowed }.count == 1)
   }
 
-  @Test(.timeLimit(.minutes(5)), arguments: ["seal", "unbind", "neither"])
-  func `whoever agrees after the daemon was sealed or the application unbound agrees to nothing`(
+  @Test(.timeLimit(.minutes(5)), arguments: ["seal", "unbind", "expiry", "none"])
+  func `whoever agrees after the daemon was sealed, the application unbound or the key expired agrees to nothing`(
     _ change: String
   ) async throws {
     let ends = ["", "-pinentry", "-pinentry.asked", "-pinentry.number", "-pinentry.agreed"]
@@ -334,13 +334,15 @@ struct SSHAgentTests {
     switch change {
     case "seal": daemon.seal.seal()
     case "unbind": try daemon.unbind("web")
+    case "expiry":
+      try await daemon.owner().group("web").change("ssh/mine", Details(expires: .to(Timestamp(milliseconds: 1_000))))
     default: break
     }
     try "".write(toFile: socket + "-pinentry.agreed", atomically: true, encoding: .utf8)
     let answer = await onThread { client.receive() }
-    #expect((answer == [0, 0, 0, 1, 5]) == (change != "neither"))
+    #expect((answer == [0, 0, 0, 1, 5]) == (change != "none"))
     let outcomes = try daemon.records().filter { $0.action == .sign }.map(\.outcome)
-    #expect(outcomes == [change == "neither" ? .allowed : .denied])
+    #expect(outcomes == [change == "none" ? .allowed : .denied])
   }
 
   @Test func `a group with a damaged row does not keep the keys of the others from signing`() async throws {

@@ -226,6 +226,8 @@ struct SecretServiceTests {
     var items = BusItems([item("a", [:]), item("a 2", [:])])
     #expect(items.freeName("a") == "a 3")
     #expect(items.freeName("b") == "b")
+    items.release("b")
+    #expect(items.freeName("b") == "b")
   }
 
   @Test func `text keeps its kind, and bytes that are no text stay bytes`() {
