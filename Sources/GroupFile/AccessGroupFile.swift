@@ -282,3 +282,32 @@ package final class AccessGroupFile: Sendable {
     return view
   }
 }
+
+/// The memory that the caches of all open groups share. Each may take what the others leave, and at least an equal part,
+/// so together they take at most twice as much.
+final class CacheBudget: Sendable {
+  static let process = CacheBudget(byteCount: 192 << 20)
+
+  private let byteCount: Int
+  private let use = Locked((cacheCount: 0, byteCount: 0))
+
+  init(byteCount: Int) { self.byteCount = byteCount }
+
+  /// Adds an empty cache, and returns its limit.
+  func join() -> Int {
+    use.withLock { $0.cacheCount += 1 }
+    return limit(of: 0, before: 0)
+  }
+
+  func leave(_ byteCount: Int) {
+    use.withLock { $0 = ($0.cacheCount - 1, $0.byteCount - byteCount) }
+  }
+
+  /// The limit of a cache that now takes `new` bytes, and took `old` before.
+  func limit(of new: Int, before old: Int) -> Int {
+    use.withLock { use in
+      use.byteCount += new - old
+      return max(byteCount / use.cacheCount, byteCount - (use.byteCount - new))
+    }
+  }
+}

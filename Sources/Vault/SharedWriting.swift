@@ -44,13 +44,13 @@ final class SharedWriting: Sendable {
     committing commit: (WriteTransaction) throws -> Void, _ body: (WriteTransaction) throws -> Result
   ) throws -> Result {
     let waiter = try state.withLock { state throws(VaultError) -> Waiter? in
-      guard let leader = state.leader else {
-        state.leader = getpid()
-        return nil
-      }
-      guard leader == getpid() else { throw .storage(.forked) }
+      if let leader = state.leader, leader != getpid() { throw .storage(.forked) }
       if let runner = state.runner, pthread_equal(runner, pthread_self()) != 0 {
         throw .invalid("a change of a group inside a transaction of the same group")
+      }
+      if state.leader == nil {
+        state.leader = getpid()
+        return nil
       }
       let waiter = Waiter(isRepeatable: isRepeatable)
       state.waiting.append(waiter)
@@ -123,7 +123,7 @@ final class SharedWriting: Sendable {
   ) throws -> Result {
     let transaction = try begin()
     defer { transaction.rollback() }
-    let result = try body(transaction)
+    let result = try make(body, in: transaction).outcome.get()
     try commit(transaction)
     return result
   }

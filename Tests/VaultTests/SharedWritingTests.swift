@@ -110,6 +110,25 @@ struct SharedWritingTests {
     #expect(calls.withLock { $0 } == 2)
   }
 
+  @Test func `a change inside one that is made again alone is refused at once`() throws {
+    let refused = VaultError.invalid("a change of a group inside a transaction of the same group")
+    let inner = Locked<[VaultError]>([])
+    let errors = duringSet([
+      {
+        try group.writing { (edit) throws(VaultError) in
+          try edit.set("item 1", to: "value")
+          do throws(VaultError) { try group.set("item 2", to: "value") } catch { inner.withLock { $0.append(error) } }
+          // In the shared transaction this is a change that fails half done, so all are made again.
+          if inner.withLock({ $0.count }) == 1 { throw .notFound(.item) }
+        }
+      }
+    ])
+    #expect(errors.isEmpty)
+    #expect(inner.withLock { $0 } == [refused, refused])
+    #expect(try store.value("item 1") == "value")
+    #expect(throws: VaultError.notFound(.item)) { try store.value("item 2") }
+  }
+
   @Test func `an error about a row that was held reaches only the thread that set it`() throws {
     // More rows than are written at once, so that those after them are sealed later.
     let changes = (1...30).map { number in

@@ -36,6 +36,9 @@ package struct RosterChange: Sendable {
   package var revokes: @Sendable (Member) -> Bool
   /// Whether an application had been removed before, and came back with an older state: it does not get another issue.
   package var staysOut: @Sendable (Member) -> Bool = { _ in false }
+  /// Applications that were members at some time, each with its highest issue. An older state may lack them, so the new
+  /// roster names them as removed, and what they could read stays exposed.
+  package var formerReaders: [String: UInt32] = [:]
   /// Whether the group gets a new key; it always does if a member is removed.
   package var rotates: Bool
   /// Whether a log orders the group's states from now on; `nil` leaves that as it is. A group that is to be published

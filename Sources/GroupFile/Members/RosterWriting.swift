@@ -143,10 +143,11 @@ struct RosterWriting {
     roster.revision = max(roster.revision, change.above.revision) + 1
     roster.previous = old.signedRoster.digest
     roster.firstEpoch = manifest.epoch
-    roster.removed += plan.leaving.map { member in
+    let known = old.roster.issues
+    let former = change.formerReaders.filter { $1 > known[$0] ?? 0 }.map { ($1, $0) }
+    roster.removed += (plan.leaving.map { ($0.issue, $0.application) } + former).map { issue, application in
       RemovedMember(
-        issue: member.issue, application: member.application, lastGeneration: old.roster.generation,
-        epoch: manifest.epoch)
+        issue: issue, application: application, lastGeneration: old.roster.generation, epoch: manifest.epoch)
     }
     roster.removed.sort { RemovedMember.rises(from: $0, to: $1) }
     if let isPublished = change.publishes {

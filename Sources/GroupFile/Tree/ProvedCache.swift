@@ -8,39 +8,55 @@ import Sealing
 /// the same root has found.
 final class ProvedCache: Sendable {
   private struct Contents {
-    var nodes: Halves<TreeNode>
-    var rows: Halves<Row>
+    var nodes = Halves<TreeNode>()
+    var rows = Halves<Row>()
     var values = SealedValues()
 
     /// How many values were read from their rows, one by one.
     var readCount: UInt64 = 0
 
-    /// How many bytes of `byteCount` values may take.
-    func limit(_ byteCount: Int) -> Int { byteCount - nodes.byteCount - rows.byteCount }
+    /// What the cache may take, and what the budget knows that it takes, in bytes.
+    var limit: Int
+    var counted = 0
+
+    var byteCount: Int { nodes.byteCount + rows.byteCount + values.byteCount }
   }
 
   private let contents: Locked<Contents>
-  private let byteCount: Int
+  private let budget: CacheBudget
 
-  /// Creates a cache of at most about `byteCount` bytes, of which at most `nodeByteCount` are nodes and `rowByteCount`
-  /// rows. The tree of a million items takes 58 MiB, and the values 160 bytes each.
-  init(byteCount: Int = 192 << 20, nodeByteCount: Int = 128 << 20, rowByteCount: Int = 64 << 20) {
-    self.byteCount = byteCount
-    contents = Locked(Contents(nodes: Halves(byteCount: nodeByteCount), rows: Halves(byteCount: rowByteCount)))
+  /// Creates a cache of at most about what `budget` leaves it, of which at most two thirds are nodes and a third rows.
+  /// The tree of a million items takes 58 MiB, and the values 160 bytes each.
+  init(_ budget: CacheBudget = .process) {
+    self.budget = budget
+    contents = Locked(Contents(limit: budget.join()))
+  }
+
+  deinit { contents.withLock { budget.leave($0.counted) } }
+
+  /// Makes a change, and asks for the limit again if the cache has grown or shrunk by many items since.
+  private func changing(_ body: (inout Contents) -> Void) {
+    contents.withLock { contents in
+      body(&contents)
+      let byteCount = contents.byteCount
+      guard abs(byteCount - contents.counted) >= SealedValues.chunkByteCount else { return }
+      contents.limit = budget.limit(of: byteCount, before: contents.counted)
+      contents.counted = byteCount
+    }
   }
 
   func node(_ digest: Digest) -> TreeNode? { contents.withLock { $0.nodes[digest] } }
 
   /// Adds a node whose digest was computed from its bytes.
   func keep(_ node: TreeNode, _ digest: Digest) {
-    contents.withLock { $0.nodes.keep(node, digest, byteCount: node.byteCount) }
+    changing { $0.nodes.keep(node, digest, byteCount: node.byteCount, half: $0.limit / 3) }
   }
 
   func row(_ digest: Digest) -> Row? { contents.withLock { $0.rows[digest] } }
 
   /// Adds a row whose digest was computed from its bytes.
   func keep(_ row: Row, _ digest: Digest) {
-    contents.withLock { $0.rows.keep(row, digest, byteCount: row.encoded.count) }
+    changing { $0.rows.keep(row, digest, byteCount: row.encoded.count, half: $0.limit / 6) }
   }
 
   /// The value at `token` in the state of `root`.
@@ -53,7 +69,7 @@ final class ProvedCache: Sendable {
 
   /// Adds the value in a row that a search from `root` has found by the token of the name in its attributes.
   func keepValue(of row: Row, _ digest: Digest, under root: Digest) {
-    contents.withLock { $0.values.keep(row, digest, under: root, limit: $0.limit(byteCount)) }
+    changing { $0.values.keep(row, digest, under: root, limit: $0.limit - $0.nodes.byteCount - $0.rows.byteCount) }
   }
 
   /// The entries of the leaf of `token`, whose value was just kept, if those of the others should be kept, too: whoever has
@@ -61,7 +77,9 @@ final class ProvedCache: Sendable {
   func leafToKeep(of token: Token, under root: Digest, itemCount: UInt64) -> [TreeEntry]? {
     contents.withLock { contents in
       contents.readCount += 1
-      guard contents.readCount > max(itemCount / 16, 256), contents.values.hasRoom(in: contents.limit(byteCount)) else {
+      guard contents.readCount > max(itemCount / 16, 256),
+        contents.byteCount + SealedValues.chunkByteCount <= contents.limit
+      else {
         return nil
       }
       var step = TreeStep.child(root, .root)
@@ -91,9 +109,6 @@ final class ProvedCache: Sendable {
 private struct Halves<Content: Sendable>: Sendable {
   private var young = DigestTable<Content>()
   private var old = DigestTable<Content>()
-  private let halfByteCount: Int
-
-  init(byteCount: Int) { halfByteCount = byteCount / 2 }
 
   var byteCount: Int { young.byteCount + old.byteCount }
 
@@ -101,14 +116,15 @@ private struct Halves<Content: Sendable>: Sendable {
     mutating get {
       if let content = young[digest] { return content }
       guard let content = old[digest] else { return nil }
-      keep(content, digest, byteCount: max(old.averageByteCount - DigestTable<Content>.overhead, 0))
+      // The half ends when something new is added.
+      young.insert(content, digest, byteCount: max(old.averageByteCount - DigestTable<Content>.overhead, 0))
       return content
     }
   }
 
-  mutating func keep(_ content: Content, _ digest: Digest, byteCount: Int) {
+  mutating func keep(_ content: Content, _ digest: Digest, byteCount: Int, half: Int) {
     young.insert(content, digest, byteCount: byteCount)
-    if young.byteCount > halfByteCount {
+    if young.byteCount > half {
       old = young
       young = DigestTable()
     }
@@ -213,7 +229,7 @@ private struct SealedValues {
   private var root = Digest.zero
   private var rootNumber: UInt64 = 0
 
-  private static let chunkByteCount = 64 << 10
+  static let chunkByteCount = 64 << 10
 
   mutating func value(_ token: Token, _ digest: Digest?, under root: Digest) -> SealedValue? {
     guard digest != nil || root == self.root, case let slot = slots[slot(of: token)], slot != 0 else { return nil }
@@ -252,8 +268,7 @@ private struct SealedValues {
     if count * 4 > slots.count * 3 { grow() }
   }
 
-  /// Whether one more chunk fits into `limit` bytes.
-  func hasRoom(in limit: Int) -> Bool { (chunks.count + 1) * SealedValues.chunkByteCount + slots.count * 8 <= limit }
+  var byteCount: Int { chunks.count * SealedValues.chunkByteCount + slots.count * 8 }
 
   private mutating func number(of root: Digest) -> UInt64 {
     if root != self.root { (self.root, rootNumber) = (root, rootNumber + 1) }
@@ -267,7 +282,7 @@ private struct SealedValues {
       self = SealedValues()
       (self.root, self.rootNumber) = (root, rootNumber)
     }
-    if chunks.isEmpty || hasRoom(in: limit) {
+    if chunks.isEmpty || byteCount + SealedValues.chunkByteCount <= limit {
       current = chunks.count
       chunks.append([])
       chunks[current].reserveCapacity(SealedValues.chunkByteCount)

@@ -172,6 +172,12 @@ extension Registry {
     do { return try issue <= self.issue(Registry.removal(of: id, from: group)) ?? 0 } catch { return doubt }
   }
 
+  /// The applications that were removed from `group`, each with the highest issue that was.
+  func removals(from group: String) throws(VaultError) -> [String: UInt32] {
+    let prefix = Registry.removal(of: "", from: group)
+    return try entries(prefix) { (id) throws(VaultError) in (id, try issue(prefix + id)) }
+  }
+
   /// The highest issue of each application that a roster names as removed only, unless that is recorded.
   func unrecordedRemovals(by roster: Roster) throws(VaultError) -> [String: UInt32] {
     var found = roster.issues

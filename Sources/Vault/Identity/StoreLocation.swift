@@ -135,8 +135,8 @@ public struct StoreLocation: Sendable {
   /// listed only if this machine remembers it, and the credential only if the environment names one.
   ///
   /// - Parameter named: the credential of the calling application; by default the one that the environment names.
-  /// - Throws: ``VaultError/damaged(group:level:detail:)`` for an identity file that cannot be read. If there is no
-  ///   store, the default places are returned.
+  /// - Throws: the error of an identity file that cannot be read. If there is no store, or its identity is damaged, the
+  ///   places that do not depend on the owner are returned.
   public func all(credential named: String? = nil) throws(VaultError) -> [Place] {
     let credentialPath = named.map(StoreLocation.absolute) ?? namedCredential
     let credential = credentialPath.flatMap { try? CredentialFile.read($0) }
@@ -183,7 +183,7 @@ public struct StoreLocation: Sendable {
 
   /// The groups that are shared with a Unix group, if this user knows of them.
   private func sharedGroups(_ credential: Credential?) -> [Place] {
-    let names = (try? groupNames()) ?? credential.map(knownGroupNames) ?? []
+    let names = (try? groupNames()) ?? credential.map { knownGroupNames($0) } ?? []
     return names.compactMap { name in
       let folder = groupFolder(name)
       guard let shape = try? ContainerPlace(folder: folder).containerShape(), let unixGroup = shape.unixGroup else {
@@ -203,9 +203,9 @@ public struct StoreLocation: Sendable {
     return path
   }
 
-  /// The store's owner; `nil` if there is no store.
+  /// The store's owner; `nil` if there is no store, or its identity is damaged.
   private func ownerKey() throws(VaultError) -> PublicKey? {
-    do { return try identityFolder.read().ownerKey } catch .noStore, .locked(.joinedStore) { return nil }
+    do { return try identityFolder.read().ownerKey } catch .noStore, .locked(.joinedStore), .damaged { return nil }
   }
 }
 

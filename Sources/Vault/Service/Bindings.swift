@@ -30,6 +30,20 @@ extension SecretStore {
     return Set(items.map { String($0.name.description.dropFirst(ServiceBinding.prefix.count)) })
   }
 
+  private static let servedPrefix = "serves/"
+
+  /// Notes that the service was let into a group, so that it finds the group where it may not list the groups' folder.
+  func noteServed(_ name: AccessGroup.Name) throws(VaultError) {
+    let item = SecretStore.servedPrefix + name.description
+    guard !name.isReserved, location.hasGroup(.service), try ownersItem(item) == nil else { return }
+    try group(.service).set(item, to: [])
+  }
+
+  /// The groups that the owner noted as served.
+  func servedGroups() throws(VaultError) -> [String] {
+    try ownersItems(prefix: SecretStore.servedPrefix).map { String($0.name.dropFirst(SecretStore.servedPrefix.count)) }
+  }
+
   /// The content of an item of `vault.service`, proved to come from the owner; `nil` if there is none.
   func ownersItem(_ name: String) throws(VaultError) -> [UInt8]? {
     try group(.service).reading { (view) throws(VaultError) in try view.ownersBytes(of: name) }

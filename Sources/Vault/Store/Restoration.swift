@@ -104,9 +104,9 @@ struct Restoration {
     if isRenewed {
       // No group's name contains a plus sign.
       let places = DraftPlaces(draft: draft.folder + "+new", kept: draft.folder + "+old")
-      try drafted.changeRoster(
-        RosterChange(rotates: true, above: .init(source.state, live), revokes: revokes), at: places, by: owner
-      ) { progress($0) }
+      var change = RosterChange(rotates: true, above: .init(source.state, live), revokes: revokes)
+      change.formerReaders = live?.roster.issues ?? [:]
+      try drafted.changeRoster(change, at: places, by: owner) { progress($0) }
     }
     let (state, items) = try drafted.provedState { progress(.proved($0)) }
     let left = isRenewed ? source.state.roster.members.filter(revokes) : []

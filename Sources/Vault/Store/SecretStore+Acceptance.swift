@@ -198,9 +198,12 @@ extension SecretStore {
     let applications = try registry.applications()
     let known = try self.applications.knownIssues()
     let wasRemoved = try removed(from: name, readingFiles: true)
-    return OwnersAcceptance(authority: identity, registration) { member in
+    var acceptance = OwnersAcceptance(authority: identity, registration) { member in
       !member.isCurrent(in: applications) || member.issue < known[member.application]?.issue ?? 0 || wasRemoved(member)
     }
+    acceptance.formerReaders = try registry.removals(from: name.description)
+      .merging(replacedRoster(of: name)?.issues ?? [:], uniquingKeysWith: max)
+    return acceptance
   }
 
   /// Whether a member of the group was removed from it before and not let in again, according to the registry.

@@ -6,7 +6,7 @@ extension SecretStore {
   /// The names of the groups whose files exist, sorted; nothing is verified.
   ///
   /// An application that may not list the folder of groups gets the groups that it knows: its own, those that its
-  /// credential names, and those that it has opened before.
+  /// credential names, and those that it has opened before. The service also gets those into which it was let since.
   ///
   /// - Throws: ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
   public func groupNames() throws(VaultError) -> [String] {
@@ -15,7 +15,8 @@ extension SecretStore {
       return try location.groupNames()
     } catch .denied(let reason) {
       guard case .application(let credential) = access else { throw .denied(reason) }
-      return location.knownGroupNames(credential)
+      let served = credential.application == Applications.service ? try? servedGroups() : nil
+      return location.knownGroupNames(credential, and: served ?? [])
     }
   }
 

@@ -71,9 +71,9 @@ extension StoreLocation {
   }
 
   /// The groups that an application knows, for when it may not list the folder of groups.
-  func knownGroupNames(_ credential: Credential) -> [String] {
+  func knownGroupNames(_ credential: Credential, and served: [String] = []) -> [String] {
     let seen = (try? witnesses(of: credential.ownerKey).groups()) ?? []
-    return Set([credential.application] + credential.floors.map(\.group) + seen)
+    return Set([credential.application] + credential.floors.map(\.group) + seen + served)
       .filter { AccessGroupFile.exists(in: groupFolder($0)) }.sorted()
   }
 

@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test func `a value that is kept again takes no more memory`() throws {
-    let cache = ProvedCache(byteCount: 256 << 10)
+    let cache = ProvedCache(CacheBudget(byteCount: 256 << 10))
     let (first, often) = (try row("first"), try row("often"))
     cache.keepValue(of: first, first.digest, under: roots.0)
     for _ in 0..<5_000 { cache.keepValue(of: often, often.digest, under: roots.0) }
@@ -49,7 +49,7 @@ import Testing
   }
 
   @Test func `beyond its limit the cache keeps the values that came last`() throws {
-    let cache = ProvedCache(byteCount: 256 << 10)
+    let cache = ProvedCache(CacheBudget(byteCount: 256 << 10))
     let rows = try (0..<3_000).map { try row("\($0)") }
     for row in rows { cache.keepValue(of: row, row.digest, under: roots.0) }
     var found = 0
@@ -59,6 +59,30 @@ import Testing
       #expect(value == nil ? number < 2_200 : value == "\(number) 1")
     }
     #expect((800..<1_600).contains(found))
+  }
+
+  @Test func `caches of several groups share one limit, and each has at least an equal part`() throws {
+    let budget = CacheBudget(byteCount: 1 << 20)
+    let rows = try (0..<6_000).map { try row("\($0)") }
+    func kept(_ cache: ProvedCache) -> Int {
+      rows.count { cache.value($0.token, nil, under: roots.0) != nil }
+    }
+    func fill(_ cache: ProvedCache) {
+      for row in rows { cache.keepValue(of: row, row.digest, under: roots.0) }
+    }
+    let first = ProvedCache(budget)
+    fill(first)
+    let alone = kept(first)
+    #expect(alone > 4_000)
+    do {
+      let others = [ProvedCache(budget), ProvedCache(budget), ProvedCache(budget)]
+      for other in others { fill(other) }
+      for other in others { #expect((alone / 8..<alone / 2).contains(kept(other))) }
+      fill(first)
+      #expect((alone / 8..<alone / 2).contains(kept(first)))
+    }
+    fill(first)
+    #expect(kept(first) > alone * 3 / 4)
   }
 
   @Test func `a value that was read before is read anew after another process has changed it`() throws {

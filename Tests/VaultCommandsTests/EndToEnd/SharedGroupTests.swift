@@ -414,6 +414,21 @@ import Testing
     #expect(result.output == "15\n0\n12\n0\nnew\n0\n", "\(result.errors)")
   }
 
+  @Test func `sharing a group with another Unix group names the one that can no longer open its files`() {
+    let result = users.shell(
+      """
+      "$vault" group share team --unix-group 34567 --read-only 2>&1
+      "$vault" group share team --unix-group 34568 2>&1; as 12345 "$vault" get a -g team 2>/dev/null; echo $?
+      "$vault" group share other --unix-group 34567 2>&1
+      """)
+    #expect(
+      result.output == """
+        'team' was shared with the Unix group '34567', which can no longer open its files
+        12
+
+        """, "\(result.errors)")
+  }
+
   @Test func `the store is private again once no group is shared`() {
     let result = users.shell(
       """
@@ -477,6 +492,20 @@ import Testing
         600 12346:12346 store/groups/mine/lock
 
         """, "\(result.errors)")
+  }
+
+  @Test func `a service that may not list the folder of groups finds those into which it was let later`() {
+    let result = users.shell(
+      """
+      "$vault" service enroll --output "$folder/service" 2>/dev/null && chown 12346 "$folder/service"
+      "$vault" group create late && "$vault" group create later && printf x | "$vault" set a -g late
+      "$vault" app bind app.12347 --user 0 2>/dev/null
+      "$vault" grant late vault.service --rights read 2>/dev/null
+      for group in vault.service late later; do "$vault" group share $group --unix-group 34567; done
+      as 12346 env VAULT_CREDENTIAL="$folder/service" "$vault" list --all | cut -f1,2
+      as 12346 env VAULT_CREDENTIAL="$folder/service" "$vault" group list | cut -f1
+      """)
+    #expect(result.output == "", "\(result.errors)")
   }
 
   @Test func `a user outside the Unix group that a group is shared with is told to join it`() {

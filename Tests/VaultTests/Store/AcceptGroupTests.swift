@@ -216,6 +216,26 @@ struct AcceptGroupTests {
     #expect(try thief.value("a", in: "team") == "older")
   }
 
+  @Test(arguments: [true, false])
+  func `after an older state is accepted, values stay exposed to whoever came and went since`(isNoted: Bool) throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team").set("a", to: "old")
+    try store.open().backUp(to: store.folder + "/backup")
+    try store.issue("guest", grants: [.init(.read, in: "team")])
+    try store.open().revoke("guest", from: "team")
+    try store.issue("lost", grants: [.init(.read, in: "team")])
+    try store.open().restoreBackup(from: store.folder + "/backup", groups: ["team"], replacing: true)
+    if isNoted { try FileManager.default.removeItem(atPath: store.location.home + "/set-aside") }
+    try store.open().acceptGroup("team")
+    let readers = isNoted ? ["guest"] : ["guest", "lost"]
+    #expect(try store.open().exposure().map(\.readers) == [readers.map { .application($0, issue: 1) }])
+    try store.open().group("team").set("a", to: "new")
+    #expect(try store.open().exposure().isEmpty)
+    try store.open().grant(.read, in: "team", to: "lost")
+    #expect(try store.open().applications.groups(of: "lost").map(\.name) == ["lost", "team"])
+    try expectVerified(store)
+  }
+
   /// A store whose group `team` is an older copy from before `thief` was removed.
   private func olderCopy() throws -> (store: StoreFixture, thief: SecretStore) {
     let store = try StoreFixture()
