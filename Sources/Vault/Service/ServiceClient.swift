@@ -61,7 +61,9 @@ extension SecretStore {
     if let path = location.variable("VAULT_SOCKET") {
       return try ServiceConnection(StoreLocation.absolute(path)).seal()
     }
-    return location.serviceSockets.map { (try? ServiceConnection($0).seal()) == true }.contains(true)
+    // A Secret Service of this user alone has a socket beside that of a vaultd with all interfaces.
+    let desktop = location.variable("XDG_RUNTIME_DIR").map { [$0 + "/vault/secrets"] } ?? []
+    return (location.serviceSockets + desktop).map { (try? ServiceConnection($0).seal()) == true }.contains(true)
   }
 
   /// Asks `vaultd` to use the credentials that were joined at its store, and to fetch their groups, if this process

@@ -54,6 +54,19 @@ struct HealthTests {
     #expect(try await daemon.curl("/v1/web/data/a").status == 200)
   }
 
+  @Test func `locking the store of this user seals a daemon that answers the Secret Service alone`() async throws {
+    let runtime = NSTemporaryDirectory() + "runtime-\(UUID().uuidString.prefix(8))"
+    defer { try? FileManager.default.removeItem(atPath: runtime) }
+    try FileManager.default.createDirectory(
+      atPath: runtime + "/vault", withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    let daemon = try RunningDaemon(others: [.unix(at: runtime + "/vault/secrets")])
+    // It answers when it has begun.
+    #expect(try await daemon.curl("/v1/sys/health").status == 200)
+    let location = try StoreLocation(environment: ["XDG_RUNTIME_DIR": runtime, "HOME": daemon.folder])
+    #expect(await onThread { (try? SecretStore.sealService(at: location)) == true })
+    #expect(daemon.seal.isSealed)
+  }
+
   @Test func `whoever seals or unseals the daemon is in the record, and so are refused attempts`() async throws {
     let daemon = try RunningDaemon()
     for path in ["/v1/sys/unseal", "/v1/sys/seal", "/v1/sys/unseal"] { try await daemon.curl(path, "-X", "PUT") }
