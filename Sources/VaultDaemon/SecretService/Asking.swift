@@ -264,16 +264,24 @@
       let terminal = unsafe open(path, O_RDWR | O_CLOEXEC | O_NOCTTY)
       guard terminal >= 0 else { return nil }
       defer { close(terminal) }
+      // In the background, a shell would take the answer for a command, and reading would stop the daemon.
+      guard tcgetpgrp(terminal) == getpgrp() else { return nil }
       var settings = termios()
       let hasSettings = unsafe tcgetattr(terminal, &settings) == 0
       var silent = settings
       silent.c_lflag &= ~tcflag_t(ECHO)
       if isSecret, hasSettings { _ = unsafe tcsetattr(terminal, TCSAFLUSH, &silent) }
-      defer { if isSecret, hasSettings { _ = unsafe tcsetattr(terminal, TCSAFLUSH, &settings) } }
+      defer {
+        if isSecret, hasSettings, tcgetpgrp(terminal) == getpgrp() {
+          _ = unsafe tcsetattr(terminal, TCSAFLUSH, &settings)
+        }
+      }
       _ = unsafe write(terminal, question, question.utf8.count)
       while !isCancelled.flag.load(ordering: .acquiring) {
         var wait = pollfd(fd: terminal, events: Int16(POLLIN), revents: 0)
-        guard unsafe poll(&wait, 1, 200) > 0 else { continue }
+        let isReadable = unsafe poll(&wait, 1, 200) > 0
+        guard tcgetpgrp(terminal) == getpgrp() else { return nil }
+        guard isReadable else { continue }
         var line = [UInt8](repeating: 0, count: 4_096)
         defer { unsafe explicit_bzero(&line, line.count) }
         let count = unsafe Glibc.read(terminal, &line, line.count)

@@ -252,6 +252,18 @@ struct SecretServiceTests {
     #expect(await Asking(pinentry: "/bin/cat").passphrase("?") == nil)
   }
 
+  @Test func `what is typed for another program on the terminal is no answer`() async {
+    var ends: (Int32, Int32) = (-1, -1)
+    var name = [CChar](repeating: 0, count: 128)
+    guard openpty(&ends.0, &ends.1, &name, nil, nil) == 0 else { return }
+    defer { for end in [ends.0, ends.1] { close(end) } }
+    #expect(write(ends.0, "y\n", 2) == 2)
+    // It is not this process's terminal, as one whose shell has put this process into the background.
+    let terminal = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    #expect(await Asking(terminal: terminal).confirm("?") == false)
+    #expect(await Asking(terminal: terminal).passphrase("?") == nil)
+  }
+
   @Test func `a path leads to its object, and any other one to none`() {
     #expect(BusObject(path: "/org/freedesktop/secrets") == .service)
     #expect(BusObject(path: "/org/freedesktop/secrets/collection/a/b") == .item(collection: "a", "b"))
