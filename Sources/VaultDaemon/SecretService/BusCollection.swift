@@ -77,6 +77,9 @@
     /// The ids of the items, as of the last time that somebody asked for them.
     var knownItems: [String] { state.withLock { Array($0.items.items.keys) } }
 
+    /// The ids of the items with these attributes, as of the last time that somebody asked for any.
+    func known(_ wanted: [String: String]) -> [String] { state.withLock { $0.items.matching(wanted).map(\.id) } }
+
     /// An item, as of the last time that somebody asked for any.
     func known(_ id: String) -> BusItem? { state.withLock { $0.items.items[id] } }
 

@@ -30,8 +30,9 @@
     private let name: String
     private let take: @Sendable (Event) -> Void
 
-    /// The most calls that wait for their answers, of one client and of all.
-    private static let (clientLimit, totalLimit) = (256, 4_096)
+    /// The most memory of calls that wait for their answers, of one client and of all. libsecret sends a call for every
+    /// item at once.
+    private static let (clientLimit, totalLimit) = (64 << 20, 256 << 20)
 
     init(name: String, take: @escaping @Sendable (Event) -> Void) {
       (self.name, self.take) = (name, take)
@@ -148,7 +149,7 @@
       message.markSensitive()
       let (client, number) = (message.sender, thread.nextNumber)
       let values: Result<[BusValue], BusFailure>
-      if thread.waiting(of: client) >= Self.clientLimit || thread.waitingCount >= Self.totalLimit {
+      if thread.waiting[client] ?? 0 >= Self.clientLimit || thread.waitingBytes >= Self.totalLimit {
         values = .failure(.overLimit)
       } else {
         values = Result { () throws(BusFailure) in try message.values() }
@@ -174,23 +175,24 @@
     private let bus: OpaquePointer
     private var calls: [UInt64: WaitingCall] = [:]
     private var programs: [String: BusProgram] = [:]
-    private var counts: [String: Int] = [:]
+    /// The memory of the calls that wait for their answers, of each client and of all.
+    private(set) var waiting: [String: Int] = [:]
+    private(set) var waitingBytes = 0
     private(set) var nextNumber: UInt64 = 0
 
     private final class WaitingCall {
       let message: BusMessage
       let client: String
+      let byteCount: Int
 
       init(_ message: consuming BusMessage, _ client: String) {
+        byteCount = message.byteCount
         self.message = message
         self.client = client
       }
     }
 
     init(bus: OpaquePointer) { unsafe self.bus = unsafe bus }
-
-    var waitingCount: Int { calls.count }
-    func waiting(of client: String) -> Int { counts[client] ?? 0 }
 
     /// Has the bus tell which connections end.
     func watchClients() throws(BusError) {
@@ -205,8 +207,10 @@
     mutating func keep(_ message: consuming BusMessage, of client: String) -> BusProgram {
       let known = programs[client] ?? program(named: client)
       programs[client] = known
-      calls[nextNumber] = WaitingCall(message, client)
-      counts[client, default: 0] += 1
+      let call = WaitingCall(message, client)
+      calls[nextNumber] = call
+      waiting[client, default: 0] += call.byteCount
+      waitingBytes += call.byteCount
       nextNumber += 1
       return known ?? BusProgram(process: nil, user: nil)
     }
@@ -232,8 +236,9 @@
 
     mutating func answer(_ number: UInt64, _ result: Result<[BusValue], BusFailure>) {
       guard let call = calls.removeValue(forKey: number) else { return }
-      counts[call.client] = (counts[call.client] ?? 1) - 1
-      if counts[call.client] == 0 { counts[call.client] = nil }
+      let left = (waiting[call.client] ?? 0) - call.byteCount
+      waiting[call.client] = left > 0 ? left : nil
+      waitingBytes -= call.byteCount
       // A client that has left gets nothing, and that is no error of the connection. A text that the bus does not carry,
       // because it holds what is no character, must not leave a client without an answer.
       do throws(BusError) { try send(result, call) } catch {

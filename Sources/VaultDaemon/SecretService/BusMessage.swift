@@ -6,8 +6,8 @@
   @safe struct BusMessage: ~Copyable {
     private let message: OpaquePointer
     /// The values and bytes that may still be read, so that a message cannot take memory out of proportion.
-    private var valuesLeft = 16_384
-    private var bytesLeft = 4 << 20
+    private var (valuesLeft, bytesLeft) = (valueLimit, byteLimit)
+    private static let (valueLimit, byteLimit) = (16_384, 4 << 20)
 
     /// The name of the bus itself, which nobody else can have as a sender.
     static let busName = "org.freedesktop.DBus"
@@ -88,6 +88,9 @@
     }
 
     // MARK: Reading
+
+    /// The memory that the message and the values read from it take, roughly.
+    var byteCount: Int { 4_096 + Self.byteLimit - bytesLeft + 64 * (Self.valueLimit - valuesLeft) }
 
     /// Reads all values.
     ///

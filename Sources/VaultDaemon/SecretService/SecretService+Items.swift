@@ -64,35 +64,57 @@
 
     // MARK: Reading
 
-    /// The paths of the items with these attributes, by their collections.
+    /// The paths of the items with these attributes, by their collections. A group that cannot be read does not keep the
+    /// items of the others from being found.
+    ///
+    /// While the store is closed, the items are those that were known before, so that a program finds what to unlock.
     func search(
       _ wanted: [String: String], in searched: [BusCollection], _ call: BusCall
     ) async throws -> [(collection: BusCollection, paths: [String])] {
       let known = rulesOfCalls[call.number]
-      guard let opened = seal.current else { throw BusFailure.isLocked }
+      guard let opened = seal.current else {
+        guard searched.contains(where: \.isKnown) else { throw BusFailure.isLocked }
+        guard lastRules.rule(for: call.program) != .deny else { throw BusFailure.denied }
+        return searched.map { ($0, Self.paths($0.known(wanted), in: $0)) }
+      }
       // One turn of a thread that may wait for the disk, because each costs as much as the search itself.
-      typealias Found = (result: [String], changes: BusChanges)
+      typealias Found = Result<(result: [String], changes: BusChanges), any Error>
       let (rules, found) = try await Blocking.read { () throws -> (ProgramRules, [Found]) in
         let rules = try known ?? ProgramRules(opened.callers.settings(of: opened.store))
         guard rules.rule(for: call.program) != .deny else { return (rules, []) }
-        return (rules, try searched.map { try $0.read(opened.store) { $0.matching(wanted).map(\.id) } })
+        let found = searched.map { collection in
+          Found { try collection.read(opened.store) { $0.matching(wanted).map(\.id) } }
+        }
+        return (rules, found)
       }
       note(rules, of: call)
       try await requireNoDenial(call)
-      var paths: [(BusCollection, [String])] = []
-      for (collection, (ids, changes)) in zip(searched, found) {
+      var (paths, failures): ([(BusCollection, [String])], [any Error]) = ([], [])
+      for (collection, found) in zip(searched, found) {
+        if case .failure(let error) = found {
+          noteUnread(collection, error)
+          failures.append(error)
+        }
+        guard let (ids, changes) = try? found.get() else { continue }
         tell(changes, in: collection)
         if !ids.isEmpty {
           // The answer holds paths alone, so its record may go with that of the read that follows.
           let (visit, detail) = try visit(call, collection)
           try await visit.note(.list, group: collection.group, detail: detail)
         }
-        paths.append((collection, ids.map { BusObject.item(collection: collection.id, $0).path }))
+        paths.append((collection, Self.paths(ids, in: collection)))
       }
+      if let failure = failures.first, failures.count == searched.count(where: { $0.group != nil }) { throw failure }
       return paths
     }
 
+    private static func paths(_ ids: [String], in collection: BusCollection) -> [String] {
+      ids.map { BusObject.item(collection: collection.id, $0).path }
+    }
+
     /// The secrets of those items that are there and not locked.
+    ///
+    /// - Throws: the error of reading, if none of them can be read.
     func secrets(of paths: [String], for session: String, _ call: BusCall) async throws -> [String: BusValue] {
       let opened = try await requireNoDenial(call)
       let key = try self.session(session, of: call)
@@ -104,24 +126,37 @@
         else { continue }
         wanted.append((path, item, collection))
       }
-      typealias Secrets = (secrets: [String: BusValue], read: [(BusCollection, String)], [(BusCollection, BusChanges)])
-      let (secrets, read, changes) = try await Blocking.read { [wanted] () throws -> Secrets in
+      typealias Secrets = (
+        secrets: [String: BusValue], read: [(BusCollection, String)], [(BusCollection, BusChanges)],
+        failures: [(BusCollection, any Error)]
+      )
+      let (secrets, read, changes, failures) = try await Blocking.read { [wanted] () throws -> Secrets in
         var secrets: [String: BusValue] = [:]
         var read: [(BusCollection, String)] = []
         var changes: [(BusCollection, BusChanges)] = []
+        var failures: [(BusCollection, any Error)] = []
         var bytesLeft = 16 << 20
         for (path, id, collection) in wanted {
-          let (found, changed) = try collection.read(opened.store) { $0.items[id] }
-          changes.append((collection, changed))
-          guard let item = found, let value = try collection.value(of: item, in: opened.store) else { continue }
+          let (item, value): (BusItem, [UInt8])
+          do {
+            let (found, changed) = try collection.read(opened.store) { $0.items[id] }
+            changes.append((collection, changed))
+            guard let found, let bytes = try collection.value(of: found, in: opened.store) else { continue }
+            (item, value) = (found, bytes)
+          } catch {
+            failures.append((collection, error))
+            continue
+          }
           bytesLeft -= value.count
           guard bytesLeft >= 0 else { throw BusFailure.overLimit }
           secrets[path] = try key.seal(value, contentType: item.contentType, at: session)
           read.append((collection, item.name))
         }
-        return (secrets, read, changes)
+        return (secrets, read, changes, failures)
       }
       for (collection, changed) in changes { tell(changed, in: collection) }
+      for (collection, error) in failures { noteUnread(collection, error) }
+      if secrets.isEmpty, let (_, error) = failures.first { throw error }
       try await withThrowingTaskGroup { tasks in
         for (collection, name) in read {
           tasks.addTask { try await self.record(call, .read, collection, item: name) }

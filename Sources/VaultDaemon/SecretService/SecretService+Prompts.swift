@@ -1,5 +1,6 @@
 #if Daemon
   import Glibc
+  import Logging
   import VaultFoundation
 
   /// A question to the person at the machine, which a client has to begin.
@@ -11,7 +12,7 @@
     enum Wish: Sendable {
       /// Paths of collections and items.
       case unlock([String])
-      case createCollection(label: String)
+      case createCollection(label: String, isDefault: Bool)
       case deleteCollection(BusCollection)
 
       /// The result of a question that was not answered with yes.
@@ -40,7 +41,11 @@
       guard prompt.task == nil else { throw BusFailure.failed("the question is being asked") }
       prompts[id]?.task = Task {
         var result: BusValue?
-        do { result = try await fulfil(prompt.wish, call) } catch {}
+        do { result = try await fulfil(prompt.wish, call) } catch {
+          logger.warning(
+            "what a program asked for was not done",
+            metadata: ["program": "\(call.program.name)", "error": "\(Self.message(of: error))"])
+        }
         endRules(of: call)
         complete(id, Task.isCancelled ? nil : result)
       }
@@ -88,7 +93,7 @@
         admitted[call.sender, default: []].formUnion(wanted.map(\.collection.id))
         for collection in wanted.map(\.collection) { unlock(collection) }
         return .paths(wanted.map(\.path))
-      case .createCollection(let label):
+      case .createCollection(let label, let isDefault):
         let question = "\(program) wants a new collection '\(label)'. The passphrase of the store makes the group."
         guard let passphrase = await asking.passphrase(question) else { return nil }
         let group = try await Blocking.write { [location] in
@@ -98,6 +103,7 @@
         try await Blocking.write { [seal] in try seal.reopen() }
         let collection = BusCollection(group: group)
         add(collection)
+        if isDefault { setDefault(collection) }
         return .path(BusObject.collection(collection.id).path)
       case .deleteCollection(let collection):
         guard let group = collection.group else { return nil }
@@ -127,13 +133,12 @@
           $0.isASCII && $0.properties.isAlphabetic || $0.properties.numericType != nil && $0.isASCII
             ? Character($0) : "-"
         })
-      let base = plain.split(separator: "-").joined(separator: "-").prefix(40)
+      let words = plain.split(separator: "-").joined(separator: "-").prefix(40)
+      // Names that begin with 'vault' are the store's own.
+      let base = words.isEmpty ? "collection" : words.hasPrefix("vault") ? "collection-\(words)" : String(words)
       let known = Set(try owner.groupNames())
-      let names =
-        [base.isEmpty ? "collection" : String(base)] + (2...1_000).map { "\(base.isEmpty ? "collection" : base)-\($0)" }
-      guard let name = names.first(where: { !known.contains($0) && !$0.hasPrefix("vault") }) else {
-        throw BusFailure.overLimit
-      }
+      let names = [base] + (2...1_000).map { "\(base)-\($0)" }
+      guard let name = names.first(where: { !known.contains($0) }) else { throw BusFailure.overLimit }
       try owner.createGroup(name)
       try owner.grant(.write, in: name, to: Applications.service)
       let settings = try owner.group(Applications.service)

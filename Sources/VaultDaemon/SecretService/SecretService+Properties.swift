@@ -74,17 +74,17 @@
     private func properties(
       of id: String, in collection: BusCollection, only name: String?, _ call: BusCall
     ) async throws -> [String: BusValue] {
+      // A locked item says only that it is there.
+      let locked: [String: BusValue] = [
+        "Locked": .bool(true), "Label": .text(""), "Attributes": .attributes([:]), "Type": .text(""),
+        "Created": .number(0), "Modified": .number(0),
+      ]
+      if seal.isSealed, lastRules.rule(for: call.program) != .deny, collection.known(id) != nil { return locked }
       let opened = try await requireNoDenial(call)
       let (found, changes) = try await Blocking.read { try collection.read(opened.store) { $0.items[id] } }
       tell(changes, in: collection)
       guard let item = found else { throw BusFailure.noObject }
-      guard try await !isLocked(collection, for: call) else {
-        // A locked item says only that it is there.
-        return [
-          "Locked": .bool(true), "Label": .text(""), "Attributes": .attributes([:]), "Type": .text(""),
-          "Created": .number(0), "Modified": .number(0),
-        ]
-      }
+      guard try await !isLocked(collection, for: call) else { return locked }
       if name == nil || name == "Label" || name == "Attributes" || name == "Type" {
         try await record(call, .inspect, collection, item: item.name)
       }
@@ -206,6 +206,7 @@
     func remove(_ collection: BusCollection) {
       collections.removeAll { $0.id == collection.id }
       locked.remove(collection.id)
+      if aliased("default") == nil { setDefault() }
       signal(.service, .service, "CollectionDeleted", [.path(BusObject.collection(collection.id).path)])
       tellCollections()
     }

@@ -1,5 +1,6 @@
 #if Daemon
   import Glibc
+  import Logging
   import VaultFoundation
 
   /// The objects of `org.freedesktop.secrets` (Secret Service 0.2) and what they answer.
@@ -10,10 +11,13 @@
     let seal: Seal
     let asking: Asking
     let location: StoreLocation
+    let logger: Logger
     private let send: @Sendable (BusSignal) -> Void
     var collections: [BusCollection]
-    /// The id of the collection with the alias `default`.
-    private var defaultID: String
+    /// The id of the collection with the alias `default`; `nil` if no group is left.
+    private var defaultID: String?
+    /// The groups of which the log says that they cannot be read.
+    private var unread: Set<String> = []
     /// The ids of collections that a program locked.
     var locked: Set<String> = []
     /// The ids of the collections that somebody let a client use, where the rule is to ask.
@@ -28,7 +32,7 @@
     /// The owner's rules, as they were when a call asked for them first.
     private(set) var rulesOfCalls: [UInt64: ProgramRules] = [:]
     /// The owner's rules, as they were when anybody asked for them last.
-    private var lastRules = ProgramRules([:])
+    private(set) var lastRules = ProgramRules([:])
 
     private static let sessionLimit = 64
     static let promptLimit = 16
@@ -39,10 +43,10 @@
     ///   - groups: the groups to answer from; the first one is the default.
     ///   - send: sends a signal.
     init(
-      groups: [String], seal: Seal, location: StoreLocation, asking: Asking,
+      groups: [String], seal: Seal, location: StoreLocation, asking: Asking, logger: Logger,
       send: @escaping @Sendable (BusSignal) -> Void
     ) {
-      (self.seal, self.location, self.asking, self.send) = (seal, location, asking, send)
+      (self.seal, self.location, self.asking, self.logger, self.send) = (seal, location, asking, logger, send)
       collections = groups.map { BusCollection(group: $0) } + [BusCollection(group: nil)]
       defaultID = collections[0].id
     }
@@ -133,7 +137,9 @@
       case ("ReadAlias", (.text(let name)?, _, _)):
         return [.path(aliased(name).map { BusObject.collection($0.id).path } ?? "/")]
       case ("SetAlias", (.text(let name)?, .path(let path)?, _)):
-        guard name == "default" else { throw BusFailure.unsupported("only 'default' is an alias that can be set") }
+        guard name == "default", path != "/" else {
+          throw BusFailure.unsupported("only 'default' is an alias that can be set, and it cannot be removed")
+        }
         guard case .collection(let id)? = BusObject(path: path) else { throw BusFailure.noObject }
         let collection = try collection(id)
         // What other programs store by the alias must outlive the daemon.
@@ -142,7 +148,7 @@
         }
         _ = try await require(collection, call)
         try await record(call, .login, collection)
-        defaultID = collection.id
+        setDefault(collection)
         return []
       case ("CreateCollection", (.properties(let properties)?, .text(let alias)?, _)):
         if !alias.isEmpty, let known = aliased(alias) {
@@ -152,7 +158,9 @@
         guard case .text(let label)? = properties["org.freedesktop.Secret.Collection.Label"] else {
           throw BusFailure.invalid("a collection needs a label")
         }
-        return [.path("/"), .path(try await prompt(.createCollection(label: BusItem.withoutControls(label)), call))]
+        let wish = BusPrompt.Wish.createCollection(
+          label: BusItem.withoutControls(label), isDefault: alias == "default")
+        return [.path("/"), .path(try await prompt(wish, call))]
       default: throw BusFailure.unknownMethod
       }
     }
@@ -162,6 +170,23 @@
     func collection(_ id: String) throws(BusFailure) -> BusCollection {
       guard let collection = collections.first(where: { $0.id == id }) else { throw .noObject }
       return collection
+    }
+
+    /// Gives a group's collection the alias `default`, or the first of those that are left.
+    func setDefault(_ collection: BusCollection? = nil) {
+      defaultID = (collection ?? collections.first { $0.group != nil })?.id
+    }
+
+    /// Says in the log, once, that a group cannot be read.
+    func noteUnread(_ collection: BusCollection, _ error: any Error) {
+      guard let group = collection.group, unread.insert(group).inserted else { return }
+      logger.error(
+        "the items of a group are missing on the bus, because it cannot be read",
+        metadata: ["group": "\(group)", "error": "\(Self.message(of: error))"])
+    }
+
+    static func message(of error: any Error) -> String {
+      (error as? VaultError)?.message ?? BusFailure(error).message
     }
 
     func aliased(_ name: String) -> BusCollection? {
@@ -276,18 +301,29 @@
 
     func endRules(of call: BusCall) { rulesOfCalls[call.number] = nil }
 
-    /// Adds the collections that programs have made before, as soon as the store is open.
+    /// Adds the collections that programs have made before, as soon as the store is open. If the group of the default
+    /// is not there any more, the first one that is becomes the default.
     func addMadeCollections() async {
       guard let opened = seal.current else { return }
-      let known = Set(collections.compactMap(\.group))
-      let made = try? await Blocking.read {
-        try ProgramRules(opened.callers.settings(of: opened.store)).made.filter { group in
+      let (known, usual) = (collections.compactMap(\.group), aliased("default")?.group)
+      let found = try? await Blocking.read {
+        let made = try ProgramRules(opened.callers.settings(of: opened.store)).made.filter { group in
           !known.contains(group) && (try? opened.store.group(group).info()) != nil
         }
+        func isThere(_ group: String) -> Bool {
+          do { _ = try opened.store.group(group).info() } catch VaultError.notFound { return false } catch {}
+          return true
+        }
+        let first = (usual.map { [$0] } ?? []) + known + made
+        return (made: made, usual: first.first(where: isThere))
       }
-      for group in made ?? [] where !collections.contains(where: { $0.group == group }) {
+      guard let found else { return }
+      for group in found.made where !collections.contains(where: { $0.group == group }) {
         add(BusCollection(group: group))
       }
+      // Meanwhile a program may have set another one.
+      guard aliased("default")?.group == usual, found.usual != usual else { return }
+      defaultID = collections.first { $0.group != nil && $0.group == found.usual }?.id
     }
   }
 

@@ -36,7 +36,8 @@
       let (events, continuation) = AsyncStream<BusConnection.Event>.makeStream()
       let connection = BusConnection(name: Self.name) { continuation.yield($0) }
       let service = SecretService(
-        groups: groups, seal: seal, location: location, asking: asking, send: { connection.send($0) })
+        groups: groups, seal: seal, location: location, asking: asking, logger: logger,
+        send: { connection.send($0) })
       await service.addMadeCollections()
       connection.start()
       let watching = Task {

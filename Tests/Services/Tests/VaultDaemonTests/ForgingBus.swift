@@ -34,7 +34,7 @@ final class ForgingBus: Sendable {
   static let callSerial: UInt32 = 77
 
   /// - Parameters:
-  ///   - call: a call of the client `:1.9`, if there is one.
+  ///   - call: a call of the client `:1.9`, if there is one, or several.
   ///   - answer: what a call is answered, first by a forger and then by whom it went to.
   init?(call: [UInt8] = [], answer: @escaping @Sendable (Message) -> (forged: Answer, true: Answer)) {
     path = NSTemporaryDirectory() + "bus-\(UUID().uuidString.prefix(8))"
@@ -54,6 +54,9 @@ final class ForgingBus: Sendable {
 
   /// The client's answer to ``call``; `nil` before it comes.
   var answerOfClient: Message? { state.withLock { $0.answers[Self.callSerial] } }
+
+  /// All answers of the client.
+  var answers: [Message] { state.withLock { Array($0.answers.values) } }
 
   /// Whether the client has left.
   var hasEnded: Bool { state.withLock { $0.hasEnded } }
@@ -172,9 +175,11 @@ final class ForgingBus: Sendable {
   }
 
   /// A call of `:1.9`.
-  static func call(_ member: String, of interface: String, at path: String, _ arguments: Answer) -> [UInt8] {
+  static func call(
+    _ member: String, of interface: String, at path: String, _ arguments: Answer, serial: UInt32 = callSerial
+  ) -> [UInt8] {
     message(
-      1, callSerial,
+      1, serial,
       [
         (1, "o", string(path)), (2, "s", string(interface)), (3, "s", string(member)), (7, "s", string(":1.9")),
         (6, "s", string(":1.5")),

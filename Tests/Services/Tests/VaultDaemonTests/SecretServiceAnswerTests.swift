@@ -36,7 +36,7 @@ struct SecretServiceAnswerTests {
     try daemon.seal.reopen()
     service = SecretService(
       groups: ["desktop", "team"], seal: daemon.seal, location: daemon.configuration.location,
-      asking: Asking(pinentry: pinentry), send: { [signals] in signals.add($0) })
+      asking: Asking(pinentry: pinentry), logger: RunningDaemon.logger, send: { [signals] in signals.add($0) })
   }
 
   /// The service of the next daemon.
@@ -44,7 +44,7 @@ struct SecretServiceAnswerTests {
     (daemon, pinentry) = (other.daemon, other.pinentry)
     service = SecretService(
       groups: ["desktop", "team"], seal: other.daemon.seal, location: other.daemon.configuration.location,
-      asking: Asking(), send: { _ in })
+      asking: Asking(), logger: RunningDaemon.logger, send: { _ in })
   }
 
   private static let lastNumber = Mutex<UInt64>(0)
@@ -130,21 +130,35 @@ struct SecretServiceAnswerTests {
       by: client) == [.variant(.bool(true))]
   }
 
-  @Test(.timeLimit(.minutes(5)))
-  func `a yes counts for the collections that the question names, and for the client that asked`() async throws {
+  /// Has each question answered with yes, or with the passphrase.
+  private func agree() async throws {
     let script = """
       #!/bin/sh
       echo OK
-      while read -r command rest; do echo OK; [ "$command" != BYE ] || exit 0; done
+      while read -r command rest; do
+        [ "$command" != GETPIN ] || echo 'D a long passphrase'
+        echo OK
+        [ "$command" != BYE ] || exit 0
+      done
 
       """
     try await RunningDaemon.writeProgram(script, to: pinentry)
-    try rule("default", "ask")
-    #expect(try await isLocked("desktop", for: ":1.1"))
-    let answer = try await call("Unlock", at: .service, .paths([BusObject.collection("desktop").path]))
+  }
+
+  /// Begins the prompt that an answer ends with, and waits for its end.
+  private func prompt(_ answer: [BusValue]) async throws {
     guard case .path(let path)? = answer.last, let prompt = BusObject(path: path) else { throw BusFailure.noObject }
+    signals.removeAll()
     _ = try await call("Prompt", at: prompt, .text(""))
     while !signals.told(":1.1").contains("Completed") { try await Task.sleep(for: .milliseconds(20)) }
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `a yes counts for the collections that the question names, and for the client that asked`() async throws {
+    try await agree()
+    try rule("default", "ask")
+    #expect(try await isLocked("desktop", for: ":1.1"))
+    try await prompt(call("Unlock", at: .service, .paths([BusObject.collection("desktop").path])))
     #expect(try await !isLocked("desktop", for: ":1.1"))
     #expect(try await isLocked("team", for: ":1.1"))
     #expect(try await isLocked("desktop", for: ":1.2"))
@@ -159,6 +173,78 @@ struct SecretServiceAnswerTests {
     while try !daemon.records().contains(where: { $0.action == .list && $0.group == "desktop" }) {
       try await Task.sleep(for: .milliseconds(20))
     }
+  }
+
+  private func search() async throws -> [BusValue] {
+    try await call("SearchItems", at: .service, .attributes(["user": "jo"]))
+  }
+
+  @Test func `a group that is gone does not keep the items of the others from being found and read`() async throws {
+    let items = [try await item("mail", ["user": "jo"]), try await item("web", ["user": "jo"], in: "team")]
+    let opened = try await call("OpenSession", at: .service, .text(BusSession.plain), .variant(.text("")))
+    try daemon.owner().removeGroup("team")
+    #expect(try await search() == [.paths([items[0].path]), .paths([])])
+    let read = try await call("GetSecrets", at: .service, .paths(items.map(\.path)), try #require(opened.last))
+    guard case .secrets(let secrets)? = read.first else { throw BusFailure.noObject }
+    #expect(Array(secrets.keys) == [items[0].path])
+    // If nothing can be read, the error says so.
+    await #expect(throws: BusFailure.noObject) {
+      try await call("SearchItems", at: .collection("team"), .attributes(["user": "jo"]))
+    }
+    try daemon.owner().removeGroup("desktop")
+    await #expect(throws: BusFailure.noObject) { try await search() }
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `while the store is closed, items are found as locked, and somebody who agrees opens them`() async throws {
+    try await agree()
+    let item = try await item("mail", ["user": "jo"])
+    daemon.seal.seal()
+    // Nobody has asked for items before.
+    await #expect(throws: BusFailure.isLocked) { try await search() }
+    try daemon.seal.unseal()
+    #expect(try await search() == [.paths([item.path]), .paths([])])
+    daemon.seal.seal()
+    #expect(try await search() == [.paths([]), .paths([item.path])])
+    let properties = try await call("GetAll", at: item, of: .properties, .text(BusInterface.item.name))
+    guard case .properties(let shown)? = properties.first else { throw BusFailure.noObject }
+    #expect(shown["Locked"] == .bool(true) && shown["Label"] == .text("") && shown["Attributes"] == .attributes([:]))
+    try await prompt(call("Unlock", at: .service, .paths([item.path])))
+    #expect(try await search() == [.paths([item.path]), .paths([])])
+    // A program that a rule denied before is told nothing.
+    try rule("exe" + Self.program, "deny")
+    await service.lookForChanges()
+    daemon.seal.seal()
+    await #expect(throws: BusFailure.denied) { try await search() }
+    await #expect(throws: BusFailure.isLocked) {
+      try await call("GetAll", at: item, of: .properties, .text(BusInterface.item.name))
+    }
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `another collection becomes the default if the default is removed, and a new one for which a program asks`()
+    async throws
+  {
+    try await agree()
+    _ = try daemon.owner().addPassphrase(Secret("a long passphrase"))
+    let usual = { try await call("ReadAlias", at: .service, .text("default")) }
+    let desktop = BusObject.collection("desktop")
+    try await prompt(call("Delete", at: desktop))
+    #expect(try await usual() == [.path(BusObject.collection("team").path)])
+    try await prompt(call("Delete", at: .collection("team")))
+    #expect(try await usual() == [.path("/")])
+    // Names of groups that begin with 'vault' are the store's own.
+    let label = ["org.freedesktop.Secret.Collection.Label": BusValue.text("Vault of Jo")]
+    try await prompt(call("CreateCollection", at: .service, .properties(label), .text("default")))
+    let made = [BusValue.path(BusObject.collection(BusCollection(group: "collection-vault-of-jo").id).path)]
+    #expect(try await usual() == made)
+    #expect(
+      try await call("CreateCollection", at: .service, .properties(label), .text("default")) == made + [.path("/")])
+    await #expect(throws: BusFailure.self) { try await call("SetAlias", at: .service, .text("default"), .path("/")) }
+    // The groups that the command line names are not there any more.
+    let next = SecretServiceAnswerTests(after: self)
+    await next.service.addMadeCollections()
+    #expect(try await next.call("ReadAlias", at: .service, .text("default")) == made)
   }
 
   @Test func `a label that a program gives a collection outlives the daemon, and the bus has no item for it`()
@@ -243,6 +329,32 @@ struct SecretServiceAnswerTests {
     kill(process.number, SIGTERM)
     await onThread { process.wait() }
     #expect(bus.answerOfClient?.texts[4] == BusFailure.denied.name)
+  }
+
+  @Test(.timeLimit(.minutes(5))) func `a client may send a call for each of two thousand items at once`() async throws {
+    let count: UInt32 = 2_000
+    let calls = (0..<count).flatMap { number in
+      ForgingBus.call(
+        "SearchItems", of: BusInterface.service.name, at: BusObject.root,
+        .init(signature: "a{ss}", body: [UInt8](repeating: 0, count: 8)), serial: ForgingBus.callSerial + number)
+    }
+    let bus = try #require(
+      ForgingBus(call: calls) { message in
+        switch message.texts[3] {
+        case "RequestName": (.number(2), .number(1))
+        case "GetConnectionUnixProcessID": (.number(1), .number(UInt32(getpid())))
+        case "GetConnectionUnixUser": (.number(1), .number(getuid()))
+        default: (.nothing, .nothing)
+        }
+      })
+    defer { bus.end() }
+    let process = try vaultd(
+      on: bus, "--socket", daemon.folder + "/socket", "--credential", daemon.folder + "/credential",
+      "--secret-service", "desktop")
+    while bus.answers.count < count, !bus.hasEnded { try await Task.sleep(for: .milliseconds(20)) }
+    kill(process.number, SIGTERM)
+    await onThread { process.wait() }
+    #expect(bus.answers.count == count && bus.answers.allSatisfy { $0.kind == 2 })
   }
 
   @Test(.timeLimit(.minutes(5))) func `an import takes answers only from the program that has the name`() async throws {
