@@ -123,8 +123,6 @@ internal import Ground
 
   /// Makes a reader ready for one more use, if the caller has found the same file at the path, or for a scan of whole
   /// tables, in which each page is read once.
-  ///
-  /// - Throws: `storage`.
   func prepareReuse(asScan isScan: Bool = false) throws(VaultError) {
     guard !isReused, access == .reading else { return }
     isReused = !isScan
@@ -154,9 +152,7 @@ internal import Ground
     }
   }
 
-  /// A statement for `sql`, prepared once and kept.
-  ///
-  /// - Throws: `damaged` if the tables are not those of the format.
+  /// A statement for `sql`, prepared once and kept; throws `damaged` if the tables are not those of the format.
   package func statement(_ sql: StaticString) throws(VaultError) -> Statement {
     if awaitsSnapshot {
       try begin(.reading)
@@ -283,9 +279,7 @@ internal import Ground
     }
   }
 
-  /// Checkpoints the log and empties it.
-  ///
-  /// - Throws: `busy` if a reader still needs the log; the data is as safe as before.
+  /// Checkpoints the log and empties it; throws `busy` if a reader still needs it. The data is as safe as before.
   package func truncatingCheckpoint(waiting milliseconds: Int32 = 1000) throws(VaultError) {
     try checkpoint(SQLITE_CHECKPOINT_TRUNCATE, waiting: milliseconds)
   }
@@ -297,9 +291,7 @@ internal import Ground
     try handle.check(unsafe sqlite3_wal_checkpoint_v2(handle.database, "main", mode, nil, nil))
   }
 
-  /// Lets SQLite check the structure of the whole file, in or outside of a transaction.
-  ///
-  /// - Throws: `damaged` at the first defect.
+  /// Lets SQLite check the structure of the whole file, in or outside of a transaction; the first defect is `damaged`.
   package func quickCheck() throws(VaultError) {
     // SQLite checks the structure in a single instruction; only a sound structure is then read row by row.
     try withBoundOfWholeFile { () throws(VaultError) in

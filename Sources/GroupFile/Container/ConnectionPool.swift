@@ -60,9 +60,7 @@ internal import Ground
     }
   }
 
-  /// A connection for reading: an idle one, or a new one.
-  ///
-  /// - Throws: as `Connection.init`.
+  /// A connection for reading: an idle one, or a new one, with the errors of `Connection.init`.
   package static func reader(at place: ContainerPlace) throws(VaultError) -> ConnectionLease {
     ConnectionLease(try shared.connection(at: place, for: .reading), lock: nil)
   }

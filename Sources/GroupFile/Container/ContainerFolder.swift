@@ -71,9 +71,7 @@ extension ContainerShape {
 }
 
 extension ContainerPlace {
-  /// The shape of the group's folder.
-  ///
-  /// - Throws: `notFound`; `denied` for a mode that Vault never sets.
+  /// The shape of the group's folder; throws `notFound`, or `denied` for a mode that Vault never sets.
   package func containerShape() throws(VaultError) -> ContainerShape {
     guard let status = try ContainerPlace.status(folder) else { throw .notFound(.group) }
     return try ContainerShape(folder: status)

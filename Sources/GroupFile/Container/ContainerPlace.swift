@@ -235,9 +235,8 @@ package enum ContainerShape: Equatable, Sendable {
 
   package var unixGroup: UnixGroup? { if case .shared(let group) = self { group } else { nil } }
 
-  /// The shape that matches a folder's mode. The owner's own bits do not matter.
-  ///
-  /// - Throws: `denied` for a mode that admits anyone else, which Vault never sets.
+  /// The shape that matches a folder's mode; throws `denied` for one that admits anyone else, which Vault never sets.
+  /// The owner's own bits do not matter.
   init(folder: stat) throws(VaultError) {
     switch folder.mode & ContainerShape.permissions {
     // `chmod 700` on a shared folder leaves its set-group-ID bit.

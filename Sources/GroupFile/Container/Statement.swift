@@ -147,9 +147,7 @@ internal import Ground
     unsafe Array(try blob(column, count: count))
   }
 
-  /// The integer of a column in the row just stepped to.
-  ///
-  /// - Throws: `damaged` if the value is not an integer, or is outside `range`.
+  /// The integer of a column in the row just stepped to; throws `damaged` if it is another type, or outside `range`.
   package func integer(_ column: Int32, in range: ClosedRange<Int64>) throws(VaultError) -> Int64 {
     let value = unsafe sqlite3_column_value(statement, column)
     guard unsafe sqlite3_value_type(value) == SQLITE_INTEGER else { throw Statement.wrongType }

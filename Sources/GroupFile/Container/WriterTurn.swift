@@ -73,9 +73,7 @@ final class LockWait: Sendable {
   private let state = Locked(State.wanted)
   private let ended = CountingSemaphore()
 
-  /// Begins to wait for `file`.
-  ///
-  /// - Throws: `storage` if no thread can be started.
+  /// Begins to wait for `file`; throws `storage` if no thread can be started.
   init(_ file: LockFile) throws(VaultError) {
     self.file = file
     guard DetachedThread.start({ self.run() }) else { throw .storage(.memory) }

@@ -252,9 +252,7 @@ extension AccessGroupFile {
     guard witness.raise(\.record) else { throw .storage(.stateFolder) }
   }
 
-  /// Replaces the witness by one of a state that was accepted.
-  ///
-  /// - Returns: `false` if it cannot be written.
+  /// Replaces the witness by one of a state that was accepted; returns `false` if it cannot be written.
   package func noteAccepted(_ state: VerifiedState) -> Bool {
     witness.raise { _ in state.witnessRecord(flags: .acceptedByHand) }
   }

@@ -66,9 +66,7 @@ struct GroupWriter {
     return end < run.count
   }
 
-  /// Writes the rows that are still collected, and the tree over all rows.
-  ///
-  /// - Returns: the root.
+  /// Writes the rows that are still collected, and the tree over all rows; returns the root.
   mutating func finish(_ progress: (MaintenanceProgress) -> Void = { _ in }) throws(VaultError) -> Digest {
     let isOnlyRun = itemCount == 0
     try beginRun()

@@ -189,7 +189,5 @@ package protocol RosterAuthority: Sendable {
   func rosterSigningKey() throws(VaultError) -> SigningKey
 
   /// An application as a member.
-  ///
-  /// - Throws: `outOfMemory`.
   func seed(application: String, issue: UInt32) throws(SealingError) -> MemberSeed
 }

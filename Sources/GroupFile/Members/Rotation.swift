@@ -46,9 +46,7 @@ struct Rotation {
     return newRoot
   }
 
-  /// Takes the rows that the signed root names, in the order of the tree.
-  ///
-  /// - Returns: the number of the tree's nodes.
+  /// Takes the rows that the signed root names, in the order of the tree; returns the number of the tree's nodes.
   private mutating func proveRows(
     below root: Digest, into writer: inout GroupWriter, _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> UInt64 {

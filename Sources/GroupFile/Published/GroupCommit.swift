@@ -104,9 +104,7 @@ extension GroupCommit {
   /// Detects damage, but not forgery: the signatures do that.
   static func checksum(of bytes: ArraySlice<UInt8>) -> Digest { Hash.digest(.commitHash, Array(bytes)) }
 
-  /// Reads a commit. Nothing in it is proved yet.
-  ///
-  /// - Throws: `damaged(.commit, …)`.
+  /// Reads a commit; any defect is `damaged(.commit, …)`. Nothing in it is proved yet.
   package init(parsing bytes: [UInt8]) throws(VaultError) {
     do {
       guard bytes.count <= GroupCommit.byteLimit else { throw ByteReader.Failure() }

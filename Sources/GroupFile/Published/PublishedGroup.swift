@@ -23,9 +23,8 @@ extension AccessGroupFile {
     return true
   }
 
-  /// Refuses a commit that does not follow the file's state, or that no writer signed. Its rows are not looked at.
-  ///
-  /// - Throws: as `apply(_:)`.
+  /// Refuses a commit that does not follow the file's state, or that no writer signed, with the errors of `apply(_:)`.
+  /// Its rows are not looked at.
   package func confirm(_ commit: GroupCommit) throws(VaultError) {
     let state = try beginReading().view.state
     guard commit.groupID == state.manifest.groupID else { throw .anotherGroup("") }

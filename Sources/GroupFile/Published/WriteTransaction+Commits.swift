@@ -48,9 +48,8 @@ extension WriteTransaction {
     return marks
   }
 
-  /// Takes a row that follows the item's current one.
-  ///
-  /// - Parameter answered: the version before this commit that was written for the row's request; 0 if there was none.
+  /// Takes a row that follows the item's current one. `answered` is the version before this commit that was written for
+  /// the row's request; 0 if there was none.
   private func take(_ row: Row, _ blob: [UInt8]?, answeredAt answered: UInt64) throws(VaultError) {
     let old = try storedRow(at: row.token)
     // One commit may have several versions that were written for one request. As its writer did, this asks for the

@@ -79,9 +79,7 @@ package struct Attributes: Sendable, Equatable {
     return writer.bytes
   }
 
-  /// Reads an encoding.
-  ///
-  /// - Throws: `damaged` at the first violation of the format.
+  /// Reads an encoding; throws `damaged` at the first violation of the format.
   package init(decoding bytes: [UInt8]) throws(VaultError) {
     self.init(try AttributeFields(of: bytes, in: bytes.indices), of: bytes)
   }
@@ -111,9 +109,7 @@ package struct AttributeFields {
   let valueEpoch: UInt64
   private(set) var writer = Writer.owner
 
-  /// Reads `bytes[range]`.
-  ///
-  /// - Throws: `damaged` at the first violation of the format.
+  /// Reads `bytes[range]`; throws `damaged` at the first violation of the format.
   init(of bytes: [UInt8], in range: Range<Int>) throws(VaultError) {
     do {
       try self.init(parsing: bytes, range)
@@ -233,9 +229,7 @@ package struct FieldWriter {
     for shift in (0..<count).reversed() { writer.write(UInt8(truncatingIfNeeded: number >> (UInt64(shift) * 8))) }
   }
 
-  /// Appends `text` under `tag`.
-  ///
-  /// - Throws: `overLimit`, naming `subject`, if the text is longer than `limit` bytes.
+  /// Appends `text` under `tag`; throws `overLimit`, naming `subject`, if it is longer than `limit` bytes.
   package mutating func write(_ tag: UInt8, text: String, limit: Int, _ subject: String) throws(VaultError) {
     guard text.utf8.count <= limit else { throw .overLimit("\(limit) bytes in \(subject)") }
     unsafe text.utf8Span.span.withUnsafeBytes { unsafe write(tag, $0) }
@@ -253,9 +247,7 @@ package struct FieldReader {
   private let end: Int
   private var last: UInt8 = 0
 
-  /// Reads `bytes[range]`.
-  ///
-  /// - Parameter limit: the largest field, in bytes.
+  /// Reads `bytes[range]`, in which no field is longer than `limit` bytes.
   package init(_ bytes: [UInt8], in range: Range<Int>, limit: Int) {
     self.bytes = bytes
     self.limit = limit

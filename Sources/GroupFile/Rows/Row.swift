@@ -145,9 +145,7 @@ extension Row {
       place: head.place, attributesByteCount: head.attributesByteCount)
   }
 
-  /// Reads a row encoding.
-  ///
-  /// - Throws: `damaged(.row, …)`.
+  /// Reads a row encoding; any defect is `damaged(.row, …)`.
   init(parsing encoded: [UInt8]) throws(VaultError) {
     do {
       var reader = ByteReader(encoded)

@@ -94,9 +94,7 @@ extension Connection {
 }
 
 extension Row {
-  /// Reads the current row of `statement`.
-  ///
-  /// - Throws: `damaged(.row, …)`; the errors of reading the columns.
+  /// Reads the current row of `statement`; a row that the format does not allow is `damaged(.row, …)`.
   init(_ statement: Statement) throws(VaultError) { self.init(try Row.parts(statement)) }
 
   /// The parts of the current row of `statement`, lent until its next step.

@@ -50,9 +50,7 @@ package struct UnprovedRow: Sendable {
   package let row: Row
   fileprivate let digest: Digest
 
-  /// Compares the row with the digest.
-  ///
-  /// - Throws: `damaged(.row, …)`.
+  /// Compares the row with the digest; throws `damaged(.row, …)` if they do not match.
   package func prove() throws(VaultError) { guard row.digest == digest else { throw UnprovedRow.mismatch } }
 
   fileprivate static let mismatch = VaultError.damaged(.row, "a row does not match the tree")

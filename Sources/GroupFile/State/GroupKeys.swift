@@ -153,8 +153,6 @@ package final class MemberSeed: Sendable {
   package init(_ seed: consuming Key) { self.seed = seed }
 
   /// The key that signs manifests, and identifies this member in the roster; it signs nothing else.
-  ///
-  /// - Throws: `outOfMemory`.
   // Derived at its first use: a member who reads and finds its mark does not need it.
   package func signingKey() throws(SealingError) -> SigningKey {
     try signing.withLock { (derived) throws(SealingError) in
@@ -168,8 +166,6 @@ package final class MemberSeed: Sendable {
   package var signingPublicKey: PublicKey { get throws(SealingError) { try signingKey().publicKey } }
 
   /// The key that wraps the group's key of one generation for this member.
-  ///
-  /// - Throws: `outOfMemory`.
   package func wrapKey(group: GroupID, generation: UInt64) throws(SealingError) -> Key {
     try seed.derive(.memberWrap, group.context(generation))
   }

@@ -60,9 +60,7 @@ extension Manifest {
     Hash.digest(.manifestLink, previous.bytes + rest.bytes)
   }
 
-  /// Reads a body. The versions in it are checked later, against the roster.
-  ///
-  /// - Throws: `damaged(.manifest, …)`.
+  /// Reads a body; any defect is `damaged(.manifest, …)`. The versions in it are checked later, against the roster.
   package init(parsing body: [UInt8]) throws(VaultError) {
     do {
       var reader = ByteReader(body)

@@ -170,9 +170,7 @@ extension Roster {
 }
 
 extension String {
-  /// The text of `bytes`.
-  ///
-  /// - Throws: `damaged` at `level` if they are not UTF-8.
+  /// The text of `bytes`; throws `damaged` at `level` if they are not UTF-8.
   init(_ bytes: [UInt8], at level: VaultError.Level) throws(VaultError) {
     // `String(validating:as:)` is not specialized.
     guard let text = try? UTF8Span(validating: bytes.span) else { throw .damaged(level, "text") }

@@ -221,9 +221,7 @@ enum StatePart: Int64, CaseIterable {
 
 /// Tables `state`, `wrap` and `chain`.
 extension Connection {
-  /// The bytes of `part`, unproved.
-  ///
-  /// - Throws: `damaged(.container, …)` if they are missing.
+  /// The bytes of `part`, unproved; throws `damaged(.container, …)` if they are missing.
   func part(_ part: StatePart) throws(VaultError) -> [UInt8] { try unsafe withPart(part) { unsafe Array($0) } }
 
   /// Whether `part` holds exactly `bytes`: a cheap check that every transaction makes.

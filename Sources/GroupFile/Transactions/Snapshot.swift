@@ -137,9 +137,7 @@ package final class Snapshot: ItemReading {
   /// Opens the attributes of a proved row and checks that the name in them belongs to the row's token.
   package func attributes(of row: Row) throws(VaultError) -> Attributes { try state.keys.attributes(of: row) }
 
-  /// Opens the secret of a proved row.
-  ///
-  /// - Throws: `damaged(.row, …)`; `storage` if guarded memory is short.
+  /// Opens the secret of a proved row; throws `damaged(.row, …)`, or `storage` if guarded memory is short.
   package func secret(of row: Row) throws(VaultError) -> OpenedSecret {
     switch row.place {
     case .none: throw .notFound(.item)
@@ -227,17 +225,13 @@ extension ItemReading {
     try storedRow(at: token).map { (row) throws(VaultError) in try item(row, name) }
   }
 
-  /// The current version of the item `name`.
-  ///
-  /// - Throws: `notFound` if it is absent or removed.
+  /// The current version of the item `name`; throws `notFound` if it is absent or removed.
   package func present(_ name: String) throws(VaultError) -> StoredItem {
     guard let item = try stored(name), item.isPresent else { throw .notFound(.item) }
     return item
   }
 
-  /// The given version of `name`, which must be kept and have a value.
-  ///
-  /// - Throws: `notFound`.
+  /// The given version of `name`; throws `notFound` if it is not kept, or has no value.
   package func present(_ name: String, version: UInt64) throws(VaultError) -> StoredItem {
     guard let current = try storedRow(name) else { throw .notFound(.item) }
     guard version <= current.version, version >= current.oldest else { throw .notFound(.version(version)) }
@@ -247,9 +241,7 @@ extension ItemReading {
     return try item(row, name)
   }
 
-  /// The current version of `name`, or the given one, with its secret.
-  ///
-  /// - Throws: as `present`.
+  /// The current version of `name`, or the given one, with its secret; otherwise as `present`.
   package func opened(
     _ name: String, version: UInt64? = nil
   ) throws(VaultError) -> (item: StoredItem, secret: OpenedSecret) {
@@ -257,9 +249,7 @@ extension ItemReading {
     return (item, try view.secret(of: item.row))
   }
 
-  /// All kept versions of `name`, newest first, tombstones included.
-  ///
-  /// - Throws: `notFound`.
+  /// All kept versions of `name`, newest first, tombstones included; throws `notFound` if it is absent.
   package func history(_ name: String) throws(VaultError) -> [StoredItem] {
     guard let current = try storedRow(name) else { throw .notFound(.item) }
     var versions = [try item(current, name)]

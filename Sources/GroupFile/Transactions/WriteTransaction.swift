@@ -38,9 +38,7 @@ package final class WriteTransaction: ItemReading {
     (itemCount, versionRowCount) = (manifest.itemCount, manifest.versionRowCount)
   }
 
-  /// Makes the changes that follow for a request.
-  ///
-  /// - Parameter isNew: whether nobody else knows the request yet.
+  /// Makes the changes that follow for a request, which is new if nobody else knows it yet.
   package func answer(_ request: ChangeID?, isNew: Bool) {
     mark = request?.mark(in: view.state.manifest.groupID)
     (isFirstAttempt, marked) = (isNew, [])
@@ -170,9 +168,8 @@ package final class WriteTransaction: ItemReading {
   }
 
   /// Proves the rows whose digests are copied into the changed leaf, so that a leaf with damaged rows is not signed
-  /// again. Rows that the leaf does not name are passed over: anyone who can write the file can add them.
-  ///
-  /// - Parameter token: the row that this transaction has just written.
+  /// again; not that of `token`, which this transaction has just written. Rows that the leaf does not name are passed
+  /// over: anyone who can write the file can add them.
   private func proveRows(_ entries: [TreeEntry], except token: Token) throws(VaultError) {
     guard let first = entries.first?.token, let last = entries.last?.token else { return }
     let rows = try view.connection.currentRows(from: first, through: last)

@@ -91,9 +91,7 @@ final class ProvedCache: Sendable {
     }
   }
 
-  /// Follows the path of `token` through cached nodes.
-  ///
-  /// - Returns: the end of the search, or the first node on the path that is not cached.
+  /// Follows the path of `token` through cached nodes, to its end or to the first node that is not cached.
   func follow(_ token: Token, from digest: Digest, at place: TreePlace) -> TreeStep {
     contents.withLock { contents in
       var step = TreeStep.child(digest, place)

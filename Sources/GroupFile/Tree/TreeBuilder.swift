@@ -24,9 +24,7 @@ struct TreeBuilder {
   private var last: Token?
   private var nodes: [(place: TreePlace, body: [UInt8])] = []
 
-  /// Adds the next entry.
-  ///
-  /// - Throws: `damaged(.tree, …)` if its token is not above the previous one.
+  /// Adds the next entry; throws `damaged(.tree, …)` if its token is not above the previous one.
   mutating func append(_ entry: TreeEntry) throws(VaultError) {
     guard last.map({ $0 < entry.token }) ?? true else { throw .damaged(.tree, "order of rows") }
     last = entry.token
@@ -50,8 +48,7 @@ struct TreeBuilder {
   }
 
   /// Completes the nodes that do not contain `token`, and begins the one that does; completes all nodes for `nil`.
-  ///
-  /// - Returns: the digest of the last completed node.
+  /// Returns the digest of the last completed node.
   @discardableResult
   private mutating func leave(for token: Token?) -> Digest {
     var (digest, closed) = (add(.leaf(entries), at: place), place)

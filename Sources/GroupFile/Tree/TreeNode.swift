@@ -102,9 +102,7 @@ enum TreeNode: Sendable, Equatable {
 
   private static let entryByteCount = Token.byteCount + Digest.byteCount
 
-  /// Reads a body whose digest was proved.
-  ///
-  /// - Throws: `damaged(.tree, …)` for a body that no honest writer makes, even under a signed root.
+  /// Reads a body whose digest was proved; throws `damaged(.tree, …)` for one that no honest writer makes.
   init(parsing body: [UInt8], at place: TreePlace) throws(VaultError) {
     self = try unsafe body.span.withUnsafeBytes { (body) throws(VaultError) in
       try unsafe TreeNode(parsing: body, at: place)

@@ -240,9 +240,8 @@ extension AccessGroupFile {
     return (group, state)
   }
 
-  /// The epoch of the newest signed state in the files at `place`, whatever this machine has seen.
-  ///
-  /// - Parameter salvage: an unused path.
+  /// The epoch of the newest signed state in the files at `place`, whatever this machine has seen. `salvage` is an
+  /// unused path.
   func newestEpoch(at place: ContainerPlace, salvagingIn salvage: String) throws(VaultError) -> UInt64 {
     let (copy, stored) = try SalvageCopy.make(of: place, in: salvage, header: nil)
     defer { SalvageCopy.remove(salvage) }

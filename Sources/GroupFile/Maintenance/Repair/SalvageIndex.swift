@@ -169,9 +169,7 @@ struct SalvageIndex: ~Copyable {
     return Hash.digest(.blob, bytes) == digest ? bytes : nil
   }
 
-  /// The value of a row, wherever it is; `nil` if it is lost.
-  ///
-  /// - Throws: as `GroupKeys.secret(_:in:of:)`.
+  /// The value of a row, wherever it is; `nil` if it is lost. Its errors are those of `GroupKeys.secret(_:in:of:)`.
   func secret(of row: Row, _ keys: GroupKeys) throws(VaultError) -> (value: OpenedSecret, blob: [UInt8]?)? {
     guard row.place == .blob else { return (try keys.secret(row.encoded, in: row.secretRange, of: row), nil) }
     guard let blob = blob(of: row) else { return nil }

@@ -46,9 +46,7 @@ struct SalvagedRows {
     return try writer.finish()
   }
 
-  /// Keeps a proved item with the unbroken part of its history.
-  ///
-  /// - Returns: `false` if its row or its value is lost.
+  /// Keeps a proved item with the unbroken part of its history; returns `false` if its row or its value is lost.
   private mutating func keep(
     _ entry: TreeEntry, _ index: borrowing SalvageIndex, _ writer: inout GroupWriter
   ) throws(VaultError) -> Bool {

@@ -2,8 +2,7 @@ import Sealing
 
 extension Connection {
   /// Writes the links that were found of the chain up to `state`, if they lead to it: lost links cannot be rebuilt.
-  ///
-  /// - Returns: whether they do.
+  /// Returns whether they do.
   func storeChain(_ found: [UInt64: Digest], of state: VerifiedState) throws(VaultError) -> Bool {
     let insert = try statement("INSERT INTO chain(epoch, rest) VALUES(?, ?)")
     let end = state.manifest.epoch
