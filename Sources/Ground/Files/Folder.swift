@@ -107,9 +107,7 @@ package struct Folder: ~Copyable {
     guard unsafe unlinkat(file.descriptor, name, 0) == 0 || errno == ENOENT else { throw FileFault(errno: errno) }
   }
 
-  /// The names in the folder, sorted; at most `limit` of them.
-  ///
-  /// - Parameter hidden: whether names that begin with a dot are included.
+  /// The names in the folder, sorted; at most `limit` of them. Those that begin with a dot need `hidden`.
   package func names(limit: Int = .max, hidden: Bool = false) throws(FileFault) -> [String] {
     var names: [String] = []
     try unsafe visit { (_, name) in

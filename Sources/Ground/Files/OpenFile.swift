@@ -5,9 +5,8 @@ package import Glibc
 package struct OpenFile: ~Copyable {
   package let descriptor: CInt
 
-  /// Opens `path` without following a link at its end and without blocking on a FIFO.
-  ///
-  /// - Parameter folder: the open folder that a relative path starts from.
+  /// Opens `path`, which starts from `folder` if it is relative, without following a link at its end and without
+  /// blocking on a FIFO.
   package init(_ path: String, in folder: CInt = AT_FDCWD, _ flags: CInt, mode: UInt32 = 0) throws(FileFault) {
     // The system would end the path at the zero byte, and open another file than the one that was checked.
     guard !path.utf8.contains(0) else { throw .missing }
@@ -34,9 +33,7 @@ package struct OpenFile: ~Copyable {
     return status
   }
 
-  /// Checks that this is a regular file that `trust` accepts and whose size is in the range.
-  ///
-  /// - Returns: its size in bytes.
+  /// Checks that this is a regular file that `trust` accepts and whose size is in the range; returns its size in bytes.
   package func requireRegular(_ trust: FileTrust, size: ClosedRange<Int>) throws(FileFault) -> Int {
     let status = try status()
     guard status.st_mode & S_IFMT == S_IFREG else { throw .wrongKind }
@@ -45,9 +42,7 @@ package struct OpenFile: ~Copyable {
     return status.st_size
   }
 
-  /// Reads from `offset` until `buffer` is full or the file ends.
-  ///
-  /// - Returns: how many bytes were read.
+  /// Reads from `offset` until `buffer` is full or the file ends; returns how many bytes were read.
   package func read(into buffer: UnsafeMutableRawBufferPointer, at offset: Int = 0) throws(FileFault) -> Int {
     var count = 0
     while count < buffer.count {
@@ -101,9 +96,8 @@ package struct OpenFile: ~Copyable {
     guard fchmod(descriptor, mode) == 0 else { throw FileFault(errno: errno) }
   }
 
-  /// Takes the exclusive `flock` of the file, which is released when this value ends, if not earlier.
-  ///
-  /// - Throws: `busy` after `milliseconds`.
+  /// Takes the exclusive `flock` of the file, which is released when this value ends, if not earlier; throws `busy`
+  /// after `milliseconds`.
   package func lock(waiting milliseconds: Int) throws(FileFault) {
     let deadline = Deadline(after: milliseconds)
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {

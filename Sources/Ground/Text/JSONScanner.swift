@@ -184,9 +184,8 @@ package struct JSONScanner {
     throw broken(.truncated)
   }
 
-  /// The text of the string that begins here, as UTF-8.
-  ///
-  /// - Returns: also whether it holds an escaped lone surrogate, which becomes U+FFFD.
+  /// The text of the string that begins here, as UTF-8, and whether it holds an escaped lone surrogate, which becomes
+  /// U+FFFD.
   package mutating func string() throws(JSONFault) -> (text: [UInt8], isLossy: Bool) {
     var text: [UInt8] = []
     guard try string(into: &text) == .utf16 else { return (text, false) }
@@ -219,9 +218,8 @@ package struct JSONScanner {
     }
   }
 
-  /// Skips what follows a value: the ends of its containers, then a comma, and a key in an object.
-  ///
-  /// - Returns: whether all containers ended.
+  /// Skips what follows a value: the ends of its containers, then a comma, and a key in an object. Returns whether all
+  /// containers ended.
   private mutating func skipEnds(_ ends: inout [UInt8]) throws(JSONFault) -> Bool {
     while let end = ends.last, take(end) { ends.removeLast() }
     guard let end = ends.last else { return true }
@@ -256,9 +254,7 @@ package struct JSONScanner {
     throw broken(.truncated)
   }
 
-  /// Whether `text` is one JSON value.
-  ///
-  /// - Parameter nesting: the most containers inside each other.
+  /// Whether `text` is one JSON value with at most `nesting` containers inside each other.
   package static func isValid(_ text: String, nesting: Int) -> Bool {
     var scanner = JSONScanner(Array(text.utf8))
     return (try? scanner.skipValue(nesting: nesting)) != nil && scanner.peek() == nil

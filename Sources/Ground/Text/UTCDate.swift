@@ -34,9 +34,7 @@ package enum UTCDate {
     _ = append(milliseconds, between: UInt8(ascii: " "), to: &line)
   }
 
-  /// Appends day and minute.
-  ///
-  /// - Returns: the second of the day.
+  /// Appends day and minute; returns the second of the day.
   private static func append(_ milliseconds: Int64, between separator: UInt8, to text: inout [UInt8]) -> Int64 {
     let days = floorDivide(milliseconds, millisecondsPerDay)
     let second = (milliseconds - days * millisecondsPerDay) / 1_000
@@ -105,10 +103,8 @@ package enum UTCDate {
     }
   }
 
-  /// Reads `2027-01-31`, `2027-01-31T12:00Z`, `2027-01-31T12:00:30.25Z`, `2027-01-31T12:00:30+01:00`. A day without a
-  /// time means the start of that day in UTC.
-  ///
-  /// - Returns: nil for anything else, and for days that do not exist.
+  /// Reads `2027-01-31`, `2027-01-31T12:00Z`, `2027-01-31T12:00:30.25Z`, `2027-01-31T12:00:30+01:00`; nil for anything
+  /// else, and for days that do not exist. A day without a time means the start of that day in UTC.
   package static func moment(_ text: String) -> Moment? {
     let halves = text.split(separator: "T", omittingEmptySubsequences: false)
     let date = halves[0].split(separator: "-", omittingEmptySubsequences: false)
