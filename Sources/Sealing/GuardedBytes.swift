@@ -17,8 +17,6 @@ package import Ground
   private let pool: SlotPool?
 
   /// Makes `count` zero bytes.
-  ///
-  /// - Throws: ``SealingError/outOfMemory``.
   package convenience init(count: Int) throws(SealingError) {
     try self.init(count: count, pool: SlotPool.fitting(count))
   }
@@ -39,8 +37,6 @@ package import Ground
   }
 
   /// Copies `bytes`. The caller wipes the original.
-  ///
-  /// - Throws: ``SealingError/outOfMemory``.
   package convenience init(copying bytes: UnsafeRawBufferPointer) throws(SealingError) {
     try self.init(count: bytes.count)
     unsafe UnsafeMutableRawBufferPointer(start: memory, count: count).copyMemory(from: bytes)
@@ -154,9 +150,7 @@ package enum Randomness {
     }
   }
 
-  /// Draws a number from 0 to `bound` - 1, each as likely as any other.
-  ///
-  /// - Parameter bound: 1 to 2^32 - 1.
+  /// Draws a number from 0 to `bound` - 1, each as likely as any other; `bound` is 1 to 2^32 - 1.
   package static func number(below bound: Int) -> Int {
     Sodium.ready
     return Int(randombytes_uniform(UInt32(bound)))
@@ -165,7 +159,7 @@ package enum Randomness {
 
 /// The errors of this module. No case carries bytes.
 package enum SealingError: Error, Equatable {
-  /// The system has no more memory, guarded or for passphrase stretching.
+  /// The system has no more memory, guarded or for passphrase stretching: an error of all that makes guarded bytes.
   case outOfMemory
   /// A sealed box does not open. A wrong key, a wrong binding, altered bytes and a box that is too short all give this
   /// error.
@@ -181,8 +175,6 @@ package enum SealingError: Error, Equatable {
 /// Files that hold a secret: they are read straight into guarded memory.
 package enum SecretFile {
   /// Reads the file at `path`, which must be a regular file that belongs to us or root and that nobody else may read.
-  ///
-  /// - Throws: the reason why the file cannot be used.
   package static func read(_ path: String, _ trust: FileTrust, size: ClosedRange<Int>) throws(FileFault) -> GuardedBytes
   {
     let file = try OpenFile(path, O_RDONLY)

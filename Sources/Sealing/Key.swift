@@ -12,25 +12,20 @@ package struct Key: ~Copyable, Sendable {
 
   private init(sharing bytes: GuardedBytes) { self.bytes = bytes }
 
-  /// Makes a key from `bytes` without copying them.
+  /// Makes a key from `bytes` without copying them; the caller must not write to them afterwards.
   ///
-  /// The caller must not write to them afterwards.
   /// - Throws: ``SealingError/wrongCount(_:expected:)`` if their number is not 32.
   package init(_ bytes: GuardedBytes) throws(SealingError) {
     guard bytes.count == Key.byteCount else { throw .wrongCount(bytes.count, expected: Key.byteCount) }
     self.bytes = bytes
   }
 
-  /// Makes a key from a copy of 32 bytes. The caller wipes the original.
-  ///
-  /// - Throws: ``SealingError/wrongCount(_:expected:)`` or ``SealingError/outOfMemory``.
+  /// Makes a key from a copy of 32 bytes, as above. The caller wipes the original.
   package init(copying bytes: UnsafeRawBufferPointer) throws(SealingError) {
     try unsafe self.init(GuardedBytes(copying: bytes))
   }
 
   /// Makes a key of 32 random bytes.
-  ///
-  /// - Throws: ``SealingError/outOfMemory``.
   package static func random() throws(SealingError) -> Key {
     try unsafe made { unsafe randombytes_buf($0, byteCount) }
   }
@@ -42,8 +37,6 @@ package struct Key: ~Copyable, Sendable {
   }
 
   /// `H(label, message)` of a secret message. Neither the message nor the resulting key leaves guarded memory.
-  ///
-  /// - Throws: ``SealingError/outOfMemory``.
   package static func hash(_ label: Label, _ message: GuardedBytes) throws(SealingError) -> Key {
     try unsafe made { output in
       unsafe message.withUnsafeBytes {
@@ -76,15 +69,11 @@ extension Key {
   }
 
   /// `MAC(key, label, message)` for a result that is itself a key. It never leaves guarded memory.
-  ///
-  /// - Throws: ``SealingError/outOfMemory``.
   package borrowing func derive(_ label: Label, _ message: [UInt8] = []) throws(SealingError) -> Key {
     try unsafe Key.made { output in unsafe message.withUnsafeBytes { unsafe writeMAC(label, $0, to: output) } }
   }
 
   /// `MAC(key, label, other ‖ suffix)`. The message contains a key, so it is assembled in guarded memory.
-  ///
-  /// - Throws: ``SealingError/outOfMemory``.
   package borrowing func derive(_ label: Label, _ other: borrowing Key, _ suffix: Bytes32) throws(SealingError) -> Key {
     let message = try GuardedBytes(count: Key.byteCount + Bytes32.byteCount)
     unsafe message.withUnsafeMutableBytes { message in

@@ -14,8 +14,6 @@ package final class SigningKey: Sendable {
   private let expanded: GuardedBytes
 
   /// Makes the signing key of a 32-byte seed; the same seed gives the same key.
-  ///
-  /// - Throws: ``SealingError/outOfMemory``.
   package init(seed: borrowing Key) throws(SealingError) {
     (publicKey, expanded) = try unsafe keyPair(of: seed, secretByteCount: 64) {
       unsafe crypto_sign_seed_keypair($0, $1, $2)
@@ -65,8 +63,6 @@ package struct RecipientKey: ~Copyable, Sendable {
   package static let overhead = 48
 
   /// Makes the key pair of a 32-byte seed; the same seed gives the same pair.
-  ///
-  /// - Throws: ``SealingError/outOfMemory``.
   package init(seed: borrowing Key) throws(SealingError) {
     (publicKey, secretKey) = try unsafe keyPair(of: seed, secretByteCount: 32) {
       unsafe crypto_box_seed_keypair($0, $1, $2)

@@ -171,9 +171,8 @@ package enum SealedBox {
   }
 }
 
-/// The `count` bytes that `make` writes; it returns whether it could.
-///
-/// - Throws: ``SealingError/doesNotOpen`` if it could not, or for a negative number.
+/// The `count` bytes that `make` writes; it returns whether it could. If not, or for a negative number, the error is
+/// ``SealingError/doesNotOpen``.
 func made(_ count: Int, by make: (UnsafeMutablePointer<UInt8>) -> Bool) throws(SealingError) -> [UInt8] {
   guard count >= 0 else { throw .doesNotOpen }
   var isMade = false
@@ -215,17 +214,13 @@ package enum Padding {
   private static func roundUp(_ size: Int, to unit: Int) -> Int { (size + unit - 1) / unit * unit }
 
   /// Pads a secret text.
-  ///
-  /// - Throws: ``SealingError/outOfMemory``.
   package static func pad(_ text: UnsafeRawBufferPointer) throws(SealingError) -> GuardedBytes {
     let result = try GuardedBytes(count: padded(count: text.count))
     unsafe result.withUnsafeMutableBytes { unsafe pad(text, into: $0) }
     return result
   }
 
-  /// Pads a text in memory of the caller's.
-  ///
-  /// - Parameter result: receives the padded text; it has exactly the padded size.
+  /// Pads a text in `result`, memory of the caller's that has exactly the padded size.
   package static func pad(_ text: UnsafeRawBufferPointer, into result: UnsafeMutableRawBufferPointer) {
     let end = lengthByteCount + text.count
     unsafe result.storeBytes(of: UInt32(text.count).bigEndian, as: UInt32.self)
