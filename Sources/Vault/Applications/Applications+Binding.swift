@@ -79,9 +79,7 @@ extension Applications {
   }
 
   /// Removes all bindings and the AppRole secret of a revoked application and ends its tokens, so that they do not come
-  /// back with a new credential.
-  ///
-  /// - Returns: the groups that could not be changed.
+  /// back with a new credential. Returns the groups that could not be changed.
   func removeBinding(of id: String) -> [UnchangedGroup] {
     guard id != Applications.service else { return [] }
     var unchanged: [UnchangedGroup] = []

@@ -161,9 +161,7 @@ extension Registry {
     return parts.count == 3 && name == removal(of: parts[2], from: parts[1]) ? (parts[1], parts[2]) : nil
   }
 
-  /// Whether the member was removed from the group and not let in again.
-  ///
-  /// - Parameter doubt: the result if the entry cannot be read.
+  /// Whether the member was removed from the group and not let in again; `doubt` if the entry cannot be read.
   func hasRemoved(_ member: Member, from group: String, inDoubt doubt: Bool = false) -> Bool {
     member.kind == .application && hasRemoved(member.application, member.issue, from: group, inDoubt: doubt)
   }

@@ -169,9 +169,7 @@ extension Applications {
 private func precedes(_ left: String, _ right: String) -> Bool { left.utf8.lexicographicallyPrecedes(right.utf8) }
 
 extension SecretStore {
-  /// Whether a process was killed while it removed a group, before it had moved the files.
-  ///
-  /// - Parameter error: that of reading the group.
+  /// Whether a process was killed while it removed a group, before it had moved the files. `error` is that of reading.
   fileprivate func isBeingRemoved(_ name: AccessGroup.Name, _ error: VaultError) -> Bool {
     guard case .rolledBack(_, _, _, .broughtBack) = error else { return false }
     return (try? registry().entry(of: name))?.presence == .changing

@@ -54,8 +54,6 @@ struct Credential: Sendable {
   }
 
   /// The credential's bytes, in guarded memory because they contain the seed.
-  ///
-  /// - Throws: `storage`.
   func serialized() throws(VaultError) -> GuardedBytes {
     var writer = ByteWriter()
     writer.write(.credential)
@@ -153,9 +151,8 @@ struct Credential: Sendable {
     return version
   }
 
-  /// The number of bytes before the remote, or before the hash if there is none.
-  ///
-  /// - Throws: `damaged` if a remote is not exactly what follows the floors.
+  /// The number of bytes before the remote, which must be exactly what follows the floors, or before the hash if there
+  /// is none.
   private static func openCount(of bytes: GuardedBytes, _ version: Version) throws(VaultError) -> Int {
     let end = bytes.count - Digest.byteCount
     guard version == .withRemote else { return end }

@@ -41,9 +41,7 @@ enum DeviceKeyFile {
     }
   }
 
-  /// Finds the device key that a group is bound to.
-  ///
-  /// - Throws: `otherDevice`, which says what this machine has instead.
+  /// Finds the device key that a group is bound to; throws `otherDevice`, which says what this machine has instead.
   static func key(_ id: [UInt8], in stateFolder: String?) throws(VaultError) -> Key {
     guard let stateFolder else { throw .otherDevice("no state folder is known, so this machine has no device key") }
     let found: DeviceKey?

@@ -40,9 +40,7 @@ final class Identity: Sendable {
     }
   }
 
-  /// Confirms that the owner's key is the root seed's.
-  ///
-  /// - Throws: as ``rosterSigningKey()``.
+  /// Confirms that the owner's key is the root seed's, as ``rosterSigningKey()`` does.
   func confirmOwner() throws(VaultError) { _ = try rosterSigningKey() }
 
   /// The sole member of the owner's registry.
@@ -113,9 +111,7 @@ struct IdentityFile: Equatable, Sendable {
     return last + 1
   }
 
-  /// Adds a slot whose number is ``nextNumber()``.
-  ///
-  /// - Throws: `exists` for a second passphrase.
+  /// Adds a slot whose number is ``nextNumber()``; throws `exists` for a second passphrase.
   mutating func add(_ slot: Slot) throws(VaultError) {
     if slot.kind == .passphrase, slots.contains(where: { $0.kind == .passphrase }) { throw .exists(.passphraseSlot) }
     let number = try nextNumber()

@@ -44,8 +44,6 @@ public struct Slot: Sendable, Equatable {
   }
 
   /// A slot that `key` opens; `use` must not be a passphrase.
-  ///
-  /// - Throws: `storage`.
   init(
     number: Int, key: borrowing Key, use: Kind, sealing identity: Identity,
     salt: [UInt8] = Randomness.bytes(Passphrase.saltByteCount), nonce: Nonce = Nonce()

@@ -89,8 +89,6 @@ public struct StoreLocation: Sendable {
   }
 
   /// Makes the state folder; an existing one is left as it is.
-  ///
-  /// - Throws: `denied`, `damaged`, `storage`.
   func makeStateFolder(of ownerKey: PublicKey) throws(VaultError) {
     guard let path = stateFolder(of: ownerKey) else { return }
     try atLevel(.state) { () throws(FileFault) in try Folder.make(path) }

@@ -236,8 +236,6 @@ struct WitnessFolder: Sendable {
   func path(of group: String) -> String? { stateFolder.map { "\($0)/\(WitnessFolder.name)/\(ownerName)/\(group)" } }
 
   /// The groups that have a witness, sorted: the groups of the owner that this machine has seen.
-  ///
-  /// - Throws: the reason why the folder cannot be read.
   func groups() throws(Unusable) -> [String] {
     guard let folder = try open() else { return [] }
     do { return try folder.names().filter(FolderName.isValid) } catch { throw Unusable(error) }
@@ -301,9 +299,8 @@ struct WitnessFile: ~Copyable {
     }.max { $0.record.sequence < $1.record.sequence }
   }
 
-  /// Writes a record with the bytes `record` over the record that does not count.
-  ///
-  /// - Returns: the bytes of both records, which were `bytes` before.
+  /// Writes a record with the bytes `record` over the record that does not count; returns the bytes of both records,
+  /// which were `bytes` before.
   func write(_ record: [UInt8], after newest: Newest, in bytes: [UInt8]) throws(FileFault) -> [UInt8] {
     let start = (1 - newest.position) * WitnessRecord.byteCount
     try file.write(record, at: start)

@@ -98,9 +98,7 @@ final class ServiceConnection: Sendable {
     }
   }
 
-  /// Asks `vaultd` to close its store.
-  ///
-  /// - Returns: whether it did; it obeys only root and its own user.
+  /// Asks `vaultd` to close its store; returns whether it did, because it obeys only root and its own user.
   func seal() throws(VaultError) -> Bool {
     try send("PUT /v1/sys/seal")
     return try receiveHead(or: ServiceConnection.brokenChange).status == 204

@@ -17,9 +17,8 @@ struct DraftFolder: ~Copyable {
   private static let prefix = ".draft-"
   private static let lockPrefix = ".lock-"
 
-  /// Makes the folder in the store at `home`.
-  ///
-  /// - Parameter moved: called with the new path of what was at the folder's place and could not be used.
+  /// Makes the folder in the store at `home`. What was at its place and could not be used is moved to the path that
+  /// `moved` gets.
   static func make(in home: String, moved: (String) -> Void = { _ in }) throws(VaultError) -> DraftFolder {
     let deadline = Deadline(after: 10_000)
     while true {

@@ -40,9 +40,7 @@ enum KernelKeyring {
     return found == count ? content : nil
   }
 
-  /// Invalidates the key stored under `name`, also for processes that already hold it.
-  ///
-  /// - Returns: whether there was such a key.
+  /// Invalidates the key stored under `name`, also for processes that already hold it; returns whether there was one.
   static func forget(_ name: String) -> Bool {
     guard let key = find(name) else { return false }
     _ = csystem_change_key(KEYCTL_INVALIDATE, key, 0)

@@ -33,14 +33,11 @@ extension SecretStore {
     return store
   }
 
-  /// Checks that a new store can be created at `location`, or an interrupted creation finished.
-  ///
-  /// - Throws: ``VaultError/exists(_:)`` if there is a store.
+  /// Throws ``VaultError/exists(_:)`` if there is a complete store at `location`.
   package static func requireNone(at location: StoreLocation) throws(VaultError) { _ = try unfinished(location) }
 
-  /// The identity file of a store whose creation was interrupted; `nil` if there is none yet.
-  ///
-  /// - Throws: ``VaultError/exists(_:)`` for a complete store.
+  /// The identity file of a store whose creation was interrupted; `nil` if there is none yet. Throws
+  /// ``VaultError/exists(_:)`` for a complete store.
   private static func unfinished(_ location: StoreLocation) throws(VaultError) -> IdentityFile? {
     try location.requireStateOutside()
     if location.identityFolder.isRecovering { throw VaultError.exists(.storeInRecovery) }
@@ -61,9 +58,8 @@ extension SecretStore {
 
   private static let storeExists = VaultError.exists(.storeAtPlace)
 
-  /// Creates the missing parts of a new store besides its identity; `default` comes last.
-  ///
-  /// - Throws: ``VaultError/exists(_:)`` if nothing was missing.
+  /// Creates the missing parts of a new store besides its identity; `default` comes last. If nothing was missing, it
+  /// throws ``VaultError/exists(_:)``.
   private func makeFirstGroups(keyFile path: String?) throws(VaultError) {
     try location.makeStateFolder(of: access.ownerKey)
     let registry = try registry()

@@ -183,10 +183,8 @@ public final class SecretStore: Sendable {
     Witness(of: name.description, in: location.witnesses(of: access.ownerKey))
   }
 
-  /// The identity, for operations that only the owner may do. If the store is only unlocked, the identity is opened
-  /// now.
-  ///
-  /// - Throws: ``VaultError/denied(_:)``; the error of opening it.
+  /// The identity, for operations that only the owner may do; throws ``VaultError/denied(_:)`` for anyone else. If the
+  /// store is only unlocked, the identity is opened now.
   func owner() throws(VaultError) -> Identity {
     let identity =
       switch access {
@@ -198,9 +196,7 @@ public final class SecretStore: Sendable {
     return identity
   }
 
-  /// The registry of groups.
-  ///
-  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
+  /// The registry of groups; throws ``VaultError/denied(_:)`` for anyone but the owner.
   func registry() throws(VaultError) -> Registry { try Registry(of: owner(), at: location, notices) }
 
   /// Calls `observer` after every call that reads or changes items of this store's groups.

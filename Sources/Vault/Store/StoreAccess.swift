@@ -40,9 +40,7 @@ enum StoreAccess: Sendable {
     return credential.floors.first { $0.group == group.description }?.state
   }
 
-  /// Opens the store with the source that `unlocking` names.
-  ///
-  /// - Parameter usesKeyring: whether a key in the kernel's keyring may open it.
+  /// Opens the store with the source that `unlocking` names, and if `usesKeyring` with a key in the kernel's keyring.
   static func open(
     _ location: StoreLocation, _ unlocking: consuming Unlocking, usesKeyring: Bool = true
   ) throws(VaultError) -> StoreAccess {

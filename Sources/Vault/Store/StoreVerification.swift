@@ -116,10 +116,8 @@ extension SecretStore {
     return [own] + problems.map { GroupVerification(name: $0.name, result: .failure($0.problem)) }
   }
 
-  /// The groups that the owner's registry names and that do not exist, sorted by name. None for anyone who cannot open
-  /// the registry: an application, or a store that is only unlocked.
-  ///
-  /// - Returns: the registry alone, with its error, if it cannot be read.
+  /// The groups that the owner's registry names and that do not exist, sorted by name, or the registry alone, with its
+  /// error, if it cannot be read. None for anyone who cannot open it: an application, or a store that is only unlocked.
   package func vanishedGroups() -> [(name: String, problem: VaultError)] {
     guard access.isOwners, !access.lacksIdentity else { return [] }
     do throws(VaultError) {

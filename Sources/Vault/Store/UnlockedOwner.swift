@@ -9,9 +9,7 @@ final class UnlockedOwner: Sendable {
   private let open: @Sendable () throws(VaultError) -> Identity
   private let opened = Locked<Identity?>(nil)
 
-  /// The owner with this key, if the keyring holds their record.
-  ///
-  /// - Parameter open: opens the identity by other means; it may prompt.
+  /// The owner with this key, if the keyring holds their record. `open`, which may prompt, opens their identity.
   init?(_ ownerKey: PublicKey, _ open: @escaping @Sendable () throws(VaultError) -> Identity) throws(VaultError) {
     guard let record = UnlockedRecord(of: ownerKey) else { return nil }
     (self.ownerKey, self.open) = (ownerKey, open)
