@@ -59,7 +59,15 @@
       let needsItems = name == nil || name == "Items" || name == "Created" || name == "Modified"
       guard needsItems, seal.current != nil else { return properties }
       let opened = try await requireNoDenial(call)
-      let (items, changes) = try await Blocking.read { try collection.read(opened.store) { Array($0.items.values) } }
+      let read = try await Blocking.read {
+        Result { try collection.read(opened.store) { Array($0.items.values) } }
+      }
+      // A program that loads all collections would have none because of one.
+      if name == nil, case .failure(let error) = read {
+        noteUnread(collection, error)
+        return properties
+      }
+      let (items, changes) = try read.get()
       tell(changes, in: collection)
       if name == nil || name == "Items" {
         // How many there are, and nothing of what they are.
@@ -120,8 +128,9 @@
     /// The label that a program gave the collection, else the owner's, else the group's name.
     private func label(of collection: BusCollection, _ call: BusCall) async throws -> String {
       guard let opened = seal.current else { return collection.group ?? BusCollection.memoryID }
-      let (label, changes) = try await Blocking.read { try collection.label(in: opened.store) }
-      tell(changes, in: collection)
+      let read = try await Blocking.read { Result { try collection.label(in: opened.store) } }
+      if case .success((_, let changes)) = read { tell(changes, in: collection) }
+      let label = try? read.get().label
       guard let group = collection.group else { return label ?? BusCollection.memoryID }
       if let label { return label }
       return try await rules(for: call).label(of: group) ?? group

@@ -187,6 +187,10 @@ struct SecretServiceAnswerTests {
     let read = try await call("GetSecrets", at: .service, .paths(items.map(\.path)), try #require(opened.last))
     guard case .secrets(let secrets)? = read.first else { throw BusFailure.noObject }
     #expect(Array(secrets.keys) == [items[0].path])
+    // Programs load the properties of all collections at first.
+    let loaded = try await call("GetAll", at: .collection("team"), of: .properties, .text(BusInterface.collection.name))
+    guard case .properties(let shown)? = loaded.first else { throw BusFailure.noObject }
+    #expect(shown["Label"] == .text("team") && shown["Items"] == .paths([]))
     // If nothing can be read, the error says so.
     await #expect(throws: BusFailure.noObject) {
       try await call("SearchItems", at: .collection("team"), .attributes(["user": "jo"]))
