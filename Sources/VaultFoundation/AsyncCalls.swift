@@ -157,10 +157,13 @@ extension AccessGroup {
   /// after the other, without a limit to how long they wait for each other. Reads have their own thread, because a writer
   /// may wait for other processes.
   private final class Queues: Sendable {
-    let reads = CallQueue()
-    let transactions = CallQueue()
-    private let writes = (0..<8).map { _ in CallQueue() }
+    let reads = CallQueue(keepingThread: Queues.patience)
+    let transactions = CallQueue(keepingThread: Queues.patience)
+    private let writes = (0..<8).map { _ in CallQueue(keepingThread: Queues.patience) }
     private let turn = Atomic<UInt>(0)
+
+    /// In seconds.
+    private static let patience = 10.0
 
     var nextWrites: CallQueue {
       writes[Int(turn.wrappingAdd(1, ordering: .relaxed).oldValue % UInt(writes.count))]
@@ -227,7 +230,15 @@ private final class Changes: Sendable {
 /// Swift has only as many threads as the machine has cores, and they must not block, so that a program's other tasks
 /// continue.
 actor CallQueue {
-  private let thread = WaitingThread()
+  /// Starts a thread that runs a closure; returns `false` if the system allows no more.
+  typealias Start = @Sendable (@escaping @Sendable () -> Void) -> Bool
+
+  private let thread: WaitingThread
+
+  /// - Parameter seconds: how long the thread waits for another call before it ends.
+  init(keepingThread seconds: Double = 0, startingWith start: @escaping Start = DetachedThread.start) {
+    thread = WaitingThread(patience: seconds, start: start)
+  }
 
   nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
 
@@ -243,9 +254,11 @@ private final class WaitingThread: SerialExecutor, @unchecked Sendable {
   private let changed = NSCondition()
   private var jobs: [UnownedJob] = []
   private var isRunning = false
-
   /// In seconds.
-  private static let patience = 10.0
+  private let patience: Double
+  private let start: CallQueue.Start
+
+  init(patience: Double, start: @escaping CallQueue.Start) { (self.patience, self.start) = (patience, start) }
 
   func enqueue(_ job: consuming ExecutorJob) {
     changed.lock()
@@ -256,8 +269,10 @@ private final class WaitingThread: SerialExecutor, @unchecked Sendable {
     } else {
       isRunning = true
       changed.unlock()
-      // If no thread can be started, the caller's thread does the work, late but not never.
-      if !DetachedThread.start({ self.work(whileIdle: WaitingThread.patience) }) { work(whileIdle: 0) }
+      let body: @Sendable () -> Void = { self.work(whileIdle: self.patience) }
+      // If no thread can be started, the caller's thread does the work, late but not never. The closure then keeps this
+      // object, because the last job may release the queue that has it.
+      if !start(body) { withExtendedLifetime(body) { work(whileIdle: 0) } }
     }
   }
 

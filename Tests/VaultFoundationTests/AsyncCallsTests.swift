@@ -1,6 +1,7 @@
 import Foundation
 import Testing
-import VaultFoundation
+
+@testable import VaultFoundation
 
 /// Calls with `await`: on threads that may wait, with the results and errors of the calls that wait.
 @Suite struct AsyncCallsTests {
@@ -128,6 +129,33 @@ import VaultFoundation
     for number in 1...20 {
       #expect(try await group.set("a", to: number) == UInt64(number))
       #expect(try await group.get("a", as: Int.self) == number)
+    }
+  }
+
+  @Test func `a call whose thread cannot be started is made on the caller's thread`() async {
+    // In a process of its own, because a queue that is used after its end crashes it.
+    await #expect(processExitsWith: .success) {
+      for number in 0..<1_000 {
+        let found = await CallQueue(startingWith: { _ in false }).run { number }
+        precondition(found == number)
+      }
+    }
+  }
+
+  @Test func `calls with threads of their own leave none behind`() async {
+    // In a process of its own, which has no threads of other tests.
+    await #expect(processExitsWith: .success) {
+      let store = TypedStore()
+      let group = try store.group()
+      for _ in 0..<100 {
+        _ = try await group.items()
+        _ = try await group.inThread { group throws(VaultError) in try group.items().count }
+      }
+      func threadCount() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count }
+      // Threads that have done their work end at once, and not only after ten seconds.
+      for _ in 0..<500 where try threadCount() > 100 { try await Task.sleep(for: .milliseconds(10)) }
+      let count = try threadCount()
+      precondition(count <= 100)
     }
   }
 
