@@ -89,6 +89,8 @@ public final class Keychain: Sendable {
       let new = old.changed(by: changes)
       let (name, newName) = (stored.name.description, try new.name().description)
       var details = new.details(over: stored, isAdded: stored.isAdded)
+      // Keeps the value's epoch, by which `vault exposure` knows the removed members that could read it.
+      if changes.data == nil, newName == name { return edit.change(name, details) }
       // An expiry belongs to a value, so a new value has none.
       if changes.data == nil, let expiry = stored.expires { details.expires = .to(expiry) }
       if newName != name { edit.remove(name) }

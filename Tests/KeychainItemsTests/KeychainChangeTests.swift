@@ -31,6 +31,26 @@ extension KeychainTests {
     #expect(item.kind == .int && item.expires == expiry && item.attributes["comment"] == "c")
   }
 
+  @Test func `an update of attributes leaves a value that a removed member could read in the list of these`() throws {
+    let owner = try store.open()
+    // Without a history, which would tell that the value is the one they could read.
+    try owner.createGroup("team", NewGroup(keep: 1))
+    _ = try owner.applications.issue(
+      "com.example.app", to: store.folder + "/credential", grants: [.init(.read, in: "team")])
+    var item = generic("s", "a", "1")
+    item.accessGroup = "team"
+    try keychain.add(item)
+    try owner.revoke("com.example.app", from: "team")
+    var changes = KeychainItem(.genericPassword)
+    changes.comment = "c"
+    try keychain.update(item, to: changes)
+    let exposed = try owner.exposure()
+    #expect(exposed.map(\.item.description) == ["s/a"] && exposed.map(\.version) == [2])
+    changes.data = Data("2".utf8)
+    try keychain.update(item, to: changes)
+    #expect(try owner.exposure().isEmpty)
+  }
+
   @Test(arguments: [
     (SecretKind.int, "42", "43", SecretKind.int), (.int, "42", "forty", .string), (.int, "42", "043", .string),
     (.bool, "true", "false", .bool), (.bool, "true", "1", .string), (.double, "0.5", "1e+100", .double),
