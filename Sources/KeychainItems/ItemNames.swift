@@ -11,8 +11,17 @@ import Vault
 extension KeychainItem {
   /// The name of the item with this primary key, of which absent parts are empty.
   ///
-  /// - Throws: ``VaultError/invalid(_:)``, ``VaultError/overLimit(_:)`` if it cannot be a name.
+  /// - Throws: ``VaultError/invalid(_:)``, ``VaultError/overLimit(_:)`` if no name reads as this key.
   func name() throws(VaultError) -> Item.Name {
+    let name = try spelled()
+    // In a name, a mark belongs to the separator before it, and NFC makes a semicolon of the Greek question mark.
+    guard let read = KeychainItem(name: name), read.port ?? 0 == port ?? 0,
+      KeychainItem.keyTexts.allSatisfy({ read[keyPath: $0] ?? "" == self[keyPath: $0] ?? "" })
+    else { throw .invalid("a text that reads differently in an item's name") }
+    return name
+  }
+
+  private func spelled() throws(VaultError) -> Item.Name {
     switch itemClass {
     case .genericPassword: return try Item.Name("\(encoded(service, "%/"))/\(encoded(account, "%/"))")
     case .internetPassword:
@@ -45,7 +54,7 @@ extension KeychainItem {
       (self.service, self.account) = (service, account)
     }
     // An item with this key has exactly one valid name; other spellings are refused.
-    guard (try? self.name()) == name else { return nil }
+    guard (try? spelled()) == name else { return nil }
   }
 
   private mutating func readInternet(_ scheme: Substring, _ rest: Substring) -> Bool {

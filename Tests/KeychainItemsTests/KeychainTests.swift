@@ -111,6 +111,30 @@ import VaultFoundation
     }
   }
 
+  @Test func `a primary key that its name would not tell is refused, and nothing is stored`() throws {
+    var site = internet("h", "a")
+    site.securityDomain = "\u{338}d"
+    for (good, wrong) in [
+      (generic("s", "a"), [generic("s", "\u{338}"), generic("s", "/\u{307}"), generic("\n\u{301}", "a")]),
+      (internet("h", "a"), [site, internet("h", ":\u{301}"), internet("h\u{37E}x", "a"), internet("h", "u\u{37E}")]),
+    ] {
+      for item in wrong {
+        #expect(throws: KeychainStatus.param, "\(item)") { try keychain.add(item) }
+        try keychain.add(good)
+        #expect(throws: KeychainStatus.param, "\(item)") { try keychain.update(good, to: item) }
+        try keychain.delete(good)
+      }
+    }
+    #expect(try store.open().group("default").items().isEmpty)
+    // In a path, a semicolon separates nothing, and in a service a mark follows no separator.
+    site = internet("h", "a")
+    site.path = "/a\u{37E}b"
+    for item in [site, generic("\u{338}", "e\u{301}")] {
+      try keychain.add(item)
+      #expect(try keychain.copyMatching(item).count == 1)
+    }
+  }
+
   @Test func `one match is found unless more are asked for`() throws {
     for account in ["c", "a", "b"] { try keychain.add(generic("s", account, account)) }
     try keychain.add(generic("t", "d", "d"))
