@@ -112,6 +112,7 @@ final class Session {
     // The library can throw only its own errors. An error at the terminal is the one to report.
     let error = question?.failure ?? near(withoutNamedPath(error))
     if case VaultError.denied = error { circumstances.closedUnixGroup = closedUnixGroup }
+    if let home = try? StoreLocation(environment: environment).home { circumstances.store = UTF8Text.onOneLine(home) }
     let report = ErrorReport(error, in: circumstances)
     if let failure = error as? Failure, failure.isSilent { return report.status }
     // Data written before the error is still wanted output. A failing pipe must not hide the error.
@@ -170,6 +171,8 @@ struct Circumstances {
   var needsKey = false
   /// Whether the command makes several changes one by one, so that those before a failure stay.
   var makesSteps = false
+  /// Whether the command makes a group, which may be there after a failure.
+  var makesGroup = false
   /// Whether the command changes who is a member of a group.
   var changesMembers = false
 
@@ -221,7 +224,6 @@ extension Session {
   ///   then a service lacks its credential.
   private func opening<Result>(with key: KeySource, _ body: (StoreLocation) throws -> Result) throws -> Result {
     let location = try StoreLocation(environment: environment)
-    circumstances.store = UTF8Text.onOneLine(location.home)
     do { return try body(location) } catch let error as VaultError {
       guard case .denied(.file(_, .denied)) = error, try !namesSource(key), !owns(location.home) else {
         throw withoutNamedPath(error)

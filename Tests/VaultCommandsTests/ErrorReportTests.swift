@@ -35,7 +35,12 @@ import Vault
     (
       .otherDevice(group: "laptop", reason: "this machine has no device key"), 11,
       "locked: 'laptop' opens only on the machine it was made on; this machine has no device key",
-      "use it on that device; to see where the device key belongs: vault paths"
+      "use it on that device; to see where the device key belongs: vault paths; if that key is lost for good, so is the group: delete the folder STORE/groups/laptop, then: vault group accept laptop"
+    ),
+    (
+      .locked(.nothingNamed([.keyFile], "the state folder belongs to another user")), 11,
+      "locked: the store opens with a key file, and none was named; the one that was used before is not known: the state folder belongs to another user",
+      "if the state folder is unfit, make it yours alone: chown -R USER and chmod -R go= on it; to see its path: vault paths; or name what opens the store: --key-file FILE"
     ),
     (
       .locked(.keyFileFolder(.missing)), 11, "locked: the key file's folder does not exist",
@@ -102,7 +107,7 @@ import Vault
     ),
     (
       .damaged(group: nil, level: .identity, detail: "hash"), 13, "damaged or altered (identity: hash)",
-      "put the folder identity of a backup back: cp -a BACKUP/identity STORE/ (STORE: see vault paths); the groups stay as they are"
+      "put the folder identity of a backup back: cp -a BACKUP/identity STORE/; the groups stay as they are"
     ),
     (
       .unproved(group: "team", items: 3, versions: 0), 13, "3 items of 'team' can no longer be proved", unprovedHint
@@ -267,6 +272,9 @@ import Vault
     #expect(
       ErrorReport(VaultError.notFound(.group), in: named).hint == "see which groups the credential opens: vault status")
     #expect(ErrorReport(VaultError.tooManyStates, in: named).hint?.hasSuffix("vault group rotate team") == true)
+    #expect(
+      ErrorReport(VaultError.otherDevice(group: "laptop", reason: "no device key"), in: named).hint
+        == "use it on that device; to see where the device key belongs: vault paths")
     let vanished = VaultError.rolledBack(group: "team", found: 0, known: 9, reason: .vanished)
     #expect(
       ErrorReport(vanished, in: named).hint
@@ -283,6 +291,11 @@ import Vault
     #expect(
       ErrorReport(VaultError.storage(.unconfirmed), in: Circumstances(changesMembers: true)).hint
         == "repeat the command, which finishes the change")
+    for failure in [StorageFailure.unconfirmed, .tooManyFiles] {
+      #expect(
+        ErrorReport(VaultError.storage(failure), in: Circumstances(makesGroup: true)).hint
+          == "see whether it was made: vault group list")
+    }
     let steps = Circumstances(makesSteps: true)
     #expect(
       ErrorReport(VaultError.storage(.full), in: steps).hint

@@ -127,6 +127,23 @@ import Testing
     #expect(run("slot", "list").output == "1\tkey file\t\n")
   }
 
+  @Test(arguments: [
+    (#"cp key unfit && chmod 644 unfit"#, "is open to other users (mode 644)"),
+    (#"head -c 31 key >unfit && chmod 600 unfit"#, "has the wrong size"),
+    (#"mkdir -m 700 unfit"#, "is not the kind of file"),
+    (#"ln -s key unfit"#, "is a symbolic link"),
+  ])
+  func `a key file that is unfit ends the recovery before anybody is asked for a code`(making: String, words: String) {
+    #expect(store.shell(#"cd "$folder" && "# + making).status == 0)
+    let terminal = PseudoTerminal()
+    let refused = run(
+      "init", "--recover", store.folder.file("backup"), "--key-file", store.folder.file("unfit"),
+      terminal: terminal.path)
+    #expect(refused.status == 11)
+    #expect(refused.errors.hasPrefix("vault: error: locked: the key file \(words)"), "\(refused.errors)")
+    #expect(!terminal.shown().contains("recovery code") && !store.folder.exists("new"))
+  }
+
   @Test func `the backup's passphrase recovers everything, from a descriptor or typed`() {
     #expect(store.run("slot", "add", "passphrase", "--new-passphrase-fd", descriptor("old phrase\n")).status == 0)
     #expect(store.run("slot", "remove", "2", "--yes").status == 0)

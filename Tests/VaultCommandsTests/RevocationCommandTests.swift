@@ -95,7 +95,8 @@ import Testing
     #expect(dropped.status == 0, "\(dropped.errors)")
     #expect(dropped.errors.contains("items and 0 older versions that could not be proved"), "\(dropped.errors)")
     #expect(
-      dropped.errors.contains("was damaged or kept locked, and was replaced; the old one is in"), "\(dropped.errors)"
+      dropped.errors.contains("could not be changed (it may be damaged or kept locked), and was replaced; the old"),
+      "\(dropped.errors)"
     )
     #expect(store.run("verify").status == 0)
     #expect(store.run("list", "--group", "team").status == 0)

@@ -186,7 +186,11 @@ import Vault
     for damage in [#"rm -r "$folder/store/identity""#, #"truncate -s 9 "$folder/store/identity/identity""#] {
       _ = store.shell(damage)
       let refused = store.run("get", "a")
-      #expect(refused.status == 13 && refused.errors.contains("cp -a BACKUP/identity STORE/"), "\(refused.errors)")
+      let hint = "cp -a BACKUP/identity \(store.folder.file("store"))/;"
+      #expect(refused.status == 13 && refused.errors.contains(hint), "\(refused.errors)")
+      let (identity, paths) = (store.run("identity", "show"), store.run("paths"))
+      #expect(identity.status == 13 && identity.errors.contains(hint), "\(identity.errors)")
+      #expect(paths.status == 0 && paths.output.contains("\nidentity\t"), "\(paths.errors)")
       _ = store.shell(#"cp -a "$folder/backup/identity" "$folder/store/""#)
       #expect(store.run("get", "a").output == "newer")
     }

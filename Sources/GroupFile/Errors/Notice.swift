@@ -66,7 +66,7 @@ public enum Notice: Sendable, Hashable {
     case .unprovedDropped(let group, let items, let versions, let names):
       "'\(group)' lost \(items) items and \(versions) older versions that could not be proved" + Notice.list(names)
     case .groupRemade(let group, let keptAside):
-      "the file of '\(group)' was damaged or kept locked, and was replaced; the old one is in \(Printable.name(keptAside))"
+      "the file of '\(group)' could not be changed (it may be damaged or kept locked), and was replaced; the old one is in \(Printable.name(keptAside))"
     case .filesLeft(let group, let path):
       "replaced files of '\(group)' may be newer than the group; compare them, then remove them: \(Printable.name(path))"
     case .removalUnrecorded(let group, let reason):

@@ -32,8 +32,8 @@ struct BackupKey {
     case .keyFile(let path)?:
       do {
         return OpenedBackup(recovery: try recovery { _ in .keyFile(path) }, slot: nil)
-      } catch VaultError.wrongKey, VaultError.locked {
-        // The key file is new, or the backup has no slot for key files.
+      } catch VaultError.wrongKey, VaultError.locked(.keyFile(.missing, _)), VaultError.locked(.noSlot) {
+        // The key file is new, or the backup has no slot for key files. Nobody types a code for a file that is unfit.
       }
     case .passphrase(let descriptor)?:
       let line = try KeySource.passphraseLine(descriptor: descriptor)

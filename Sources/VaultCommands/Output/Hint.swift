@@ -84,12 +84,16 @@ extension VaultError {
       "check --key-file, VAULT_KEY_FILE and the path in: vault paths; if it is lost, a recovery code makes another: vault slot add key-file --new-key-file FILE --recovery-fd 0"
     case .locked(.keyFileFolder(.missing)): "make the folder first, or mount the disk that it is on"
     case .locked(.keyFileInsideStore): "put it elsewhere, apart from the store"
+    case .locked(.nothingNamed(_, .some)):
+      "if the state folder is unfit, make it yours alone: chown -R USER and chmod -R go= on it; to see its path: vault paths; or name what opens the store: --key-file FILE"
     case .locked where circumstances.needsKey:
       "name what opens it: --passphrase-fd N, --key-file FILE or --recovery-fd N"
     case .locked:
       "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
     case .ownerNeeded: "name what opens the store: --passphrase-fd, --key-file or --recovery-fd"
     case .noKeyring: "use a key file instead: vault slot add key-file --new-key-file FILE"
+    case .otherDevice(let group, _) where !circumstances.isApplication:
+      "use it on that device; to see where the device key belongs: vault paths; if that key is lost for good, so is the group: delete the folder \(circumstances.store)/groups/\(group), then: vault group accept \(group)"
     case .otherDevice: "use it on that device; to see where the device key belongs: vault paths"
     case .denied(.file(.backup, _)):
       "it must be yours, and nobody else may write to it: chown -R USER \(circumstances.backup); chmod -R go= \(circumstances.backup)"
@@ -129,7 +133,7 @@ extension VaultError {
     case .damaged(let group?, _, _):
       "put a backup back: vault restore-backup DIR \(group) --replace; or keep what is proved: vault repair \(group)"
     case .damaged(nil, .identity, _):
-      "put the folder identity of a backup back: cp -a BACKUP/identity STORE/ (STORE: see vault paths); the groups stay as they are"
+      "put the folder identity of a backup back: cp -a BACKUP/identity \(circumstances.store)/; the groups stay as they are"
     case .damaged(nil, .store, _):
       "if this is not the store's folder, name that: VAULT_HOME; otherwise put a backup back: vault restore-backup DIR"
     case .damaged: "nothing was changed; put a backup back"
@@ -193,11 +197,12 @@ extension VaultError {
       "make the store from the backup: vault init --recover \(circumstances.backup); or name the store's place: VAULT_HOME"
     case .noStore: "make one: vault init; or name its place: VAULT_HOME"
     case .storage(.unconfirmed) where circumstances.changesMembers: "repeat the command, which finishes the change"
-    case .storage(.unconfirmed): "see whether it was made: vault history NAME\(option)"
     case .storage(.stateFolder):
       "nothing was changed; the state folder, and the folder witness in it, must exist, be writable, and be accessible only to you (chmod -R go=); to see the path: vault paths"
     case .storage(.fixedFolder):
       "nothing was changed; copy the store to an ordinary folder, and name that one: VAULT_HOME"
+    case .storage where circumstances.makesGroup: "see whether it was made: vault group list"
+    case .storage(.unconfirmed): "see whether it was made: vault history NAME\(option)"
     case .storage(.full) where circumstances.makesSteps:
       "not finished, but what is done stays: make room, then repeat the command"
     case .storage where circumstances.makesSteps: "not finished, but what is done stays; repeat the command later"

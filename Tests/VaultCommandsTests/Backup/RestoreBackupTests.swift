@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import Testing
 
 @testable import VaultCommands
@@ -196,6 +197,18 @@ import Testing
     #expect(store.run("get", "b", "-g", "team").output == "two")
     #expect(store.run("get", "a").output == "newer")
     #expect(store.run("verify").status == 0)
+  }
+
+  @Test func `in a store that shares groups, a group that comes back says that its files are private`() throws {
+    #expect(store.run("group", "create", "shared", "--unix-group", "\(getegid())").status == 0)
+    let backup = store.folder.file("with-shared")
+    #expect(store.run("backup", backup).status == 0)
+    let words = "are private; if it was shared: vault group share shared --unix-group G\n"
+    #expect(!store.run("restore-backup", backup, "--replace").errors.contains(words))
+    try FileManager.default.removeItem(atPath: store.folder.file("store/groups/shared"))
+    let restored = store.run("restore-backup", backup)
+    #expect(restored.status == 0 && restored.errors.contains("the files of 'shared' \(words)"), "\(restored.errors)")
+    #expect(store.folder.mode("store/groups/shared") == 0o700)
   }
 
   @Test func `a removed group is restored once that is accepted`() {

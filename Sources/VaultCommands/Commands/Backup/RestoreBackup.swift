@@ -35,6 +35,8 @@ struct RestoreBackup: Command {
     session.restoresBackup(in: folder)
     let store = try session.openStore(key)
     session.circumstances.makesSteps = true
+    // Others may pass through the folder of a store that shares groups. A backup does not say which ones were shared.
+    let sharesGroups = (try? store.location.all())?.first?.mode == "711"
     let restoration: StoreRestoration
     do {
       restoration = try store.restoreBackup(from: folder, groups: groups, replacing: replace) { name, progress in
@@ -51,11 +53,21 @@ struct RestoreBackup: Command {
     } else {
       try restoration.table.write(to: session.output, style: session.outputStyle)
     }
+    if sharesGroups { restoration.sayWhatIsPrivate(in: session) }
     try restoration.finish(store, in: session)
   }
 }
 
 extension StoreRestoration {
+  /// Names the groups that were missing, whose users elsewhere cannot open them yet.
+  fileprivate func sayWhatIsPrivate(in session: Session) {
+    for group in groups {
+      guard case .restored(let restored) = group.outcome, restored.keptAside == nil else { continue }
+      session.say(
+        "the files of '\(group.name)' are private; if it was shared: vault group share \(group.name) --unix-group G")
+    }
+  }
+
   /// Says what is left to do.
   ///
   /// - Throws: the error of a group, or `notFound` for a group that is neither in the backup nor in the store.

@@ -44,7 +44,9 @@ struct CreateGroup: Command {
     let new = NewGroup(
       keep: keep, lifetime: try LifetimeArgument.parse(lifetime), isThisDeviceOnly: thisDeviceOnly,
       unixGroup: try unixGroup.map { (name) throws(VaultError) in try UnixGroup(name) })
-    try session.openStore(key).createGroup(name, new)
+    let store = try session.openStore(key)
+    session.circumstances.makesGroup = true
+    try store.createGroup(name, new)
     session.warnOfNoMount(name)
   }
 }
@@ -233,7 +235,12 @@ struct ShareGroup: Command {
     switch (unixGroup, `private`) {
     case (let unixGroup?, false):
       let unixGroup = try UnixGroup(unixGroup, isReadOnly: readOnly)
-      try session.openStore(key).shareGroup(name, with: unixGroup)
+      let store = try session.openStore(key)
+      let former = try? store.group(name).info().unixGroup
+      try store.shareGroup(name, with: unixGroup)
+      if let former, former.number != unixGroup.number {
+        session.say("'\(name)' was shared with the Unix group '\(former.name)', which can no longer open its files")
+      }
     case (nil, true):
       guard !readOnly else { throw Failure.usage("--read-only needs --unix-group") }
       try session.openStore(key).unshareGroup(name)
