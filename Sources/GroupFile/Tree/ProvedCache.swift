@@ -18,6 +18,7 @@ final class ProvedCache: Sendable {
     /// What the cache may take, and what the budget knows that it takes, in bytes.
     var limit: Int
     var counted = 0
+    var changeCount: UInt8 = 0
 
     var byteCount: Int { nodes.byteCount + rows.byteCount + values.byteCount }
   }
@@ -34,12 +35,14 @@ final class ProvedCache: Sendable {
 
   deinit { contents.withLock { budget.leave($0.counted) } }
 
-  /// Makes a change, and asks for the limit again if the cache has grown or shrunk by many items since.
+  /// Makes a change, and now and then asks for the limit again.
   private func changing(_ body: (inout Contents) -> Void) {
     contents.withLock { contents in
       body(&contents)
+      contents.changeCount &+= 1
       let byteCount = contents.byteCount
-      guard abs(byteCount - contents.counted) >= SealedValues.chunkByteCount else { return }
+      guard contents.changeCount == 0 || abs(byteCount - contents.counted) >= SealedValues.chunkByteCount
+      else { return }
       contents.limit = budget.limit(of: byteCount, before: contents.counted)
       contents.counted = byteCount
     }

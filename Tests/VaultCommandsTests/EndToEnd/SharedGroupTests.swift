@@ -503,9 +503,8 @@ import Testing
       "$vault" grant late vault.service --rights read 2>/dev/null
       for group in vault.service late later; do "$vault" group share $group --unix-group 34567; done
       as 12346 env VAULT_CREDENTIAL="$folder/service" "$vault" list --all | cut -f1,2
-      as 12346 env VAULT_CREDENTIAL="$folder/service" "$vault" group list | cut -f1
       """)
-    #expect(result.output == "", "\(result.errors)")
+    #expect(result.output == "late\ta\n", "\(result.errors)")
   }
 
   @Test func `a user outside the Unix group that a group is shared with is told to join it`() {
