@@ -35,8 +35,12 @@
       let head = HeadValue.bytes(epoch: epoch, link: link)
       let (answer, value) = try await putParts(epoch, link, pieces) { value, sweep in
         EtcdTransaction(
-          compare: [.revision(of: keys.head, is: previous?.revision), .revision(of: keys.sweep, is: sweep)],
-          success: [.put(keys.base, value), .put(keys.head, head)],
+          compare: [.revision(of: keys.head, is: previous?.revision), .revision(of: keys.sweep, is: sweep?.revision)],
+          // Written again, the mark has whoever is about to name parts write them again, too.
+          success: [
+            .put(keys.base, value), .put(keys.head, head),
+            .put(keys.sweep, (sweep.flatMap { SweepValue($0.bytes) } ?? .none).bytes),
+          ],
           failure: [.read(keys.sweep), .read(keys.head), .read(keys.base)])
       } isFinal: { answer throws(LogError) in
         try answer.changedPair(1, at: keys.head)?.revision != previous?.revision
@@ -44,6 +48,7 @@
       if let made = answer.made {
         // What stays behind is in nobody's way, and goes with the next base.
         try? await trim(through: epoch, keeping: 0, under: made)
+        try? await removeParts(through: made.number)
         return LogHead(epoch: epoch, link: link, revision: made)
       }
       let found = try self.head(in: answer.changedPair(1, at: keys.head))
@@ -64,7 +69,7 @@
     ) async throws(LogError) -> LogBase {
       let (answer, value) = try await putParts(epoch, link, pieces) { value, sweep in
         EtcdTransaction(
-          compare: [.revision(of: keys.base, is: base?.revision), .revision(of: keys.sweep, is: sweep)],
+          compare: [.revision(of: keys.base, is: base?.revision), .revision(of: keys.sweep, is: sweep?.revision)],
           success: [.put(keys.base, value)], failure: [.read(keys.sweep), .read(keys.base)])
       } isFinal: { answer throws(LogError) in
         try answer.changedPair(1, at: keys.base)?.revision != base?.revision
@@ -83,23 +88,28 @@
     /// Writes the parts of a base, then names them in a transaction. Begins again if parts were swept away meanwhile.
     private func putParts(
       _ epoch: UInt64, _ link: CommitLink, _ pieces: BasePieces,
-      _ transaction: (_ value: [UInt8], _ sweep: LogRevision?) -> EtcdTransaction,
+      _ transaction: (_ value: [UInt8], _ sweep: EtcdPair?) -> EtcdTransaction,
       isFinal: (Answers) throws(LogError) -> Bool
     ) async throws(LogError) -> (Answers, BaseValue) {
       for _ in 0..<4 {
-        let sweep = try await sweepRevision()
+        let sweep = try await sweepMark()
         var parts = PartList()
         while let piece = try await pieces(parts.digests.count) {
           guard !piece.isEmpty, piece.count <= LogLimits.part, parts.byteCount % LogLimits.part == 0,
             parts.byteCount + piece.count <= LogLimits.base
           else { throw .tooLarge(limit: LogLimits.base) }
-          parts.append(try await putPart(piece), byteCount: piece.count)
+          do throws(LogError) { parts.append(try await putPart(piece), byteCount: piece.count) } catch {
+            // A server without room takes nothing from anybody until its owner makes some. So nobody can name a part now,
+            // and those that nothing names would only fill that room again.
+            if error == .full { try? await removeParts(through: .max) }
+            throw error
+          }
         }
         let value = BaseValue(epoch: epoch, link: link, parts: parts)
         let answer = try await change(transaction(value.bytes, sweep))
         if answer.made != nil { return (answer, value) }
         if try isFinal(answer) { return (answer, value) }
-        guard try answer.changedPair(0, at: keys.sweep)?.revision != sweep else { throw .outcomeUnknown }
+        guard try answer.changedPair(0, at: keys.sweep)?.revision != sweep?.revision else { throw .outcomeUnknown }
       }
       throw .unavailable
     }
@@ -136,11 +146,16 @@
           compare: [.revision(of: keys.sweep, is: pair?.revision)], success: [.put(keys.sweep, mark.bytes)],
           failure: [.read(keys.sweep)]))
       guard marked.made != nil, let last, last.seconds <= now else { return }
+      try await removeParts(through: last.revision)
+    }
+
+    /// Removes parts that nothing names and that were last written up to `revision`.
+    private func removeParts(through last: Int64) async throws(LogError) {
       let named = try await namedParts()
       try await everyPage(keys.parts.start, keys.parts.end, keysOnly: true) { pairs throws(LogError) in
         var transaction = EtcdTransaction(success: [])
         for pair in pairs {
-          guard let revision = pair.revision, revision.number <= last.revision else { continue }
+          guard let revision = pair.revision, revision.number <= last else { continue }
           if let digest = keys.digest(of: pair.key), named.contains(digest) { continue }
           transaction.compare.append(.revision(of: pair.key, is: revision))
           transaction.success.append(.delete(pair.key))

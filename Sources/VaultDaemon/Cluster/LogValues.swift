@@ -167,6 +167,9 @@
       return writer.bytes
     }
 
+    /// Nothing was looked for yet.
+    static let none = SweepValue(seconds: 0, revision: 0)
+
     init(seconds: UInt64, revision: Int64) { (self.seconds, self.revision) = (seconds, revision) }
 
     init?(_ bytes: [UInt8]) {
