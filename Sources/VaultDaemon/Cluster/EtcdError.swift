@@ -10,7 +10,7 @@
     /// The server has no leader now, or ended the call. `isUntouched` says that nothing was proposed.
     case unsettled(isUntouched: Bool)
     case refused
-    /// The token is unknown or too old.
+    /// The token is unknown or too old, or there is none although the servers check logins by now.
     case token
     case authenticationIsOff
     case requestTooLarge
@@ -29,10 +29,9 @@
     /// - Parameter failure: codes and texts as in etcd's `rpctypes`.
     init(_ failure: EtcdFailure) {
       switch (failure.code, failure.error) {
-      case (16, _), (3, "etcdserver: revision of auth store is old"): self = .token
-      case (7, _), (3, "etcdserver: user name is empty"),
-        (3, "etcdserver: authentication failed, invalid user ID or password"):
-        self = .refused
+      case (16, _), (3, "etcdserver: revision of auth store is old"), (3, "etcdserver: user name is empty"):
+        self = .token
+      case (7, _), (3, "etcdserver: authentication failed, invalid user ID or password"): self = .refused
       case (3, "etcdserver: request is too large"): self = .requestTooLarge
       case (8, "etcdserver: mvcc: database space exceeded"): self = .full
       case (8, _): self = .unsettled(isUntouched: true)

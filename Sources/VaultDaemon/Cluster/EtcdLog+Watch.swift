@@ -135,7 +135,7 @@
       } catch {
         if Task.isCancelled { return .cancelled }
         if error == .compacted { return .compacted }
-        if error == .refused {
+        if error == .refused || error == .token {
           // A watch is refused in words only. The typed reason comes with another call, which also renews the token.
           log.client.forgetToken()
           do throws(LogError) { _ = try await headNow() } catch .refused { return .refused(.refused) } catch {}

@@ -3,6 +3,7 @@ import Testing
 import VaultFoundation
 
 @testable import Ground
+@testable import GroupFile
 @testable import Sealing
 @testable import Vault
 @testable import VaultDaemon
@@ -238,6 +239,19 @@ struct EtcdAccessTests {
     try cluster.start(0)
     let next = try await log.append(.test(2), after: head, over: nil)
     #expect(try await events.next() == .commit(StoredCommit(commit: .test(2), revision: next.revision)))
+  }
+
+  @Test func `a client logs in as soon as the servers begin to ask for logins`() async throws {
+    let cluster = try await EtcdCluster(1)
+    let group = EtcdCluster.newGroup()
+    let log = EtcdLog(try cluster.client(user: "root", password: Self.rootPassword), group: group)
+    let nameless = EtcdLog(try cluster.client(), group: group)
+    let head = try await log.publish(1)
+    var events = log.watch(after: head).makeAsyncIterator()
+    try await EtcdProvisioning(client: try cluster.client()).enable(rootPassword: try Secret(Self.rootPassword))
+    let next = try await log.append(.test(2), after: head, over: nil)
+    #expect(try await events.next() == .commit(StoredCommit(commit: .test(2), revision: next.revision)))
+    await #expect(throws: LogError.refused) { try await nameless.head() }
   }
 
   @Test func `a cluster that was made anew, and does not know how old a login is, gets a new one`() async throws {
