@@ -59,8 +59,12 @@ extension SecretStore {
   ///   ``publishGroup(_:at:progress:)``.
   public func unpublishGroup(_ name: String) throws(VaultError) {
     let group = try group(name)
-    guard try group.verifiedState().isPublished else { throw .notFound(.publication) }
-    try change(group.name, RosterChange(publishes: false))
+    if try group.verifiedState().isPublished {
+      try change(group.name, RosterChange(publishes: false))
+    } else if try publishedGroups()[name] == nil {
+      throw .notFound(.publication)
+    }
+    // The note may also be left from a call whose answer was lost.
     try clearPublished(name)
   }
 

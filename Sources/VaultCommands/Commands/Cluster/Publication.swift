@@ -94,15 +94,17 @@ struct SynchronizeGroups: Command {
     var known: [String: UInt64] = [:]
     repeat {
       var failure: VaultError?
+      var end: VaultError?
       for name in try names.isEmpty ? store.publishedCopies() : names {
         let epoch: UInt64
         do throws(VaultError) { epoch = try store.synchronize(name) } catch {
-          guard watch, case .unordered = error else { throw error }
-          failure = error
+          // The other groups come first.
+          if watch, case .unordered = error { failure = error } else { end = end ?? error }
           continue
         }
         if known.updateValue(epoch, forKey: name) != epoch { try session.output.write("\(name): epoch \(epoch)\n") }
       }
+      if let end { throw end }
       if let failure { session.say(failure.message) }
       if watch { sleep(failure == nil ? 1 : 5) }
     } while watch

@@ -209,6 +209,23 @@ struct EtcdAccessTests {
     #expect(later.contains("root\tteam\treadwrite\n"))
   }
 
+  @Test func `the note that a lost answer left is removed, and does not keep other groups from being synchronized`()
+    async throws
+  {
+    let daemon = try RunningDaemon(binds: false)
+    let owner = try await prepareTeam(daemon, at: Remote("office", at: EtcdCluster.shared().address))
+    try await Blocking.write { try owner.publishGroup("team", at: "office") }
+    let id = try owner.group("default").verifiedState().manifest.groupID
+    try owner.setPublished("default", id, at: "office")
+    let told = try await vault("sync", daemon)
+    #expect(told.contains("team: epoch "))
+    #expect(told.hasSuffix("status 10\n"))
+    #expect(try await vault("group unpublish default", daemon).hasSuffix("status 0\n"))
+    #expect(try owner.publishedGroups() == ["team": "office"])
+    #expect(try await vault("group unpublish default", daemon).hasSuffix("status 10\n"))
+    #expect(try await vault("sync", daemon).hasSuffix("status 0\n"))
+  }
+
   @Test func `whoever is revoked at a cluster without users can still delete there, and the command says so`()
     async throws
   {
