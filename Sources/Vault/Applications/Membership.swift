@@ -161,7 +161,7 @@ extension SecretStore {
     _ name: AccessGroup.Name, _ change: RosterChange, accepting confirm: ((ReturningState) -> Bool)? = nil,
     _ progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> VerifiedState {
-    try group(name).inOrder { () throws(VaultError) in
+    try inOrder(change, of: group(name)) { (change) throws(VaultError) in
       let acceptance = try confirm.map { (confirm) throws(VaultError) in
         try ownersAcceptance(of: name, asking: confirm)
       }

@@ -118,9 +118,41 @@ extension VaultError {
   }
 }
 
+extension SecretStore {
+  /// Makes a change of a group's members with `make`, as ``AccessGroup/inOrder(_:_:)``.
+  ///
+  /// As soon as somebody was faster, those whom it puts out may only read, because each commit of theirs would delay it
+  /// again. An application's next credential has the rights of the last one.
+  func inOrder(
+    _ change: RosterChange, of group: AccessGroup, _ make: (RosterChange) throws(VaultError) -> VerifiedState
+  ) throws(VaultError) -> VerifiedState {
+    var (change, restored) = (change, [RosterChange.Grant]())
+    let (name, reissue) = (group.name, change.reissue)
+    let state = try group.inOrder({
+      for member in (try? group.verifiedState())?.roster.members ?? [] where member.rights == .write {
+        let isReplaced = member.application == reissue?.application && member.issue != reissue?.issue
+        guard member.kind == .application, isReplaced || change.revokes(member) else { continue }
+        var grant = RosterChange.Grant(application: member.application, issue: member.issue, rights: .read)
+        guard (try? self.change(name, RosterChange(grants: [grant]))) != nil else { continue }
+        record(.grant, group: name.description, subject: member.application, detail: "read")
+        guard isReplaced, let reissue else { continue }
+        (grant.issue, grant.rights, change.reissue) = (reissue.issue, .write, nil)
+        change.grants.append(grant)
+        restored = [grant]
+      }
+    }) { () throws(VaultError) in try make(change) }
+    for grant in restored { record(.grant, group: name.description, subject: grant.application, detail: "write") }
+    return state
+  }
+}
+
 extension AccessGroup {
   /// Makes a change of a published group, and repeats it on the newest state whenever another host was faster.
-  func inOrder<Result, Failure: Error>(_ change: () throws(Failure) -> Result) throws(Failure) -> Result {
+  ///
+  /// - Parameter prepare: called before each repetition.
+  func inOrder<Result, Failure: Error>(
+    _ prepare: () -> Void = {}, _ change: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
     for _ in 0..<AccessGroup.attemptLimit {
       do { return try change() } catch {
         guard case .unordered(_, .overtaken)? = error as? VaultError, let file = try? file else { throw error }
@@ -128,6 +160,7 @@ extension AccessGroup {
           // The reason why the newest state is missing says more than the fact that there is one.
           throw reason.named(name.description) as? Failure ?? error
         }
+        prepare()
       }
     }
     return try change()
