@@ -83,6 +83,12 @@ extension SecretStore {
     let isReadable = (try? copy(of: group)) != nil
     let group = try self.group(group)
     let file = try group.file
+    // Where no owner has removed the group, a member gave up the copy, and goes on from what its credential knows.
+    if case .application(let credential) = access, (try? location.identityFolder.read()) == nil,
+      let floor = credential.floors.first(where: { $0.group == group.name.description })?.state
+    {
+      _ = witness(group.name).raise { $0.record?.flags.contains(.removed) == true ? floor : nil }
+    }
     let drafts = try draftFolder()
     let places = drafts.places(of: group.name)
     // A daemon that has left the Unix group must not close the files to it.

@@ -83,14 +83,16 @@ extension SecretStore {
   /// - Throws: ``VaultError/unordered(group:_:)``; ``VaultError/notFound(_:)`` for a group that is not published.
   @discardableResult
   public func synchronize(_ group: String) throws(VaultError) -> UInt64 {
-    if let copy = try copy(of: group) {
-      guard copy.isPublished else { throw .notFound(.publication) }
-    } else {
-      guard try isExpected(group) else { throw .notFound(.group) }
-    }
+    let known = try copy(of: group)
+    if known == nil, try !isExpected(group) { throw .notFound(.group) }
     let file = try self.group(group).file
-    try inGroup(group, file.catchUp())
+    do throws(VaultError) { try inGroup(group, file.catchUp()) } catch {
+      // The owner may have published it again. If nobody here knows that, it is not published.
+      if known?.isPublished == false, case .unordered = error { throw .notFound(.publication) }
+      throw error
+    }
     guard let copy = try copy(of: group) else { throw .notFound(.group) }
+    guard copy.isPublished || known?.isPublished != false else { throw .notFound(.publication) }
     return copy.state.epoch
   }
 

@@ -32,6 +32,8 @@ struct ServicePublisher: CommitPublishing {
     switch failure {
     case .unordered(_, .overtaken), .unordered(_, .outcomeUnknown), .unordered(_, .unreachable), .denied(.notAMember):
       throw failure
+    // What the cluster has contradicts the copy.
+    case .service(let status, _) where request == .sync && (status == .damaged || status == .rolledBack): throw failure
     default: throw .unordered(.unreachable(failure.message))
     }
   }
@@ -64,6 +66,10 @@ package struct PublishedFile: Sendable, Equatable {
   package let path: String
   package let state, previous: PublishedState
 
+  package init(path: String, state: PublishedState, previous: PublishedState) {
+    (self.path, self.state, self.previous) = (path, state, previous)
+  }
+
   func encoded() -> [UInt8] {
     var writer = ByteWriter()
     writer.writeCounted16(Array(path.utf8))
@@ -73,21 +79,5 @@ package struct PublishedFile: Sendable, Equatable {
       writer.write(state.link)
     }
     return writer.bytes
-  }
-}
-
-extension PublishedFile {
-  /// - Throws: ``VaultError/invalid(_:)``.
-  package init(decoding bytes: [UInt8]) throws(VaultError) {
-    do {
-      var reader = ByteReader(bytes)
-      path = try FieldReader.text(reader.readCounted16()[...])
-      previous = PublishedState(
-        groupID: try reader.readBytes32(), epoch: try reader.readCounter(), link: try reader.readBytes32())
-      state = .init(groupID: previous.groupID, epoch: try reader.readCounter(), link: try reader.readBytes32())
-      try reader.finish()
-    } catch {
-      throw .invalid("a request that does not follow the protocol")
-    }
   }
 }

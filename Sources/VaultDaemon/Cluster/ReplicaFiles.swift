@@ -1,5 +1,7 @@
 #if Daemon
   import Glibc
+  import Ground
+  import Sealing
   import Synchronization
   import VaultFoundation
 
@@ -58,6 +60,26 @@
           throw .stopped
         }
         rest = rest.dropFirst(count)
+      }
+    }
+  }
+
+  extension PublishedFile {
+    /// - Throws: ``VaultError/invalid(_:)``.
+    init(decoding bytes: [UInt8]) throws(VaultError) {
+      do {
+        var reader = ByteReader(bytes)
+        guard let path = String(validating: try reader.readCounted16(), as: UTF8.self) else {
+          throw ByteReader.Failure()
+        }
+        let previous = PublishedState(
+          groupID: try reader.readBytes32(), epoch: try reader.readCounter(), link: try reader.readBytes32())
+        let state = PublishedState(
+          groupID: previous.groupID, epoch: try reader.readCounter(), link: try reader.readBytes32())
+        try reader.finish()
+        self.init(path: path, state: state, previous: previous)
+      } catch {
+        throw .invalid("a request that does not follow the protocol")
       }
     }
   }

@@ -18,9 +18,11 @@
       try run { try await $0.publish(fileAt: path, holding: state, after: previous) }
     }
 
-    func catchUp() throws(VaultError) { try run { try await $0.catchUp() } }
+    func catchUp() throws(VaultError) { try run(isChange: false) { try await $0.catchUp() } }
 
-    private func run(_ body: @escaping @Sendable (Replica) async throws -> Void) throws(VaultError) {
+    private func run(
+      isChange: Bool = true, _ body: @escaping @Sendable (Replica) async throws -> Void
+    ) throws(VaultError) {
       do {
         try Blocking.wait {
           guard let replica = await replica() else { throw VaultError.unordered(.notHere) }
@@ -28,6 +30,8 @@
         }
       } catch {
         let error = error as? VaultError ?? .unexpected("\(type(of: error))")
+        // What the cluster has may contradict the copy.
+        if !isChange, [.damaged, .rolledBack].contains(error.exitStatus) { throw error }
         guard case .unordered = error else { throw .unordered(.unreachable(error.message)) }
         throw error
       }
