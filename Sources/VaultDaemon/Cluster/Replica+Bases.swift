@@ -77,9 +77,9 @@
     private func lendingFile<Result: Sendable>(
       _ body: @escaping @Sendable (PublishedState, CommitLink, @escaping BasePieces) async throws -> Result
     ) async throws -> Result {
-      let (group, store) = (group, store)
-      return try await Blocking.apply {
-        try store.copyFile(of: group) { (path, state) throws(VaultError) in
+      try await Blocking.apply { [self] in
+        try store.copyFile(of: group) { [group] (path, state) throws(VaultError) in
+          try requireOurs(state.groupID)
           let pieces = FilePieces(path)
           guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }
           do {
@@ -99,7 +99,7 @@
     ///
     /// The newest state of a log is a commit or the base, so a head without either is forged.
     func hasAnotherBranch(than copy: GroupCopy, at head: LogHead) async throws -> Bool {
-      let (group, store, log) = (group, store, log)
+      let (group, id, store, log) = (group, id, store, log)
       let place = max(head.epoch, 1) - 1
       switch await Replica.result({ () async throws(LogError) in try await log.commits(after: place, limit: 1) }) {
       case .success(let commits):
@@ -118,11 +118,13 @@
         return false
       }
       let proved = Mutex<PublishedState?>(nil)
+      let damage = self.damage("another group's complete file")
       do {
         _ = try await Blocking.apply {
           try store.adopt(
             group, { (path) throws(VaultError) in try Replica.fetch(base, of: group, from: log, to: path) },
             following: { (state) throws(VaultError) in
+              guard state.groupID == id else { throw damage }
               proved.withLock { $0 = state }
               return []
             })
@@ -140,7 +142,7 @@
     /// - Returns: `false` if the copy stays as it is.
     /// - Throws: `damaged` of level `commit` if the file cannot be read or proved.
     func adoptBase(over copy: GroupCopy?) async throws -> Bool {
-      let (group, store, log) = (group, store, log)
+      let (group, id, store, log) = (group, id, store, log)
       let damage = self.damage("the complete file in its log")
       for attempt in 1...8 {
         let found = await Replica.result { () async throws(LogError) in try await log.base() }
@@ -152,8 +154,10 @@
           let isAdopted = try await Blocking.apply {
             try store.adopt(
               group, { (path) throws(VaultError) in try Replica.fetch(base, of: group, from: log, to: path) },
-              following: { (state) throws(VaultError) in try Replica.commits(after: state.epoch, of: group, from: log) }
-            )
+              following: { (state) throws(VaultError) in
+                guard state.groupID == id else { throw damage }
+                return try Replica.commits(after: state.epoch, of: group, from: log)
+              })
           }
           guard isAdopted else { break }
           logger.info("a complete file was taken from the log", metadata: ["epoch": "\(base.epoch)"])
@@ -214,7 +218,7 @@
       switch self {
       case .damaged(_, .witness, _): false
       // A published group is never bound to a device.
-      case .damaged, .anotherGroup, .otherDevice: true
+      case .damaged, .otherDevice: true
       default: false
       }
     }

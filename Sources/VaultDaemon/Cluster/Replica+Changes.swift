@@ -67,6 +67,7 @@
     ///
     /// - Parameter isRepeated: whether an earlier call may have done so already.
     func publish(_ commit: GroupCommit, isRepeated: Bool) async throws(VaultError) {
+      try requireOurs(commit.groupID)
       guard let link = CommitLink(commit.link.bytes) else { throw .unexpected("a link") }
       let logged = LoggedCommit(epoch: commit.epoch, link: link, bytes: commit.serialized())
       if isRepeated, try await isOrdered(logged) { return renewal.withLock { $0.note(commit) } }
@@ -105,6 +106,7 @@
     func publish(
       fileAt path: String, holding state: PublishedState, after previous: PublishedState
     ) async throws(VaultError) {
+      try requireOurs(state.groupID)
       guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }
       let pieces = FilePieces(path)
       let found = try await newestHead()
@@ -170,6 +172,28 @@
       if case .occupied(let found) = self { return found.revision }
       if case .damaged(let found) = self, found.place == .commit(epoch: epoch) { return found.revision }
       return nil
+    }
+  }
+
+  extension Replica {
+    func meaning(of error: LogError, isChange: Bool) -> VaultError {
+      Replica.meaning(of: error, group, isChange: isChange)
+    }
+
+    static func meaning(of error: LogError, _ group: String, isChange: Bool) -> VaultError {
+      switch error {
+      case .conflict, .occupied, .baseReplaced: .unordered(group: group, .overtaken)
+      case .outcomeUnknown: .unordered(group: group, .outcomeUnknown(nil))
+      case .unavailable: .unordered(group: group, .unreachable("no server answers"))
+      case .refused: .unordered(group: group, .unreachable("the cluster refuses the login, or does not permit this"))
+      case .untrusted: .unordered(group: group, .unreachable("a server's certificate is not trusted, or ours is unfit"))
+      case .malformed: .unordered(group: group, .unreachable("a server's answer is not understood"))
+      case .full: .unordered(group: group, .unreachable("the cluster's disk quota is used up"))
+      case .tooLarge(let limit): .overLimit("\(limit) bytes in one change of a published group")
+      case .baseNeeded: .notFound(.publication)
+      case .damaged: .damaged(group: group, level: .commit, detail: "its log")
+      case .stopped: .storage(.inputOutput)
+      }
     }
   }
 

@@ -9,6 +9,8 @@
   /// The log is not trusted: what comes from it is proved against the copy before it changes anything.
   final class Replica: Sendable {
     let group: String
+    /// The group's id, which names the log. Another group may have had the name before.
+    let id: GroupID
     let store: SecretStore
     let log: any CommitLog
     let logger: Logger
@@ -23,8 +25,11 @@
     let badBase = Mutex<(base: LogBase, error: VaultError, end: ContinuousClock.Instant)?>(nil)
     private let turns = Turns()
 
-    init(of group: String, in store: SecretStore, _ log: any CommitLog, _ logger: Logger, isJoined: Bool = false) {
-      (self.group, self.store, self.log, self.isJoined) = (group, store, log, isJoined)
+    init(
+      of group: String, _ id: GroupID, in store: SecretStore, _ log: any CommitLog, _ logger: Logger,
+      isJoined: Bool = false
+    ) {
+      (self.group, self.id, self.store, self.log, self.isJoined) = (group, id, store, log, isJoined)
       var logger = logger
       logger[metadataKey: "group"] = "\(group)"
       self.logger = logger
@@ -40,7 +45,16 @@
     var isExcluded: Bool { exclusion.load(ordering: .relaxed) }
 
     /// The copy, which others may change meanwhile.
-    func copy() async throws -> GroupCopy? { try await Blocking.read { [self] in try store.copy(of: group) } }
+    ///
+    /// - Throws: `anotherGroup` for the copy of a group that had the name before or has it since.
+    func copy() async throws -> GroupCopy? {
+      let copy = try await Blocking.read { [self] in try store.copy(of: group) }
+      if let copy { try requireOurs(copy.state.groupID) }
+      return copy
+    }
+
+    /// - Throws: `anotherGroup` for another id than that of the log.
+    func requireOurs(_ found: GroupID) throws(VaultError) { if found != id { throw .anotherGroup(group) } }
 
     /// Follows the log until the task is cancelled, or until the group is no longer published.
     func follow() async {
@@ -68,8 +82,13 @@
           let found =
             error as? VaultError ?? (error as? LogError).map { meaning(of: $0, isChange: false) }
             ?? .unexpected("\(type(of: error))")
-          problem.withLock { $0 = found }
-          logger.warning("the copy is not up to date", metadata: ["reason": "\(found.message)"])
+          let isKnown = problem.withLock { problem in
+            defer { problem = found }
+            return problem == found
+          }
+          // A group of an application that is not published may be refused for ever.
+          logger.log(
+            level: isKnown ? .debug : .warning, "the copy is not up to date", metadata: ["reason": "\(found.message)"])
         }
         try? await Task.sleep(for: pause)
         pause = min(pause * 2, .seconds(15))
@@ -84,7 +103,9 @@
         _ = try? await Blocking.apply { try store.apply(bytes, to: group) }
       case .head(let new):
         head.withLock { $0 = new }
-        if try await copy()?.state.link.bytes != new.link.bytes { try await catchUp() } else { await renewBaseIfDue() }
+        let state = try await copy()?.state
+        let isNews = state?.link.bytes != new.link.bytes || state?.epoch != new.epoch
+        if isNews { try await catchUp() } else { await renewBaseIfDue() }
       case .commitRemoved, .baseChanged: break
       case .headRemoved, .damaged, .lostPlace: try await catchUp()
       }
@@ -157,7 +178,12 @@
         }
         return false
       }
-      if found.link.bytes == copy.state.link.bytes { return true }
+      if found.link.bytes == copy.state.link.bytes {
+        if found.epoch == copy.state.epoch { return true }
+        // The link says which state it is, so the number is forged.
+        try await replaceHead(at: found.revision, by: copy)
+        return false
+      }
       if found.epoch <= copy.state.epoch {
         // The copy is read before the head, so honest hosts cannot be the reason.
         let (group, store) = (group, store)
@@ -295,26 +321,6 @@
         try? await Task.sleep(for: pause)
         self?.renewal.withLock { $0.beginLooking() }
         await self?.renewBaseIfDue()
-      }
-    }
-
-    func meaning(of error: LogError, isChange: Bool) -> VaultError {
-      Replica.meaning(of: error, group, isChange: isChange)
-    }
-
-    static func meaning(of error: LogError, _ group: String, isChange: Bool) -> VaultError {
-      switch error {
-      case .conflict, .occupied, .baseReplaced: .unordered(group: group, .overtaken)
-      case .outcomeUnknown: .unordered(group: group, .outcomeUnknown(nil))
-      case .unavailable: .unordered(group: group, .unreachable("no server answers"))
-      case .refused: .unordered(group: group, .unreachable("the cluster refuses the login, or does not permit this"))
-      case .untrusted: .unordered(group: group, .unreachable("a server's certificate is not trusted, or ours is unfit"))
-      case .malformed: .unordered(group: group, .unreachable("a server's answer is not understood"))
-      case .full: .unordered(group: group, .unreachable("the cluster's disk quota is used up"))
-      case .tooLarge(let limit): .overLimit("\(limit) bytes in one change of a published group")
-      case .baseNeeded: .notFound(.publication)
-      case .damaged: .damaged(group: group, level: .commit, detail: "its log")
-      case .stopped: .storage(.inputOutput)
       }
     }
   }

@@ -55,7 +55,8 @@
       func known() -> Replica? {
         entries.withLock { $0[group] }.flatMap { $0.task != nil || ordersFile ? $0.replica : nil }
       }
-      if let known = known(), !known.isExcluded { return known }
+      // The owner may just have made another group of this name.
+      if !ordersFile, let known = known(), !known.isExcluded { return known }
       await refresh()
       return known()
     }
@@ -172,7 +173,8 @@
         return
       }
       orderChanges(of: source.store)
-      let replica = Replica(of: source.group, in: source.store, log, logger, isJoined: source.isJoined)
+      let replica = Replica(
+        of: source.group, source.id, in: source.store, log, logger, isJoined: source.isJoined)
       let isNew = entries.withLock { entries in
         guard entries[source.group] == nil, endings == self.endings.load(ordering: .acquiring) else { return false }
         entries[source.group] = Entry(

@@ -87,6 +87,18 @@ extension ReplicaTests {
     try await expectNoBlock()
   }
 
+  @Test(arguments: [false, true])
+  func `a head with the newest link and another number blocks no writer`(_ isLater: Bool) async throws {
+    try await owner.set("second")
+    try await other.replica.catchUp()
+    let head = try #require(try await owner.log.head())
+    _ = try await owner.log.replaceHead(
+      at: head.revision, with: isLater ? head.epoch + 1_000 : head.epoch - 1, link: head.link)
+    try await owner.replica.catchUp()
+    #expect(try await owner.log.head()?.epoch == head.epoch)
+    try await expectNoBlock()
+  }
+
   @Test func `a branch whose head was forged, too, is still reported`() async throws {
     let epoch = try await loseSecondChange()
     try await other.set("another second")
@@ -138,7 +150,7 @@ extension ReplicaTests {
     try await Blocking.write { [owner] in try owner.store.grant(.read, in: "team", to: "api") }
     try await owner.replica.catchUp()
     let location = try ReplicaTests.place("reader", in: daemon)
-    let reader = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/api"), server)
+    let reader = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/api"), server, id)
     try await reader.replica.catchUp()
     try await forge([1], 5)
     let old = try #require(try await owner.log.base())
@@ -155,7 +167,7 @@ extension ReplicaTests {
     // The host's file is not to blame where there is none.
     let another = Host(
       try await SecretStore.open(at: ReplicaTests.place("another", in: daemon), credential: daemon.folder + "/api"),
-      server)
+      server, id)
     await #expect(
       throws: VaultError.damaged(group: "team", level: .commit, detail: "the complete file in its log")
     ) { try await another.replica.catchUp() }
@@ -172,7 +184,7 @@ extension ReplicaTests {
     let replica = owner.replica
     await replica.renewBaseIfDue()
     let location = try ReplicaTests.place("shop's", in: daemon)
-    let shop = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/shop"), server)
+    let shop = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/shop"), server, id)
     try await shop.replica.catchUp()
     try await forge([1], 5)
     let named = try #require(try await owner.log.base())
@@ -215,7 +227,7 @@ extension ReplicaTests {
     var new = try await nextBase(after: base)
     while new.link == .test(base.epoch) { new = try await nextBase(after: new) }
     let location = try ReplicaTests.place("third", in: daemon)
-    let host = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server)
+    let host = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server, id)
     try await host.replica.catchUp()
     #expect(try await host.value() == "second")
   }

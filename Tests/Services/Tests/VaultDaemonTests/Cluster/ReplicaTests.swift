@@ -4,7 +4,9 @@ import Synchronization
 import Testing
 import VaultFoundation
 
+@testable import Ground
 @testable import GroupFile
+@testable import Sealing
 @testable import Vault
 @testable import VaultDaemon
 
@@ -16,10 +18,10 @@ import VaultFoundation
     let log: MemoryLog
     let replica: Replica
 
-    init(_ store: SecretStore, _ server: MemoryLogServer) {
+    init(_ store: SecretStore, _ server: MemoryLogServer, _ id: GroupID) {
       self.store = store
       log = MemoryLog(server)
-      replica = Replica(of: "team", in: store, log, Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+      replica = Replica(of: "team", id, in: store, log, Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
       store.publish { [replica] _ in ReplicaPublisher { replica } }
     }
 
@@ -34,6 +36,7 @@ import VaultFoundation
 
   let daemon: RunningDaemon
   let server = MemoryLogServer()
+  let id: GroupID
   let owner: Host
   let other: Host
 
@@ -46,8 +49,9 @@ import VaultFoundation
     _ = try store.applications.issue("web", to: daemon.folder + "/web")
     try store.grant(.write, in: "team", to: "web")
     let location = try ReplicaTests.place("other", in: daemon)
-    owner = Host(store, server)
-    other = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server)
+    id = try store.group("team").verifiedState().manifest.groupID
+    owner = Host(store, server, id)
+    other = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server, id)
     let remote = try Remote("test", at: "etcd://127.0.0.1:1")
     try store.addRemote(remote)
     try await Blocking.write { try store.publishGroup("team", at: "test") }
@@ -78,7 +82,7 @@ import VaultFoundation
     _ = try owner.store.applications.issue("shop", to: daemon.folder + "/shop")
     try await Blocking.write { [owner] in _ = try owner.store.grant(.read, in: "team", to: "shop") }
     let location = try ReplicaTests.place("third", in: daemon)
-    let host = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/shop"), server)
+    let host = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/shop"), server, id)
     async let arrival: Void = host.replica.catchUp()
     try await Task.sleep(for: .milliseconds(300))
     await owner.replica.renewBaseIfDue()
@@ -88,7 +92,7 @@ import VaultFoundation
 
   @Test func `a host joins although the complete file is replaced while it is fetched`() async throws {
     let location = try ReplicaTests.place("third", in: daemon)
-    let host = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server)
+    let host = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server, id)
     host.log.lateReadings.withLock { $0 = 3 }
     try await host.replica.catchUp()
     #expect(try await host.value() == "first")
@@ -211,7 +215,7 @@ import VaultFoundation
     // Its host puts a file into the log that the new member can begin with.
     try await owner.replica.catchUp()
     let location = try ReplicaTests.place("reader", in: daemon)
-    let reader = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/api"), server)
+    let reader = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/api"), server, id)
     try await reader.replica.catchUp()
     let head = try #require(try await owner.log.head())
     let forged = LoggedCommit(
@@ -252,6 +256,226 @@ import VaultFoundation
       try await owner.replica.catchUp()
     }
     #expect(try await owner.value() == "second")
+    // The message says more than that there is no cluster.
+    await #expect(throws: VaultError.rolledBack(group: "team", found: epoch, known: epoch, reason: .fork)) {
+      try await owner.set("third")
+    }
+  }
+
+  @Test func `a member that gives up its branch gets the copy of the others`() async throws {
+    try await owner.replica.catchUp()
+    try await other.set("second")
+    let epoch = try #require(try await other.log.head()).epoch
+    server.roll(back: epoch - 1)
+    try await owner.set("another second")
+    await #expect(throws: VaultError.self) { try await other.replica.catchUp() }
+    try FileManager.default.removeItem(atPath: daemon.folder + "/other/groups/team")
+    await #expect(throws: VaultError.rolledBack(group: "team", found: epoch, known: epoch, reason: .fork)) {
+      try await other.replica.catchUp()
+    }
+    let accepted = try await Blocking.write { [other] in try other.store.acceptGroup("team") }
+    #expect(accepted == .removal)
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "another second")
+    try await other.set("third")
+  }
+
+  // MARK: Another group of the same name
+
+  /// Removes the group, and publishes another one of its name.
+  ///
+  /// - Returns: its log and its id.
+  private func makeAgain() async throws -> (server: MemoryLogServer, id: GroupID) {
+    let (store, server) = (owner.store, MemoryLogServer())
+    try await Blocking.write {
+      try store.removeGroup("team")
+      try store.createGroup("team")
+      try store.grant(.write, in: "team", to: "web")
+    }
+    let id = try store.group("team").verifiedState().manifest.groupID
+    let host = Host(store, server, id)
+    try await Blocking.write { try store.publishGroup("team", at: "test") }
+    try await host.set("of the new group")
+    return (server, id)
+  }
+
+  @Test func `a host with the copy of a removed group writes nothing to the log of another group of that name`()
+    async throws
+  {
+    let (old, oldHead) = (try #require(try await owner.log.base()), try await owner.log.head())
+    let file = try await owner.log.bytes(of: old)
+    let (server, id) = try await makeAgain()
+    let log = MemoryLog(server)
+    let (head, base) = (try #require(try await log.head()), try await log.base())
+    _ = try owner.store.applications.issue("web", to: daemon.folder + "/again", .again)
+    let store = try await SecretStore.open(at: other.store.location, credential: daemon.folder + "/again")
+    let host = Host(store, server, id)
+    let refusal = VaultError.anotherGroup("team")
+    await #expect(throws: refusal) { try await host.replica.catchUp() }
+    await #expect(throws: VaultError.self) { try await host.set("to the new log") }
+    await host.replica.renewBaseIfDue()
+    #expect(try await log.head() == head && log.base() == base)
+    // The owner's daemon writes nothing to the log of the removed group.
+    await #expect(throws: refusal) { try await owner.replica.catchUp() }
+    let link = try #require(try owner.store.copy(of: "team")).state
+    await #expect(throws: refusal) {
+      try await owner.replica.publish(fileAt: "/nowhere", holding: link, after: link)
+    }
+    #expect(try await owner.log.head() == oldHead)
+    // The old group's file is no file of the new one.
+    _ = try await log.putBase(epoch: head.epoch, link: .test(9), replacing: base, keeping: 0, pieces: file.pieces)
+    let location = try ReplicaTests.place("third", in: daemon)
+    let third = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/again"), server, id)
+    await #expect(throws: VaultError.damaged(group: "team", level: .commit, detail: "the complete file in its log")) {
+      try await third.replica.catchUp()
+    }
+    let again = Host(owner.store, server, id)
+    again.replica.renewal.withLock { $0.isSuspected = true }
+    await again.replica.renewBaseIfDue()
+    // Whoever gives up the copy of the removed group gets the new one.
+    try FileManager.default.removeItem(atPath: daemon.folder + "/other/groups/team")
+    await #expect(throws: refusal) { try await host.replica.catchUp() }
+    #expect(try await Blocking.write { try store.acceptGroup("team") } == .removal)
+    try await host.replica.catchUp()
+    #expect(try await host.value() == "of the new group")
+  }
+
+  @Test func `the file of a group that was made again is ordered in its own log`() async throws {
+    let (store, remote) = (owner.store, try Remote("test", at: "etcd://127.0.0.1:1"))
+    let ids = Mutex([id])
+    let replication = Replication(
+      { ids.withLock { $0.map { ReplicaSource(group: "team", id: $0, store: store, remote: remote) } } },
+      Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, log: { [server] _, _ in MemoryLog(server) })
+    defer { replication.endAll() }
+    #expect(await replication.replica(of: "team")?.id == id)
+    let new = try #require(GroupID([UInt8](repeating: 1, count: 32)))
+    ids.withLock { $0 = [new] }
+    #expect(await replication.replica(of: "team", ordersFile: true)?.id == new)
+    #expect(await replication.replica(of: "team")?.id == new)
+  }
+
+  @Test func `what keeps a copy from being up to date is logged as a warning once`() async throws {
+    let warnings = Atomic(0)
+    struct Counter: LogHandler {
+      let count: @Sendable () -> Void
+      var metadata: Logger.Metadata = [:]
+      var logLevel = Logger.Level.debug
+      subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+      }
+      func log(
+        level: Logger.Level, message: Logger.Message, metadata: Logger.Metadata?, source: String, file: String,
+        function: String, line: UInt
+      ) {
+        if level >= .warning { count() }
+      }
+    }
+    let log = MemoryLog(server)
+    let asked = Mutex(0)
+    log.uponHead.withLock { $0 = { asked.withLock { $0 += 1 } } }
+    log.isAway = true
+    let replica = Replica(
+      of: "team", id, in: other.store, log,
+      Logger(label: "test") { _ in Counter(count: { warnings.add(1, ordering: .relaxed) }) })
+    let following = Task { await replica.follow() }
+    while asked.withLock({ $0 }) < 3 { try await Task.sleep(for: .milliseconds(20)) }
+    following.cancel()
+    #expect(warnings.load(ordering: .relaxed) == 1)
+  }
+
+  // MARK: Writers that never stop
+
+  /// Lets another host make a change just before each complete file of this one.
+  private final class Slower: CommitPublishing {
+    let replica: Replica
+    let other: Host
+    /// How often the other host was faster.
+    let count = Mutex(0)
+    /// Whether the cluster is away as soon as the other host may not write any more.
+    let isCutOff = Mutex(false)
+
+    init(_ replica: Replica, _ other: Host) { (self.replica, self.other) = (replica, other) }
+
+    func publish(_ commit: GroupCommit, isRepeated: Bool) throws(VaultError) {
+      try ReplicaPublisher { [replica] in replica }.publish(commit, isRepeated: isRepeated)
+    }
+
+    func publish(fileAt path: String, holding state: PublishedState, after previous: PublishedState) throws(VaultError)
+    {
+      do {
+        try Blocking.wait { [other] in try await other.replica.catchUp() }
+        _ = try other.store.group("team").set("name", to: "faster")
+        count.withLock { $0 += 1 }
+      } catch {
+        if isCutOff.withLock({ $0 }) { throw .unordered(.unreachable("no server answers")) }
+      }
+      try ReplicaPublisher { [replica] in replica }.publish(fileAt: path, holding: state, after: previous)
+    }
+
+    func catchUp() throws(VaultError) { try ReplicaPublisher { [replica] in replica }.catchUp() }
+  }
+
+  private func rights() throws -> MemberRights? {
+    try owner.store.group("team").info().members.first { $0.application == "web" }?.rights
+  }
+
+  /// What the record says about `web` in the group.
+  private func decisions() throws -> [String] {
+    let records = try owner.store.auditRecords()
+    var found: [String] = []
+    while let record = try records.next() {
+      guard record.subject == "web", record.group == "team" else { continue }
+      found.append("\(record.action) \(record.detail ?? "")")
+    }
+    return found
+  }
+
+  @Test func `a member that never stops writing is revoked`() async throws {
+    let (store, slower) = (owner.store, Slower(owner.replica, other))
+    store.publish { _ in slower }
+    let before = try decisions()
+    try await Blocking.write { try store.revoke("web", from: "team") }
+    #expect(slower.count.withLock { $0 } == 1)
+    #expect(try rights() == nil)
+    #expect(try decisions().dropFirst(before.count) == ["grant read", "revoke "])
+    await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
+  }
+
+  @Test func `a revocation that was interrupted while the member may only read is repeated`() async throws {
+    let (store, slower) = (owner.store, Slower(owner.replica, other))
+    store.publish { _ in slower }
+    slower.isCutOff.withLock { $0 = true }
+    await #expect(throws: VaultError.unordered(group: "team", .unreachable("no server answers"))) {
+      try await Blocking.write { try store.revoke("web", from: "team") }
+    }
+    #expect(try rights() == .read)
+    slower.isCutOff.withLock { $0 = false }
+    try await Blocking.write { try store.revoke("web", from: "team") }
+    #expect(try rights() == nil)
+  }
+
+  @Test func `a credential is replaced although its thief never stops writing, and the new one may write`() async throws
+  {
+    let (store, slower, path) = (owner.store, Slower(owner.replica, other), daemon.folder + "/new")
+    store.publish { _ in slower }
+    let before = try decisions()
+    try await Blocking.write {
+      #expect(try store.applications.issue("web", to: path, .replacing).unchanged.isEmpty)
+    }
+    #expect(slower.count.withLock { $0 } == 1)
+    #expect(try rights() == .write)
+    #expect(try decisions().dropFirst(before.count) == ["grant read", "grant write"])
+    await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
+  }
+
+  @Test func `a new key for members that never stop writing takes nothing from them`() async throws {
+    let (store, slower) = (owner.store, Slower(owner.replica, other))
+    store.publish { _ in slower }
+    await #expect(throws: VaultError.unordered(group: "team", .overtaken)) {
+      try await Blocking.write { _ = try store.rotateGroup("team") }
+    }
+    #expect(try rights() == .write)
   }
 
   @Test func `a revoked member reads nothing new, and its host says so`() async throws {
@@ -360,7 +584,7 @@ import VaultFoundation
   {
     let store = owner.store
     let location = try StoreLocation(home: daemon.folder + "/home", state: daemon.folder + "/state")
-    let web = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server)
+    let web = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server, id)
     store.publish { _ in OrderingAtOther(replica: web.replica) }
     try await owner.set("by its daemon")
     try await Blocking.write { [daemon] in
@@ -387,7 +611,7 @@ import VaultFoundation
   ) async throws {
     let store = owner.store
     let location = try StoreLocation(home: daemon.folder + "/home", state: daemon.folder + "/state")
-    let web = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server)
+    let web = Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server, id)
     store.publish { _ in OrderingAtOther(replica: web.replica) }
     web.log.fail(fault)
     try await Blocking.write { try store.revoke("web", from: "team") }
@@ -653,7 +877,7 @@ import VaultFoundation
       if case .failed(let error) = group.outcome { Issue.record(error) }
     }
     #expect(try recovered.store.publishedGroups() == ["team": "test"])
-    let host = Host(recovered.store, server)
+    let host = Host(recovered.store, server, id)
     try await host.replica.catchUp()
     #expect(try await host.value() == "after the backup")
     try await host.set("from the new machine")
@@ -679,7 +903,7 @@ import VaultFoundation
       let issued = try recovered.enrollService(to: folder + "/again", .again)
       #expect(issued.unchanged.isEmpty)
     }
-    let host = Host(try await SecretStore.open(at: location, credential: folder + "/again"), server)
+    let host = Host(try await SecretStore.open(at: location, credential: folder + "/again"), server, id)
     try await host.replica.catchUp()
     try await host.set("from the new machine")
     try await owner.replica.catchUp()

@@ -22,7 +22,8 @@ import VaultFoundation
     self.store = store
     try store.createGroup("team")
     log = MemoryLog(MemoryLogServer())
-    let replica = Replica(of: "team", in: store, log, Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+    let id = try store.group("team").verifiedState().manifest.groupID
+    let replica = Replica(of: "team", id, in: store, log, Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     self.replica = replica
     store.publish { _ in ReplicaPublisher { replica } }
     try store.addRemote(Remote("test", at: "etcd://127.0.0.1:1"))
