@@ -5,7 +5,7 @@ internal import Ground
 /// A line is `{"entry":{…}}`, `{"value":{…}}`, `{"notKept":"…"}`, `{"fault":{…}}` or `{"end":true}`. Nothing follows the last two.
 package enum EntryLine: Sendable, Equatable {
   case entry(Entry)
-  /// A single value from a store without entries.
+  /// A single value from a store without entries. Bytes are written in base64.
   case value(String, ImportedItem.Kind, String, at: String)
   case loss(String)
   case fault(ImportFault)
@@ -81,7 +81,14 @@ extension ImportedItems {
       switch line {
       case .entry(let entry): entries.append(entry)
       case .value(let name, let kind, let text, let place):
-        values.append(ImportedItem(name, kind, Array(text.utf8), at: place))
+        var bytes = Array(text.utf8)
+        if kind == .bytes {
+          bytes = []
+          guard Base64.append(decoding: Array(text.utf8), to: &bytes) else {
+            throw ImportFault("it cannot be read", .damaged)
+          }
+        }
+        values.append(ImportedItem(name, kind, bytes, at: place))
       case .loss(let words): losses.append(words)
       case .fault(let fault): throw fault
       case .end: isWhole = true

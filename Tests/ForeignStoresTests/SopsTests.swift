@@ -44,6 +44,19 @@ import Testing
     #expect(fault(plain) == .damaged)
   }
 
+  @Test func `a file of another kind keeps its bytes, and any other value that is not text is refused`() throws {
+    let imported = try ForeignFile("sealed-binary.json").items(as: .sops, age: open)
+    #expect(imported.items.map { "\($0.name) \($0.kind) \($0.value)" } == ["data bytes [80, 75, 3, 4, 255, 254, 0]"])
+    #expect(imported.losses.isEmpty)
+    // A sequence changes neither the code nor the keys to which its values are bound.
+    let text = String(decoding: try Vectors.bytes("sealed-binary.json"), as: UTF8.self)
+    let listed = text.replacing(/"data": ("ENC[^"]*")/) { #""data": [\#($0.1)]"# }
+    #expect(listed != text)
+    #expect(throws: ImportFault("a value is not text", at: "data", .unsupported)) {
+      try ForeignFile(Array(listed.utf8)).items(as: .sops, age: open)
+    }
+  }
+
   @Test func `a number enters the code as sops writes it`() throws {
     func code(_ number: String) throws -> [UInt8] {
       var values = SopsValues(key: [], onlySealed: false)
@@ -99,6 +112,25 @@ import Testing
         + #""deep":{"x":{},"y":"tab\tü"}}"#)
   }
 
+  @Test func `blanks around keys, colons and comments belong neither to names nor to values`() throws {
+    #expect(try json("user     : admin\n\"q\":\tx\nk\t: 1\n") == #"{"user":"admin","q":"x","k":1}"#)
+    #expect(
+      try json("a: hunter2\t# note\nb: \thunter2\nc: \t# d\ne:\tf\ng: 'h'\t# i\n")
+        == #"{"a":"hunter2","b":"hunter2","c":null,"e":"f","g":"h"}"#)
+    #expect(try json("a: |\t# b\n  one\n") == #"{"a":"one\n"}"#)
+    #expect(try json("a\t# b: c\n") == #""a""#)
+  }
+
+  @Test func `in a folded block, lines that begin with a tab keep their line breaks`() throws {
+    #expect(try json("a: >\n  one\n  \ttwo\n  three\n") == #"{"a":"one\n\ttwo\nthree\n"}"#)
+  }
+
+  @Test(arguments: ["a: b", "{\"a\":\"b\"}"])
+  func `a byte-order mark is no part of the first name`(text: String) throws {
+    let imported = try ForeignFile([0xEF, 0xBB, 0xBF] + Array(text.utf8)).items(as: .yaml)
+    #expect(imported.items.map(\.name) == ["a"] && imported.items.map(\.text) == ["b"])
+  }
+
   @Test func `blocks of text keep their line breaks and trailing spaces`() throws {
     #expect(try json("a: |\n  one \n   # two\n\n  three\n\nb: 1\n") == #"{"a":"one \n # two\n\nthree\n","b":1}"#)
     #expect(try json("a: |-\n  one\n\n") == #"{"a":"one"}"#)
@@ -144,7 +176,8 @@ import Testing
 
   @Test(arguments: [
     "a: &x 1", "a: *x", "a: !!str 1", "a: b\n  c", "a: b\na: c", "a: \"open", "a: [b, c]", "a: b\n c: d", "- a\nb: c",
-    "a: 1\n---\nb: 2", "a\nb", "? a\n: b", "a:\n\t- b", "a: 'b' c", "a: |x\n  b",
+    "a: 1\n---\nb: 2", "a\nb", "? a\n: b", "a:\n\t- b", "a: 'b' c", "a:\n\tb: 1", "- \tb: 1",
+    "a:\n  -\tx", "a: |x\n  b",
   ]) func `ambiguous YAML is refused`(_ text: String) {
     #expect(throws: ImportFault.self) { try json(text) }
   }

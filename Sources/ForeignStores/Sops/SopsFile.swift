@@ -1,7 +1,7 @@
 internal import Exchange
 internal import Ground
 
-/// Reads a YAML or JSON file, with or without encryption by sops for age.
+/// Reads a YAML or JSON file, with or without encryption by sops for age. Of any other file, sops makes JSON.
 ///
 /// https://getsops.io: each value is sealed separately with AES-256-GCM and bound to the keys above it. A MAC over all
 /// values in their order, sealed with the time of the last change, binds them together. The data key is sealed for each
@@ -11,26 +11,34 @@ struct SopsFile {
   typealias Opener = ([UInt8]) throws(ImportFault) -> [UInt8]
 
   private let document: JSONValue
+  /// The only value of the document if it is not text: the content of another kind of file, which sops names `data`.
+  private let binary: [UInt8]?
 
   /// - Throws: `damaged`; `wrongKey` if none of the identities opens the file.
   init(_ bytes: [UInt8], isSealed: Bool, open: Opener) throws(ImportFault) {
+    // Skip the byte-order mark that editors write.
+    let bytes = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes[3...]) : bytes
     guard let text = String(validating: bytes, as: UTF8.self) else { throw ImportFault("it is not UTF-8", .damaged) }
     let start = text.utf8.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 }
     let document = start == UInt8(ascii: "{") ? try JSONValue.read(bytes) : try YAMLReader.value(of: text)
     guard case .object(let members) = document else { throw ImportFault("it holds no names", .damaged) }
     guard let metadata = document["sops"], metadata["mac"] != nil else {
       guard !isSealed else { throw ImportFault("it is not a file of sops", .damaged) }
-      self.document = document
+      (self.document, binary) = (document, nil)
       return
     }
     var values = SopsValues(
       key: try Self.dataKey(metadata, open), onlySealed: metadata["mac_only_encrypted"] == .bool(true))
     let content = JSONValue.object(members.filter { $0.name != "sops" })
     self.document = try values.opened(content, [])
+    binary = values.binary
     let stated = try SopsValues.opened(
       metadata.text("mac"), key: values.key, bound: metadata.text("lastmodified"))?.bytes
     guard let stated, try Gcrypt.areEqual(values.code(), stated) else {
       throw ImportFault("its code does not fit: a value was removed, added or moved", .damaged)
+    }
+    guard binary == nil || self.document.members.map(\.value) == [.string("")] else {
+      throw ImportFault("a value is not text", at: "data", .unsupported)
     }
   }
 
@@ -53,6 +61,11 @@ struct SopsFile {
   }
 
   func read(_ found: (EntryLine) throws(ImportFault) -> Void) throws(ImportFault) {
+    if let binary {
+      var base64: [UInt8] = []
+      Base64.append(encoding: binary, to: &base64)
+      return try found(.value("data", .bytes, String(decoding: base64, as: UTF8.self), at: "'data'"))
+    }
     for member in document.members { try tell(member.value, member.name, at: "'\(member.name)'", found) }
   }
 
@@ -78,6 +91,8 @@ struct SopsFile {
 /// Opens the values of a file, and feeds them to its MAC.
 struct SopsValues {
   let key: [UInt8]
+  /// The value `data`, if it is not text.
+  private(set) var binary: [UInt8]?
   private let onlySealed: Bool
   private var gathered: [UInt8]
 
@@ -107,7 +122,13 @@ struct SopsValues {
       guard let (bytes, kind) = try Self.opened(text, key: key, bound: path.joined(separator: ":") + ":") else {
         throw ImportFault("a value is damaged", at: path.joined(separator: "/"), .damaged)
       }
-      return try taken(String(decoding: bytes, as: UTF8.self), kind, bytes)
+      if kind != "comment" { gathered += bytes }
+      if let text = String(validating: bytes, as: UTF8.self) { return Self.value(text, kind) }
+      guard path == ["data"], binary == nil else {
+        throw ImportFault("a value is not text", at: path.joined(separator: "/"), .unsupported)
+      }
+      binary = bytes
+      return .string("")
     case .null: return value
     case .string(let text): if !onlySealed { gathered += text.utf8 }
     case .number(let number): if !onlySealed { gathered += Self.canonical(number).utf8 }
@@ -123,8 +144,7 @@ struct SopsValues {
     return text.contains("e") ? number : text
   }
 
-  private mutating func taken(_ text: String, _ kind: String, _ bytes: [UInt8]) throws(ImportFault) -> JSONValue {
-    if kind != "comment" { gathered += bytes }
+  private static func value(_ text: String, _ kind: String) -> JSONValue {
     switch kind {
     case "int", "int64", "float": return Double(text) == nil ? .string(text) : .number(text)
     case "bool": return .bool(text.lowercased() == "true")

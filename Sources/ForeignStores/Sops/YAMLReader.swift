@@ -12,9 +12,9 @@ struct YAMLReader {
 
   private struct Line {
     var indent: Int
-    /// Its text without leading and trailing spaces.
+    /// Its text without leading spaces and trailing blanks.
     var text: Substring
-    /// The same with trailing spaces.
+    /// The same with trailing blanks.
     let content: Substring
     let number: Int
 
@@ -44,9 +44,10 @@ struct YAMLReader {
     isLastLineEnded = text.last.map(Self.isLineBreak) ?? true
     for (index, raw) in text.split(omittingEmptySubsequences: false, whereSeparator: Self.isLineBreak).enumerated() {
       let content = raw.drop { $0 == " " }
-      let trimmed = content.lastIndex { $0 != " " && $0 != "\t" }.map { content[...$0] } ?? ""
       lines.append(
-        Line(indent: raw.utf8.count - content.utf8.count, text: trimmed, content: content, number: index + 1))
+        Line(
+          indent: raw.utf8.count - content.utf8.count, text: Self.withoutBlanks(content), content: content,
+          number: index + 1))
     }
     // After the last line break there is no further line.
     if isLastLineEnded { lines.removeLast() }
@@ -138,25 +139,26 @@ struct YAMLReader {
     return members
   }
 
-  /// The key of a line and the rest of the line; nil if the line has no key.
+  /// The key of a line and the rest of the line; nil if the line has no key. Tabs separate like spaces, except before
+  /// the key, where they would count as indentation.
   private func key(_ line: Line) throws(ImportFault) -> (name: String, rest: Substring)? {
     let text = line.text
-    if text.hasPrefix("? ") { throw fault(line) }
+    if text.hasPrefix("? ") || text.hasPrefix("\t") || text.hasPrefix("-\t") { throw fault(line) }
     if let quote = text.first, quote == "\"" || quote == "'" {
       guard let (name, rest) = quoted(text), rest.first == ":" else { return nil }
       let value = rest.dropFirst()
-      guard value.isEmpty || value.first == " " else { return nil }
-      return (name, value.drop { $0 == " " })
+      guard value.first.map(Self.isBlank) != false else { return nil }
+      return (name, value.drop(while: Self.isBlank))
     }
     if text.hasPrefix("{") || text.hasPrefix("[") { return nil }
     var index = text.startIndex
     while let colon = text[index...].firstIndex(of: ":") {
       let after = text.index(after: colon)
-      if after == text.endIndex || text[after] == " " {
+      if after == text.endIndex || Self.isBlank(text[after]) {
         let name = text[..<colon]
-        if name.contains(" #") { return nil }
+        if Self.comment(in: name) != nil { return nil }
         try refuseMarks(name, line)
-        return (String(name), text[after...].drop { $0 == " " })
+        return (String(Self.withoutBlanks(name)), text[after...].drop(while: Self.isBlank))
       }
       index = after
     }
@@ -187,8 +189,7 @@ struct YAMLReader {
       }
     }
     try refuseMarks(text, line)
-    let end = text.place(of: " #")?.lowerBound ?? text.endIndex
-    let plain = String(text[..<end].reversed().drop { $0 == " " }.reversed())
+    let plain = String(Self.withoutBlanks(text[..<(Self.comment(in: text) ?? text.endIndex)]))
     if let following = next, following.indent > indent, position < lines.count {
       throw fault(following, "a text of several lines has to be in quotes or after '|'")
     }
@@ -196,8 +197,19 @@ struct YAMLReader {
   }
 
   private static func saysNothing(_ rest: Substring) -> Bool {
-    let rest = rest.drop { $0 == " " }
+    let rest = rest.drop(while: isBlank)
     return rest.isEmpty || rest.hasPrefix("#")
+  }
+
+  private static func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
+
+  private static func withoutBlanks(_ text: Substring) -> Substring {
+    text.lastIndex { !isBlank($0) }.map { text[...$0] } ?? ""
+  }
+
+  /// Where the comment after a plain text begins.
+  private static func comment(in text: Substring) -> Substring.Index? {
+    [" #", "\t#"].compactMap { text.place(of: $0)?.lowerBound }.min()
   }
 
   static func plainValue(_ text: String) -> JSONValue {
@@ -257,7 +269,7 @@ struct YAMLReader {
   private mutating func blockText(
     header: Substring, _ line: Line, indent parent: Int
   ) throws(ImportFault) -> String {
-    let marks = header.dropFirst().prefix { $0 != " " && $0 != "#" }
+    let marks = header.dropFirst().prefix { !Self.isBlank($0) && $0 != "#" }
     guard marks.count <= 2, marks.allSatisfy({ $0 == "-" || $0 == "+" || ("1"..."9").contains($0) }),
       Self.saysNothing(header.dropFirst(1 + marks.count))
     else { throw fault(line) }
@@ -290,7 +302,7 @@ struct YAMLReader {
     return text + String(repeating: "\n", count: breaks)
   }
 
-  /// Line breaks become spaces, except those around empty and further indented lines.
+  /// Line breaks become spaces, except those around empty lines and those that begin with a blank.
   private static func folded(_ texts: [String]) -> String {
     var folded = ""
     var breaks = 0
@@ -300,7 +312,7 @@ struct YAMLReader {
         breaks += 1
         continue
       }
-      let isIndented = former?.hasPrefix(" ") == true || text.hasPrefix(" ")
+      let isIndented = former?.first.map(isBlank) == true || text.first.map(isBlank) == true
       if former != nil, breaks == 0, !isIndented { folded += " " }
       if former != nil, isIndented { breaks += 1 }
       folded += String(repeating: "\n", count: breaks) + text

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes sealed.yaml, sealed.json and age.key anew, after the documentation of sops: make-sops.py FOLDER
+"""Makes sealed.yaml, sealed.json, sealed-binary.json and age.key anew, after the documentation of sops: make-sops.py FOLDER
 
 Needs age and age-keygen, and pycryptodomex (PyPI).
 """
@@ -19,13 +19,13 @@ modified = "2026-01-02T03:04:05Z"
 count = 0
 
 
-def seal(text, kind, bound):
+def seal(content, kind, bound):
     global count
     count += 1
     vector = hashlib.sha256(bytes([count])).digest()
     cipher = AES.new(data_key, AES.MODE_GCM, nonce=vector)
     cipher.update(bound.encode())
-    data, tag = cipher.encrypt_and_digest(text.encode())
+    data, tag = cipher.encrypt_and_digest(content)
     parts = [base64.b64encode(part).decode() for part in (data, vector, tag)]
     return f"ENC[AES256_GCM,data:{parts[0]},iv:{parts[1]},tag:{parts[2]},type:{kind}]"
 
@@ -37,17 +37,17 @@ def sealed(value, path, gathered):
         return [sealed(inner, path, gathered) for inner in value]
     if value is None or value == "":
         return value
-    kind, text = "str", str(value)
+    kind, content = "str", value if isinstance(value, bytes) else str(value).encode()
     if isinstance(value, bool):
         kind = "bool"
     elif isinstance(value, int):
         kind = "int"
     elif isinstance(value, float):
         kind = "float"
-    gathered.append(text)
+    gathered.append(content)
     if path[-1].endswith("_unencrypted"):
         return value
-    return seal(text, kind, ":".join(path) + ":")
+    return seal(content, kind, ":".join(path) + ":")
 
 
 document = {
@@ -61,16 +61,24 @@ if not os.path.exists(os.path.join(folder, "age.key")):
 recipient = subprocess.run(
     ["age-keygen", "-y", os.path.join(folder, "age.key")], check=True, capture_output=True, text=True).stdout.strip()
 key = subprocess.run(["age", "-a", "-r", recipient], input=data_key, check=True, capture_output=True).stdout.decode()
-gathered = []
-values = sealed(document, [], gathered)
-code = hashlib.sha512("".join(gathered).encode()).hexdigest().upper()
-values["sops"] = {
-    "kms": None, "age": [{"recipient": recipient, "enc": key}], "lastmodified": modified, "mac": seal(code, "str", modified),
-    "pgp": None, "unencrypted_suffix": "_unencrypted", "version": "3.9.0",
-}
-with open(os.path.join(folder, "sealed.json"), "w", encoding="utf-8") as file:
-    json.dump(values, file, indent="\t")
-    file.write("\n")
+
+
+def write(name, document):
+    gathered = []
+    values = sealed(document, [], gathered)
+    code = hashlib.sha512(b"".join(gathered)).hexdigest().upper().encode()
+    values["sops"] = {
+        "kms": None, "age": [{"recipient": recipient, "enc": key}], "lastmodified": modified,
+        "mac": seal(code, "str", modified), "pgp": None, "unencrypted_suffix": "_unencrypted", "version": "3.9.0",
+    }
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        json.dump(values, file, indent="\t")
+        file.write("\n")
+    return values
+
+
+values = write("sealed.json", document)
+write("sealed-binary.json", {"data": b"PK\x03\x04\xff\xfe\x00"})
 
 
 def yaml(value, indent):

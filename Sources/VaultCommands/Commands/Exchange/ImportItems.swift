@@ -14,8 +14,8 @@ struct ImportItems: Command {
     more: """
       dotenv: each NAME=value becomes an item of text. csv: a table with a header. plist: an app's preferences \
       (UserDefaults), XML or binary. json: the output of export, or one object of names and values, as vault env \
-      --shell json writes it. yaml: names, values and nested names. sops: YAML or JSON encrypted by sops for age. \
-      pass, gopass: the entries of a password store, opened with gpg or, for gopass, age; the folder is \
+      --shell json writes it. yaml: names, values and nested names. sops: YAML, JSON or another file, encrypted by \
+      sops for age. pass, gopass: the entries of a password store, opened with gpg or, for gopass, age; the folder is \
       PASSWORD_STORE_DIR, or else the program's default folder. kdbx: a database of KeePass or KeePassXC; \
       keepass-xml: the XML that they export. bitwarden: its JSON, unencrypted or encrypted with a password. 1pux: \
       an export of 1Password. keychain: the output of security dump-keychain -d on a Mac. secret-service: what \
