@@ -79,3 +79,11 @@ keepassxc("attachment-import", path, "Web/Site", "note.txt", os.path.join(folder
 os.remove(os.path.join(folder, "note.txt"))
 with open(os.path.join(folder, "exported.xml"), "wb") as file:
     subprocess.run(["keepassxc-cli", "export", "-q", path], input=b"pw\n", stdout=file, check=True)
+
+# A database that only the key file opens.
+path = os.path.join(folder, "keyfile-only.kdbx")
+keys = ["--no-password", "-k", os.path.join(folder, "key.keyx")]
+if os.path.exists(path):
+    os.remove(path)
+keepassxc("db-create", "--set-key-file", keys[2], "-t", "100", path)
+keepassxc("add", *keys, "-p", "-u", "ann", path, "Site", words="one\n")

@@ -71,6 +71,16 @@ import Testing
     #expect(without.errors == "vault: error: \(file): the passphrase or the key file is wrong\n")
   }
 
+  @Test func `a key file alone opens a database, with an empty passphrase or without a terminal to ask for one`() {
+    let options = [vector("keyfile-only.kdbx"), "--file-key", vector("key.keyx")]
+    let silent = bringIn(options[0], options[1], options[2])
+    #expect(silent.status == 0, "\(silent.errors)")
+    #expect(store.run("read", "vault:///Site#password").output == "one")
+    let empty = bringIn(options[0], options[1], options[2], passphrase: "")
+    #expect(empty.status == 0, "\(empty.errors)")
+    #expect(bringIn(options[0], options[1], options[2], passphrase: "pw").status == 16)
+  }
+
   @Test func `the passphrase is asked for on the terminal; without a terminal there is an error`() {
     let terminal = PseudoTerminal()
     terminal.type("pw\n")

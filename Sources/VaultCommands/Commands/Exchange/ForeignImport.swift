@@ -39,6 +39,8 @@ struct ForeignImport {
     defer { if let key { close(key) } }
     var passphrase = try lock.passphrase()
     if passphrase == nil, format.isAlwaysLocked { passphrase = try ask(session) }
+    // KeePass distinguishes no passphrase from an empty one, which nobody sets next to a key file.
+    if passphrase?.count == 0, lock.keyFile != nil { passphrase = nil }
     do {
       return try read(input, passphrase, key)
     } catch let error as ImportFault {
@@ -63,14 +65,14 @@ struct ForeignImport {
     return try ImportedItems(lines: unsafe bytes.withUnsafeBytes { unsafe Array($0) })
   }
 
-  /// - Returns: nil if the user typed nothing and there is a key file.
+  /// - Returns: nil if there is a key file, which may be enough, and no terminal.
   private func ask(_ session: Session) throws -> WipedBytes? {
     guard let terminal = Terminal(path: session.streams.terminal) else {
+      if lock.keyFile != nil { return nil }
       throw Failure(
         .locked, "\(file.name) needs a passphrase, and there is no terminal to ask", hint: "--file-passphrase-fd N")
     }
-    let typed = try terminal.ask("passphrase of \(file.name): ")
-    return typed.count == 0 && lock.keyFile != nil ? nil : typed
+    return try terminal.ask("passphrase of \(file.name): ")
   }
 
   private func keyFile(_ session: Session) throws(Failure) -> Int32? {
