@@ -7,14 +7,22 @@ struct CSVFile {
     var fields: [String] = []
   }
 
+  /// The most fields; an item takes more memory than the few bytes of its row.
+  static let mostFields = 2_000_000
+
   /// The rows in their order, without empty lines.
   let rows: [Row]
 
-  /// - Throws: if a quote is never closed, or if text follows a closing quote.
-  init(_ text: String) throws(ImportFault) {
+  /// - Throws: if a quote is never closed, or if text follows a closing quote; `overLimit` for too many fields.
+  init(_ text: String, mostFields: Int = CSVFile.mostFields) throws(ImportFault) {
     var scanner = Scanner(text)
     var rows: [Row] = []
+    var count = 0
     while let row = try scanner.row() {
+      count += row.fields.count
+      guard count <= mostFields else {
+        throw ImportFault("it has more than \(mostFields) fields", at: "line \(row.line)", .overLimit)
+      }
       if row.fields != [""] { rows.append(row) }
     }
     self.rows = rows

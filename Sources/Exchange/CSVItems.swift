@@ -94,7 +94,7 @@ package enum CSVItems {
         case .value, .password: login.password = text
         case .username: login.username = text
         // LastPass writes this for a note.
-        case .url: login.url = text == "http://sn" ? "" : text
+        case .url: login.url = text == "http://sn" && columns.areOfLastPass ? "" : text
         case .notes: login.notes = text
         case .totp: login.totp = text
         case .fields: if !text.isEmpty { login.others.append(("fields", text)) }
@@ -106,7 +106,8 @@ package enum CSVItems {
       if name.isEmpty { name = login.username }
       guard !name.isEmpty else { throw ImportFault("it has neither a name nor an address", at: "line \(line)") }
       if let root { group = String(group.dropFirst(root.count + 1)) }
-      if columns.groupsHaveBackslashes { group = group.exchanging("\\", for: "/") }
+      // LastPass writes a folder in a folder with `\`.
+      if columns.areOfLastPass { group = group.exchanging("\\", for: "/") }
       if !group.isEmpty { name = "\(group)/\(name)" }
     }
   }

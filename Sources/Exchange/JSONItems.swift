@@ -1,15 +1,16 @@
 internal import Ground
 
-/// Reads the items that `vault export --to json` wrote: an object with `items`. Each item is an object with `name`,
-/// `kind`, `value` or `valueBase64`, and optionally `type`, `label`, `attributes` and `expires`.
+/// Reads the items that `vault export --to json` wrote: an object with `group` and `items`. Each item is an object with
+/// `name`, `kind`, `value` or `valueBase64`, and optionally `type`, `label`, `attributes` and `expires`.
 package enum JSONItems {
   /// - Throws: the first fault, with its line or the number of its item.
   package static func items(of text: String) throws(ImportFault) -> ImportedItems {
     let value: JSONValue
     do { value = try JSONValue(parsing: text) } catch { throw ImportFault(error) }
-    guard case .array(let elements)? = value["items"] else {
-      guard case .object(let members) = value else { throw ImportFault("it is neither an export nor an object") }
-      return flat(members)
+    guard case .object(let members) = value else { throw ImportFault("it is neither an export nor an object") }
+    guard case .array(let elements)? = value["items"] else { return flat(members) }
+    if let other = members.first(where: { $0.name != "items" && $0.name != "group" }) {
+      throw ImportFault("an export has only 'group' next to its 'items'", at: "line \(other.line)")
     }
     var imported = ImportedItems()
     for (index, element) in elements.enumerated() {
@@ -50,20 +51,22 @@ package enum JSONItems {
   ) throws(ImportFault) -> ImportedItem {
     guard case .object(let members) = element else { throw ImportFault("it is not an object", at: place) }
     guard let name = element["name"]?.text else { throw ImportFault("it has no 'name'", at: place) }
-    let kindName = element["kind"]?.text ?? "string"
-    guard let kind = ImportedItem.Kind(rawValue: kindName) else {
+    guard let kind = ImportedItem.Kind(rawValue: try text("kind", of: element, place) ?? "string") else {
       throw ImportFault("its 'kind' is not a known kind", at: place)
     }
     var item = ImportedItem(name, kind, try value(of: element, place), at: place)
-    item.typeName = element["type"]?.text
-    item.label = element["label"]?.text
-    if case .object(let attributes)? = element["attributes"] {
+    item.typeName = try text("type", of: element, place)
+    item.label = try text("label", of: element, place)
+    switch element["attributes"] {
+    case nil, .null?: break
+    case .object(let attributes)?:
       for attribute in attributes {
         guard let text = attribute.value.text else {
           throw ImportFault("an attribute is not a string", at: "\(place), line \(attribute.line)")
         }
         item.attributes[attribute.name] = text
       }
+    default: throw ImportFault("its 'attributes' are not an object", at: place)
     }
     if let expires = element["expires"], expires != .null {
       guard let moment = expires.text.flatMap(UTCDate.moment), moment.milliseconds >= 0 else {
@@ -76,6 +79,15 @@ package enum JSONItems {
       losses.append("\(place): '\(member.name)'")
     }
     return item
+  }
+
+  /// - Returns: nil if there is no such member or it is null.
+  private static func text(
+    _ name: String, of element: JSONValue, _ place: String
+  ) throws(ImportFault) -> String? {
+    guard let value = element[name], value != .null else { return nil }
+    guard let text = value.text else { throw ImportFault("its '\(name)' is not a string", at: place) }
+    return text
   }
 
   private static func value(of element: JSONValue, _ place: String) throws(ImportFault) -> [UInt8] {

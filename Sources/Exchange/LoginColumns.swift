@@ -20,8 +20,8 @@ struct LoginColumns {
   let roles: [Role?]
   /// Whether the table has the columns of KeePassXC, whose group names all begin with the name of the whole database.
   let groupsHaveRoot: Bool
-  /// Whether a folder in a folder is written with `\`, as in LastPass's tables.
-  let groupsHaveBackslashes: Bool
+  /// Whether the table has the columns of LastPass.
+  let areOfLastPass: Bool
   /// The names of the columns.
   let names: [String]
 
@@ -58,7 +58,7 @@ struct LoginColumns {
     }
     self.roles = roles
     self.names = names
-    groupsHaveBackslashes = names.contains("grouping")
+    areOfLastPass = names.contains("grouping")
     // Other tables have a group and a title, too, but not the times and icons of KeePassXC.
     groupsHaveRoot =
       names.contains("group") && names.contains("title")

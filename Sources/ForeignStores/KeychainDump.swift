@@ -9,7 +9,7 @@ struct KeychainDump {
 
   init(_ bytes: [UInt8]) throws(ImportFault) {
     guard let text = String(validating: bytes, as: UTF8.self) else { throw ImportFault("it is not UTF-8", .damaged) }
-    lines = text.split(separator: "\n", omittingEmptySubsequences: false)[...]
+    lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }[...]
     guard lines.contains(where: { $0.hasPrefix("keychain: ") }) else {
       throw ImportFault("it is not what 'security dump-keychain -d' prints", .damaged)
     }

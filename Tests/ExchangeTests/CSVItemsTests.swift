@@ -132,6 +132,11 @@ import Testing
         == ["Bank/Card", "json", #"{"cardholdername":"Ann","cardnumber":"4111","cvc":"123","expirydate":"01/30"}"#])
   }
 
+  @Test func `only LastPass marks a note with an address`() throws {
+    #expect(
+      try items("name,url,password\na,http://sn,pw\n")[0][2] == #"{"password":"pw","url":"http://sn"}"#)
+  }
+
   @Test func `accounts that share a name get the user's name or a number, and duplicates are dropped`() throws {
     let text = """
       name,username,password
@@ -149,6 +154,13 @@ import Testing
     #expect(try items("name,value\na,1\na,2\na,3\na (2),4\n").map { $0[0] } == ["a", "a (3)", "a (4)", "a (2)"])
     let clash = "name,username,password\na,ann,1\na,bob,2\na (ann),eve,3\n"
     #expect(try items(clash).map { $0[0] } == ["a (ann) (2)", "a (bob)", "a (ann)"])
+  }
+
+  @Test func `a table with too many fields is refused before they become items`() throws {
+    #expect(try CSVFile("name,value\na,1\n", mostFields: 4).rows.count == 2)
+    #expect(throws: ImportFault("it has more than 4 fields", at: "line 3", .overLimit)) {
+      try CSVFile("name,value\na,1\nb\n", mostFields: 4)
+    }
   }
 
   @Test func `a login with only a name is reported as lost`() throws {

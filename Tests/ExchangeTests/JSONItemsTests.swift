@@ -73,6 +73,11 @@ import Testing
       #"{"items":[{"name":"a","value":"x","expires":"hunter2"}]}"#, "item 1",
       "its 'expires' is not a time such as 2027-01-31T12:00:00Z"
     ),
+    (#"{"items":[{"name":"a","value":"x","kind":7}]}"#, "item 1", "its 'kind' is not a string"),
+    (#"{"items":[{"name":"a","value":"x","label":7}]}"#, "item 1", "its 'label' is not a string"),
+    (#"{"items":[{"name":"a","value":"x","type":["hunter2"]}]}"#, "item 1", "its 'type' is not a string"),
+    (#"{"items":[{"name":"a","value":"x","attributes":"hunter2"}]}"#, "item 1", "its 'attributes' are not an object"),
+    ("{\"items\":[],\n\"hunter2\":\"x\"}", "line 2", "an export has only 'group' next to its 'items'"),
   ]) func `a defect is reported with its position`(text: String, place: String?, words: String) {
     #expect(throws: ImportFault(words, at: place)) { try JSONItems.items(of: text) }
   }

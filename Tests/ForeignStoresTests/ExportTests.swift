@@ -81,6 +81,25 @@ import Testing
       ])
   }
 
+  @Test func `former texts of hidden fields stay texts of these fields`() throws {
+    let export = #"""
+      {"items":[{"type":1,"name":"a","login":{"password":"now"},"fields":[{"name":"PIN","value":"3","type":1},
+      {"name":"open","value":"x","type":0},{"name":"password","value":"field","type":1}],"passwordHistory":[
+      {"lastUsedDate":"2025-01-01T00:00:00.000Z","password":"PIN: 1: 2"},
+      {"lastUsedDate":"2025-01-02T00:00:00.000Z","password":"open: y"},
+      {"lastUsedDate":"2025-01-03T00:00:00.000Z","password":"password: z"}]}]}
+      """#
+    let imported = try ForeignFile(Array(export.utf8)).items(as: .bitwarden)
+    // Bitwarden's clients do not keep former texts of fields that are shown, and a field with the name of another one
+    // has no name of its own.
+    #expect(
+      imported.items.first?.older.map { String(decoding: $0.value, as: UTF8.self) } == [
+        #"{"password":"now","PIN":"1: 2","open":"x","password (2)":"field"}"#,
+        #"{"password":"open: y","PIN":"3","open":"x","password (2)":"field"}"#,
+        #"{"password":"password: z","PIN":"3","open":"x","password (2)":"field"}"#,
+      ])
+  }
+
   @Test func `an export with any changed byte is read or refused`() throws {
     for bytes in try Vectors.bytes("bitwarden.json").mutations(300) {
       #expect(ForeignFile(bytes).fault(as: .bitwarden).map { $0 == .damaged } != false)
@@ -213,6 +232,12 @@ import Testing
       ])
     #expect(imported.items.last.map { "\($0.name) \($0.value)" } == "b/generic [255, 0]")
     #expect(imported.losses == ["attributes of other kinds (1 entry)"])
+  }
+
+  @Test func `the output of security may have the line breaks of Windows`() throws {
+    let text = String(decoding: try Vectors.bytes("keychain.txt"), as: UTF8.self).replacing("\n", with: "\r\n")
+    let imported = try ForeignFile(Array(text.utf8)).items(as: .keychain)
+    #expect(try imported == ForeignFile("keychain.txt").items(as: .keychain))
   }
 
   @Test func `a keychain's protocols become schemes`() throws {

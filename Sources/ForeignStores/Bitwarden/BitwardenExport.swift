@@ -92,11 +92,20 @@ struct BitwardenExport {
     return version
   }
 
-  /// Bitwarden keeps only former passwords, each with the time when the next one was set.
+  /// Bitwarden keeps only former passwords, each with the time when the next one was set, and among them former texts
+  /// of hidden fields as `NAME: TEXT`.
   private func history(of item: JSONValue, now: Entry.Version) -> [Entry.Version] {
-    (item["passwordHistory"]?.elements ?? []).map { former in
-      now.with(
-        password: former.text("password"), modified: UTCDate.moment(former.text("lastUsedDate"))?.milliseconds)
+    let hidden = (item["fields"]?.elements ?? []).filter { field in
+      // A field whose name was taken has a number in the entry.
+      field.count("type") == 1 && now.text(field.text("name")) == field.text("value")
+    }.map { $0.text("name") }
+    return (item["passwordHistory"]?.elements ?? []).map { former in
+      let text = former.text("password")
+      let modified = UTCDate.moment(former.text("lastUsedDate"))?.milliseconds
+      guard let name = hidden.first(where: { !$0.isEmpty && text.hasPrefix("\($0): ") }) else {
+        return now.with(password: text, modified: modified)
+      }
+      return now.with(name, String(text.dropFirst(name.count + 2)), modified: modified)
     }.sorted { ($0.modified ?? .min) < ($1.modified ?? .min) }
   }
 }

@@ -146,11 +146,14 @@ struct OnePasswordExport {
 
 extension Entry.Version {
   /// The same with a former password, because the history of many stores has only that.
-  func with(password: String, modified: Int64?) -> Entry.Version {
+  func with(password: String, modified: Int64?) -> Entry.Version { with("password", password, modified: modified) }
+
+  /// The same with a former text of one field.
+  func with(_ name: String, _ text: String, modified: Int64?) -> Entry.Version {
     var version = Entry.Version()
     version.modified = modified
-    for field in fields { version.add(field.name, field.name == "password" ? password : field.text) }
-    if text("password").isEmpty { version.add("password", password) }
+    for field in fields { version.add(field.name, field.name == name ? text : field.text) }
+    if self.text(name).isEmpty { version.add(name, text) }
     return version
   }
 }
