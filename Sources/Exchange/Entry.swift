@@ -23,8 +23,14 @@ package struct Entry: Sendable, Equatable {
     package private(set) var lostFields = 0
     /// When it was written, in milliseconds since 1970.
     package var modified: Int64?
+    /// The names of the fields, each with the last number that was appended to it.
+    private var numbers: [String: Int] = [:]
 
     package init() {}
+
+    package static func == (left: Version, right: Version) -> Bool {
+      left.fields == right.fields && left.lostFields == right.lostFields && left.modified == right.modified
+    }
 
     /// Adds a field that is not empty. If its name is taken, a number is appended.
     package mutating func add(_ name: String, _ text: String) {
@@ -35,11 +41,14 @@ package struct Entry: Sendable, Equatable {
       }
       let wish = name.isEmpty ? "field" : name
       var name = wish
-      var number = 1
-      while fields.contains(where: { $0.name == name }) {
-        number += 1
-        name = "\(wish) (\(number))"
+      if var number = numbers[wish] {
+        repeat {
+          number += 1
+          name = "\(wish) (\(number))"
+        } while numbers[name] != nil
+        numbers[wish] = number
       }
+      numbers[name] = 1
       fields.append(Field(name, text))
     }
 
@@ -216,11 +225,39 @@ extension Unicode.Scalar {
 
 extension String {
   package var fitsXML: Bool { unicodeScalars.allSatisfy(\.fitsXML) }
+
+  /// The text with U+FFFD for each character that XML cannot contain.
+  package var fittingXML: String {
+    var fitting = UnicodeScalarView()
+    for scalar in unicodeScalars { fitting.append(scalar.fitsXML ? scalar : "\u{FFFD}") }
+    return String(fitting)
+  }
 }
 
 extension Entry {
-  /// The names of KeePass for its own fields. Another field with such a name gets a number.
-  package static let namesOfKeePass: Set<String> = ["Title", "UserName", "Password", "URL", "Notes", "otp"]
+  /// The names of KeePass for its own fields.
+  private static let namesOfKeePass: Set<String> = ["Title", "UserName", "Password", "URL", "Notes", "otp"]
+
+  /// The attributes that become fields of a KeePass database, which itself has only tags.
+  package var fieldsOfAttributes: [Field] {
+    attributes.filter { $0.key != "tags" || !$0.value.fitsXML }.sorted { $0.key < $1.key }
+      .map { Field("attribute \($0.key)", $0.value) }
+  }
+
+  /// The names that other fields of one version have in a KeePass database. KeePassXC refuses a database with two equal
+  /// names in an entry, so a name that is taken gets a number.
+  package static func namesInKeePass(_ fields: [Field]) -> [String] {
+    var taken = namesOfKeePass
+    return fields.map { field in
+      let wish = field.name.fittingXML
+      var (unused, number) = (wish, 1)
+      while !taken.insert(unused).inserted {
+        number += 1
+        unused = "\(wish) (\(number))"
+      }
+      return unused
+    }
+  }
 
   /// Its names that XML cannot contain: its own and those of fields, attributes and attachments.
   package var namesUnfitForXML: Set<String> {

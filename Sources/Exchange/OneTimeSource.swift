@@ -49,6 +49,13 @@ package struct OneTimeSource: Sendable, Equatable {
     guard !key.isEmpty else { throw .noSecret }
   }
 
+  /// The source as a URL, made from a secret of any length; `nil` if the text is neither a URL nor base32.
+  package static func url(of text: String) -> String? {
+    guard !text.lowercased().hasPrefix("otpauth://") else { return text }
+    let url = "otpauth://totp/vault?secret=" + text.filter { $0 != "-" && !$0.isWhitespace }
+    return (try? OneTimeSource(url)) == nil ? nil : url
+  }
+
   private mutating func take(_ name: String, _ value: [UInt8]) throws(Fault) {
     let text = String(decoding: value, as: UTF8.self)
     switch name {

@@ -4,6 +4,9 @@ package import Exchange
 package struct ForeignFile {
   package typealias Format = ForeignFormat
 
+  /// The maximum size of a file in bytes.
+  package static let limit = 64 << 20
+
   private let bytes: [UInt8]
   private let passphrase: [UInt8]?
   private let keyFile: [UInt8]?

@@ -9,6 +9,8 @@ import Glibc
 //   vault-exchange read FORMAT [--passphrase FD] [--key-file FD]   < FILE   > lines of JSON (EntryLine)
 //   vault-exchange write kdbx --passphrase FD                      < lines of JSON   > FILE
 //
+// It exits with 0; with 2 if it wrote a file that is too large for `read`; otherwise with 1 or 64.
+//
 // It is a separate program so that hostile files are read in a process without an open store, and so that `vault` is
 // not linked with libraries that only they need. Secrets are passed only through descriptors.
 
@@ -37,7 +39,7 @@ func run(_ arguments: [String]) -> Int32 {
     case ("read", let format?):
       // Only age reads the identity.
       let keyFile = format == .sops ? nil : descriptors.keyFile.flatMap { contents(of: $0, limit: 1 << 20) }
-      let file = ForeignFile(try input(limit: 64 << 20), passphrase: passphrase, keyFile: keyFile)
+      let file = ForeignFile(try input(limit: ForeignFile.limit), passphrase: passphrase, keyFile: keyFile)
       let age = Age(identity: descriptors.keyFile)
       try file.read(as: format) { (sealed) throws(ImportFault) in
         try age.open(sealed)
@@ -48,6 +50,7 @@ func run(_ arguments: [String]) -> Int32 {
     case ("write", .kdbx?):
       var writer = try KeePassWriter(entries(of: input(limit: 256 << 20)))
       write(try writer.file(passphrase: passphrase ?? []))
+      return writer.isReadable ? 0 : 2
     default: return 64
     }
     return 0

@@ -71,6 +71,20 @@ import Testing
     #expect(imported.losses == (isLost ? ["entry 1: a content of an attachment that only former versions had"] : []))
   }
 
+  @Test func `an attachment counts once, however many former versions share it`() throws {
+    var base64: [UInt8] = []
+    Base64.append(encoding: [UInt8](repeating: 7, count: 1 << 20), to: &base64)
+    let attached = "<Binary><Key>f</Key><Value Ref=\"0\"/></Binary>"
+    let former = String(repeating: "<Entry>\(attached)</Entry>", count: KeePassDocument.attachmentLimit >> 20)
+    let shared = String(decoding: base64, as: UTF8.self)
+    let document =
+      "<KeePassFile><Meta><Binaries><Binary ID=\"0\">\(shared)</Binary></Binaries></Meta>"
+      + "<Root><Group><Entry><String><Key>Title</Key><Value>t</Value></String>\(attached)<History>\(former)</History>"
+      + "</Entry></Group></Root></KeePassFile>"
+    let imported = try ForeignFile(Array(document.utf8)).items(as: .keepassXML)
+    #expect(imported.items.map(\.value.count) == [1 << 20] && imported.losses.isEmpty)
+  }
+
   @Test func `what only former versions of an entry had is reported as lost`() throws {
     func entry(_ title: String, _ rest: String, _ history: String = "") -> String {
       "<Entry><String><Key>Title</Key><Value>\(title)</Value></String>"

@@ -52,6 +52,68 @@ import Testing
     #expect(entry.namesUnfitForXML == ["a\u{1}"])
   }
 
+  @Test func `no two fields of a written entry have the same name, whatever their names become`() throws {
+    var entry = Entry("a", at: "")
+    let names = ["attribute env", "UserName (2)", "UserName", "x\u{1}", "x\u{2}"]
+    for name in names { entry.current.add(name, "text of \(name)") }
+    entry.attributes = ["env": "prod", "tags": "t"]
+    let (file, read) = try roundTrip([entry])
+    let key = KeePassKey(passphrase: Array("pw".utf8), keyFile: nil)
+    let document = String(decoding: try KeePassFile(file, key).document, as: UTF8.self)
+    let written = document.matches(of: /<Key>([^<]*)<\/Key>/).map { String($0.1) }
+    #expect(
+      Array(written.drop { $0 != "attribute env" }) == [
+        "attribute env", "UserName (2)", "UserName (3)", "x\u{FFFD}", "x\u{FFFD} (2)", "attribute env (2)",
+      ])
+    #expect(Set(written).count == written.count)
+    #expect(read.first?.current.fields.map(\.text) == names.map { "text of \($0)" } + ["prod"])
+  }
+
+  @Test(arguments: [
+    ("JBSW-Y3DP ehpk3pxp", "otpauth://totp/vault?secret=JBSWY3DPehpk3pxp"), ("steam://JBSWY3DPEHPK3PXP", nil),
+    ("OTPAUTH://totp/x?secret=MY", "OTPAUTH://totp/x?secret=MY"), ("a note!", nil),
+  ]) func `only a source of one-time codes becomes one of KeePass`(text: String, url: String?) throws {
+    var entry = Entry("a", at: "")
+    entry.current.add("totp", text)
+    let (file, read) = try roundTrip([entry])
+    #expect(read.first?.current.fields == [Entry.Field("totp", url ?? text)])
+    let key = KeePassKey(passphrase: Array("pw".utf8), keyFile: nil)
+    let document = String(decoding: try KeePassFile(file, key).document, as: UTF8.self)
+    #expect(document.contains("<Key>otp</Key>") == (url != nil))
+  }
+
+  @Test func `a database that is too large to be read is written, and its writer knows`() throws {
+    var entry = Self.entries[0]
+    func write() throws -> (isReadable: Bool, file: [UInt8]) {
+      var writer = try KeePassWriter([entry])
+      let file = try writer.file(passphrase: Array("pw".utf8), cost: cheap)
+      return (writer.isReadable, file)
+    }
+    #expect(try write().isReadable)
+    let mebibyte = [UInt8](repeating: 0, count: 1 << 20)
+    entry.attachments = (0...KeePassFile.limit >> 20).map { Entry.Attachment(String($0), mebibyte) }
+    let (isReadable, file) = try write()
+    #expect(!isReadable)
+    #expect(ForeignFile(file, passphrase: Array("pw".utf8)).fault(as: .kdbx) == .overLimit)
+  }
+
+  @Test(.timeLimit(.minutes(1))) func `many fields with one name get numbers that are not taken`() {
+    var versions: [Entry.Version] = []
+    for _ in 0..<50 {
+      var version = Entry.Version()
+      version.add("a (2)", "taken")
+      for _ in 1..<Entry.Version.mostFields { version.add("a", "text") }
+      versions.append(version)
+    }
+    #expect(Set(versions[0].fields.map(\.name)).count == Entry.Version.mostFields)
+    #expect(versions[0].fields.prefix(4).map(\.name) == ["a (2)", "a", "a (3)", "a (4)"])
+    // Equal fields make equal versions, whatever names were wished for.
+    var (wished, named) = (Entry.Version(), Entry.Version())
+    for name in ["a", "a"] { wished.add(name, "text") }
+    for name in ["a", "a (2)"] { named.add(name, "text") }
+    #expect(wished == named)
+  }
+
   @Test func `a written database is read back completely`() throws {
     var (file, read) = try roundTrip(Self.entries)
     read.sort { $0.name > $1.name }

@@ -7,7 +7,8 @@ package struct KeePassDocument {
   static let mostEntries = 200_000
   /// The maximum length of a name with its folders in bytes. No item's name can be this long.
   static let longestName = 4_096
-  /// The maximum total size of all attachments in bytes. Many entries may share one attachment.
+  /// The maximum total size of all attachments in bytes. Many entries may share one attachment. Those of former
+  /// versions are not passed on, so they count only if they take memory of their own.
   static let attachmentLimit = 256 << 20
 
   private var reader: XMLReader
@@ -110,13 +111,11 @@ package struct KeePassDocument {
     case ("String", "Key"), ("Binary", "Key"): entries[last].key = String(decoding: text, as: UTF8.self)
     case ("String", "Value"): entries[last].value = value
     case ("Entry", "String"): try entries[last].addText()
-    case ("Binary", "Value"): entries[last].value = element["Ref"].flatMap { binaries[$0] } ?? value
-    case ("Entry", "Binary"):
-      attachmentBytes += entries[last].value.count
-      guard attachmentBytes <= Self.attachmentLimit else {
-        throw ImportFault("its attachments take more than \(Self.attachmentLimit >> 20) MiB", .overLimit)
-      }
-      entries[last].attachments.append(Entry.Attachment(entries[last].key, entries[last].value))
+    case ("Binary", "Value"):
+      let shared = element["Ref"].flatMap { binaries[$0] }
+      entries[last].value = shared ?? value
+      if shared == nil || entries.count == 1 { try countAttachment(entries[last].value) }
+    case ("Entry", "Binary"): entries[last].attachments.append(Entry.Attachment(entries[last].key, entries[last].value))
     default: entries[last].take(parent, element.name, String(decoding: text, as: UTF8.self))
     }
     return nil
@@ -141,10 +140,7 @@ package struct KeePassDocument {
     switch (parent, element.name) {
     case ("Meta", "RecycleBinUUID"): recycleBin = text
     case ("Binaries", "Binary"):
-      attachmentBytes += value.count
-      guard attachmentBytes <= Self.attachmentLimit else {
-        throw ImportFault("its attachments take more than \(Self.attachmentLimit >> 20) MiB", .overLimit)
-      }
+      try countAttachment(value)
       binaries[element["ID"] ?? ""] = value
     case ("Group", "UUID") where !groups.isEmpty && text == recycleBin && !text.isEmpty:
       groups[groups.count - 1].isBin = true
@@ -152,6 +148,13 @@ package struct KeePassDocument {
     case ("Group", "Notes"): if !text.isEmpty { lost.add("notes of folders") }
     case ("Group", "Group"): groups.removeLast()
     default: break
+    }
+  }
+
+  private mutating func countAttachment(_ bytes: [UInt8]) throws(ImportFault) {
+    attachmentBytes += bytes.count
+    guard attachmentBytes <= Self.attachmentLimit else {
+      throw ImportFault("its attachments take more than \(Self.attachmentLimit >> 20) MiB", .overLimit)
     }
   }
 

@@ -3,7 +3,12 @@ internal import Ground
 
 /// Writes a KeePass database: KDBX 4 with AES-256 and a key from Argon2id over 64 MiB.
 package struct KeePassWriter {
+  /// Whether ``KeePassFile`` reads the written database, which may exceed its limits.
+  package private(set) var isReadable = true
+
   private let root: Folder
+  /// The number of entries, including former ones.
+  private let entryCount: Int
   private var xml: [UInt8] = []
   private var binaries: [[UInt8]] = []
   private let streamKey = Gcrypt.randomBytes(64)
@@ -30,6 +35,7 @@ package struct KeePassWriter {
     root = Folder()
     guard let stream = try KeePassFile.InnerStream.chacha20(key: streamKey).cipher() else { throw Gcrypt.refused }
     self.stream = stream
+    entryCount = entries.reduce(0) { $0 + 1 + $1.history.count }
     for entry in entries {
       let parts = entry.name.split(separator: "/", maxSplits: Self.depth, omittingEmptySubsequences: false)
       // A name such as `https://a.test` is a title, not three folders.
@@ -55,6 +61,7 @@ package struct KeePassWriter {
     content += field(1, UInt32(3).littleEndianBytes) + field(2, streamKey)
     for binary in binaries { content += field(3, [1] + binary) }
     content += field(0, []) + xml
+    isReadable = content.count <= KeePassFile.limit && entryCount <= KeePassDocument.mostEntries
 
     let (seed, salt, vector) = (Gcrypt.randomBytes(32), Gcrypt.randomBytes(32), Gcrypt.randomBytes(16))
     let cipher = KeePassHeader.ciphers.first { $0.value == .aes256 }?.key ?? []
@@ -77,9 +84,11 @@ package struct KeePassWriter {
       file += try Gcrypt.hmac(
         key: KeePassFile.key(ofBlock: index, blockKey), index.littleEndianBytes + count + block)
       file += count + block
-      if block.isEmpty { return file }
       index += 1
+      if block.isEmpty { break }
     }
+    if file.count > ForeignFile.limit { isReadable = false }
+    return file
   }
 
   /// The parameters of the key derivation, in the form that ``KeePassTransformation`` reads.
@@ -138,8 +147,7 @@ package struct KeePassWriter {
     _ version: Entry.Version, _ title: String, _ identifier: String, _ entry: Entry?
   ) throws(ImportFault) {
     element("UUID", identifier)
-    let tags = entry?.attributes["tags"].flatMap { $0.fitsXML ? $0 : nil }
-    if let tags { element("Tags", tags) }
+    if let tags = entry?.attributes["tags"], tags.fitsXML { element("Tags", tags) }
     xml += "<Times>".utf8
     if let modified = version.modified { element("LastModificationTime", Self.moment(modified)) }
     element("Expires", entry?.expires == nil ? "False" : "True")
@@ -149,17 +157,15 @@ package struct KeePassWriter {
     for (name, member) in KeePassWriter.members {
       try text(name, version.text(member), isProtected: member == "password")
     }
-    let code = version.text("totp")
-    if !code.isEmpty {
-      try text("otp", code.hasPrefix("otpauth://") ? code : "otpauth://totp/vault?secret=\(code)", isProtected: true)
+    var written = Self.members.map(\.1)
+    if let url = OneTimeSource.url(of: version.text("totp")) {
+      try text("otp", url, isProtected: true)
+      written.append("totp")
     }
-    let written = Self.members.map(\.1) + ["totp"]
-    for field in version.fields where !written.contains(field.name) {
-      try text(
-        Entry.namesOfKeePass.contains(field.name) ? "\(field.name) (2)" : field.name, field.text, isProtected: true)
-    }
-    for (name, text) in (entry?.attributes ?? [:]).sorted(by: { $0.key < $1.key }) where name != "tags" || tags == nil {
-      try self.text("attribute \(name)", text)
+    let fields = version.fields.filter { !written.contains($0.name) }
+    let others = fields + (entry?.fieldsOfAttributes ?? [])
+    for (index, name) in Entry.namesInKeePass(others).enumerated() {
+      try text(name, others[index].text, isProtected: index < fields.count)
     }
   }
 

@@ -79,8 +79,9 @@ struct OpenEntry {
     entry.history = history.map(\.version)
     // KeePass writes the oldest one first, but some programs do not.
     entry.history.sort { ($0.modified ?? .min) < ($1.modified ?? .min) }
-    let kept = Set(attachments)
-    if history.contains(where: { !kept.isSuperset(of: $0.attachments) }) {
+    // Contents that versions share are compared without reading them, unlike in a set.
+    let kept = Dictionary(grouping: attachments, by: \.name)
+    if history.contains(where: { $0.attachments.contains { kept[$0.name]?.contains($0) != true } }) {
       entry.losses.append("a content of an attachment that only former versions had")
     }
     return entry

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import Vault
 
 @testable import VaultCommands
 
@@ -50,6 +51,19 @@ import Testing
     #expect(items[2]["label"] as? String == "Orders")
     #expect(items[2]["attributes"] as? [String: String] == ["host": "db1"])
     #expect(items[2]["expires"] as? String == "2099-01-01T00:00:00Z")
+  }
+
+  @Test func `an export to JSON that is too large for an import is noticed`() throws {
+    store.run("set", "key", "--file", store.folder.write("key-bytes", [0xFF, 0]))
+    let location = try StoreLocation(home: store.folder.file("store"), state: store.folder.file("state"))
+    let group = try SecretStore.open(at: location, unlocking: .keyFile(store.keyFile)).group("default")
+    let written = export("--to", "json", "-g", "default", "--yes-print-secrets").outputBytes.count
+    for (limit, isExceeded) in [(ImportFile.usualLimit, false), (written * 2, false), (written / 2, true)] {
+      var request = try ExportRequest(of: group)
+      request.importLimit = limit
+      try request.write(.json, to: Output(descriptor: Pipe.nameless()))
+      #expect(request.exceedsImport == isExceeded)
+    }
   }
 
   @Test func `an item that an env file cannot hold is refused before anything is written`() {

@@ -102,6 +102,25 @@ import Testing
     #expect(store.run("get", "j", "-g", group).output.contains(#""Title (2)":"t""#))
   }
 
+  @Test func `names that would be equal in a database, and milliseconds of an expiry, are listed`() throws {
+    store.run(
+      "set", "j", "--type", "json", "-a", "env=prod", "--expires", "2031-01-02T00:00:00.250Z",
+      input: #"{"attribute env":"dev","UserName (2)":"a","UserName":"b","totp":"steam://JBSWY3DP"}"#)
+    let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
+    #expect(
+      written.errors.contains(
+        """
+        not kept: 'j': the name 'UserName', which becomes 'UserName (3)'
+        not kept: 'j': the name 'attribute env', which becomes 'attribute env (2)'
+        not kept: 1 expiry, which is cut to whole seconds
+
+        """), "\(written.errors)")
+    #expect(
+      store.run("get", "j", "-g", group).output
+        == #"{"attribute env":"dev","UserName (2)":"a","UserName (3)":"b","totp":"steam://JBSWY3DP","#
+        + #""attribute env (2)":"prod"}"#)
+  }
+
   @Test func `a name with characters that XML cannot contain is listed`() throws {
     store.run("set", "j", "--type", "json", input: #"{"a\u0001":"b","c":"\u0001"}"#)
     let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
@@ -163,6 +182,9 @@ import Testing
   }
 
   @Test(.needsClients) func `keepassxc-cli reads an exported database`() throws {
+    // KeePassXC refuses a database with two equal names in an entry.
+    store.run(
+      "set", "j", "--type", "json", "-a", "env=b", input: #"{"attribute env":"a","UserName":"b","x\u0001":"c"}"#)
     _ = try roundTrip("kdbx", "out.kdbx", "kdbx")
     var environment = store.environment
     environment["PATH"] = Machine.path

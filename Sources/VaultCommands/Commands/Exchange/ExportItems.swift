@@ -65,6 +65,7 @@ struct ExportItems: Command {
     } else {
       try export.write(format, to: session.output)
     }
+    if export.exceedsImport { session.warn("this export is too large for vault import to read it back") }
     for name in export.expandable { session.warnOfExpansion(in: "'\(UTF8Text.onOneLine(name))'") }
     if format == .dotenv, let lost = export.whatTextCannotHold { session.say(lost) }
     for loss in export.losses { session.say("not kept: \(loss)") }
@@ -120,6 +121,10 @@ struct ExportRequest {
   private(set) var losses: [String] = []
   /// The names of items that an env file holds, but some of its readers change.
   private(set) var expandable: [String] = []
+  /// Whether an import refuses the written file for its size.
+  private(set) var exceedsImport = false
+  /// The size of JSON in bytes from which an import refuses it.
+  var importLimit = ImportFile.usualLimit
 
   init(of group: AccessGroup) throws(VaultError) {
     self.group = group.name
@@ -146,7 +151,7 @@ struct ExportRequest {
       guard let passphrase else { return }
       var export = try ForeignExport(items, list, in: source)
       let database = try export.database(passphrase)
-      losses = export.losses
+      (losses, exceedsImport) = (export.losses, export.exceedsImport)
       try unsafe database.withUnsafeBytes { bytes in
         try unsafe output.requireTextIfTerminal(bytes, hint: "--output FILE")
         try unsafe output.write(bytes)
@@ -193,14 +198,16 @@ struct ExportRequest {
     }
   }
 
-  private func writeJSON(to output: Output) throws {
+  private mutating func writeJSON(to output: Output) throws {
     var json = JSONWriter(output)
+    var size = 0
     try json.object { (json) throws(Failure) in
       try json.string("group", group.description)
       try json.array("items") { (json) throws(Failure) in
-        for item in items { try write(item, to: &json) }
+        for item in items { size += try write(item, to: &json) }
       }
     }
+    exceedsImport = size > importLimit
   }
 
   private func open(_ item: Item) throws(Failure) -> OpenedItem {
@@ -211,8 +218,11 @@ struct ExportRequest {
     }
   }
 
-  private func write(_ item: Item, to json: inout JSONWriter) throws(Failure) {
+  /// - Returns: about the number of bytes written.
+  private func write(_ item: Item, to json: inout JSONWriter) throws(Failure) -> Int {
     let opened = try open(item)
+    var size = 100 + item.name.description.utf8.count + (item.label?.utf8.count ?? 0)
+    size += item.attributes.reduce(0) { $0 + 6 + $1.key.utf8.count + $1.value.utf8.count }
     try json.object { (json) throws(Failure) in
       try json.string("name", item.name.description)
       try json.string("kind", item.kind.name)
@@ -220,8 +230,10 @@ struct ExportRequest {
       try unsafe opened.secret.withUnsafeBytes { (bytes) throws(Failure) in
         if unsafe bytes.isUTF8 {
           try unsafe json.text("value", bytes)
+          size += unsafe bytes.reduce(0) { $0 + Self.jsonSize(of: $1) }
         } else {
           try unsafe json.base64("valueBase64", bytes)
+          size += bytes.count * 4 / 3
         }
       }
       try json.string("label", orNull: item.label)
@@ -229,6 +241,15 @@ struct ExportRequest {
         for (key, value) in item.attributes.sorted(by: <) { try json.member(key, value) }
       }
       try json.string("expires", orNull: item.expires?.exactText)
+    }
+    return size
+  }
+
+  private static func jsonSize(of byte: UInt8) -> Int {
+    switch byte {
+    case 0x22, 0x5C, 0x08...0x0A, 0x0C...0x0D: 2
+    case ..<0x20: 6
+    default: 1
     }
   }
 }

@@ -7,6 +7,8 @@ struct ForeignExport {
   private var entries: [Entry] = []
   /// The parts of items that none of the formats can hold, described without any value.
   private(set) var losses: [String] = []
+  /// Whether the written database is too large for an import.
+  private(set) var exceedsImport = false
 
   /// - Parameters:
   ///   - items: the items.
@@ -56,11 +58,15 @@ struct ForeignExport {
     let attributes = entries.count { !$0.attributes.isEmpty }
     lose(attributes, "the attributes of 1 item, which become", "the attributes of # items, which become", "fields")
     for entry in entries {
-      let fields = ([entry.current] + entry.history).flatMap(\.fields)
-      for name in Entry.namesOfKeePass.intersection(fields.map(\.name)).sorted() {
-        losses.append("'\(entry.name)': the name '\(name)', which becomes '\(name) (2)'")
+      let versions = [entry.current.fields + entry.fieldsOfAttributes] + entry.history.map(\.fields)
+      let changed = versions.flatMap { fields in
+        zip(fields.map(\.name.fittingXML), Entry.namesInKeePass(fields)).filter { $0.0 != $0.1 }
       }
-      if fields.contains(where: { $0.name == "totp" && !$0.text.hasPrefix("otpauth://") }) {
+      for name in Set(changed.map { "the name '\($0)', which becomes '\($1)'" }).sorted() {
+        losses.append("'\(entry.name)': \(name)")
+      }
+      let codes = versions.joined().filter { $0.name == "totp" }.map(\.text)
+      if codes.contains(where: { ![nil, $0].contains(OneTimeSource.url(of: $0)) }) {
         losses.append("'\(entry.name)': the form of 'totp', which becomes a URL")
       }
     }
@@ -69,6 +75,8 @@ struct ForeignExport {
         losses.append("'\(entry.name)': its name, which becomes '\(entry.name)/\(attachment.name)'")
       }
     }
+    let fractions = entries.count { $0.expires.map { $0 % 1_000 != 0 } == true }
+    lose(fractions, "1 expiry, which is", "# expiries, which are", "cut to whole seconds")
     let names = entries.reduce(0) { $0 + $1.namesUnfitForXML.count }
     lose(
       names, "the control characters in 1 name, which become", "the control characters in # names, which become",
@@ -85,7 +93,10 @@ struct ForeignExport {
     lseek(input, 0, SEEK_SET)
     defer { close(input) }
     let (end, bytes) = try ExchangeProgram.run(["write", "kdbx"], input: input, passphrase: passphrase)
-    guard end == .exited(0) else { throw Failure(.unexpected, "vault-exchange did not write the database") }
+    exceedsImport = end == .exited(2)
+    guard exceedsImport || end == .exited(0) else {
+      throw Failure(.unexpected, "vault-exchange did not write the database")
+    }
     return bytes
   }
 

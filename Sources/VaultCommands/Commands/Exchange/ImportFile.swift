@@ -3,9 +3,12 @@ internal import Vault
 
 /// The file that an import reads, or standard input for `-`.
 struct ImportFile {
+  /// The maximum size of most files in bytes.
+  static let usualLimit = 64 << 20
+
   let path: String
-  /// The maximum size of a file in bytes.
-  var limit = 64 << 20
+  /// The maximum size of the file in bytes.
+  var limit = Self.usualLimit
 
   /// Its name in messages about its content. Only a file that could be opened is named, because a mistyped word may be
   /// a secret.
