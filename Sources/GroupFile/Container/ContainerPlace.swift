@@ -212,21 +212,16 @@ package enum ContainerShape: Equatable, Sendable {
   /// only sizes and times. But locks held by other users could block a writer.
   case visible
 
-  package var folderMode: UInt32 {
-    switch self {
-    case .closed: 0o700
-    case .shared(let group): group.isReadOnly ? 0o2750 : 0o2770
-    case .interrupted: 0o3700
-    case .visible: 0o755
-    }
-  }
-
+  package var folderMode: UInt32 { modes.folder }
   /// The mode of the group's file, its log and its index.
-  package var fileMode: UInt32 {
+  package var fileMode: UInt32 { modes.file }
+
+  private var modes: (folder: UInt32, file: UInt32) {
     switch self {
-    case .closed, .interrupted: 0o600
-    case .shared(let group): group.isReadOnly ? 0o640 : 0o660
-    case .visible: 0o644
+    case .closed: (0o700, 0o600)
+    case .shared(let group): group.isReadOnly ? (0o2750, 0o640) : (0o2770, 0o660)
+    case .interrupted: (0o3700, 0o600)
+    case .visible: (0o755, 0o644)
     }
   }
 
