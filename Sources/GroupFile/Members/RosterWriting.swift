@@ -120,13 +120,8 @@ struct RosterWriting {
     return written.state
   }
 
-  /// Makes the change without committing it; `nil` if there is nothing to change. What was salvaged always gets a new
-  /// roster.
-  ///
-  /// - Parameters:
-  ///   - left: the counts of what a new key drops are added to it.
-  ///   - makeNew: makes the file for a new key.
-  /// - Returns: the new state, and the new file that holds it if there is one.
+  /// As the other `write`, without committing the change; `makeNew` makes the file for a new key. What was salvaged
+  /// always gets a new roster.
   func write(
     _ change: RosterChange, at time: UInt64, _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void,
     makingNew makeNew: () throws(VaultError) -> GroupWriter

@@ -26,13 +26,8 @@ struct Rotation {
 
   private var connection: Connection { view.connection }
 
-  /// Proves everything, and seals it again into a new file.
-  ///
-  /// - Parameters:
-  ///   - root: the root that proves the rows.
-  ///   - left: the counts of what is left behind are added to it.
-  /// - Returns: the root of the new tree.
-  /// - Throws: `damaged` if something that the root names cannot be proved.
+  /// Proves everything that `root` names, and seals it again into a new file; throws `damaged` if that is not possible.
+  /// The counts of what is left behind are added to `left`. Returns the root of the new tree.
   static func run(
     _ view: Snapshot, from root: Digest, into writer: inout GroupWriter, under keys: GroupKeys,
     dropping dropped: Set<Token>, _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void

@@ -19,11 +19,8 @@ struct SalvagedRows {
     wanted = Set(names.map(view.state.keys.token))
   }
 
-  /// Writes rows, large values and nodes.
-  ///
-  /// - Parameter writer: makes the new file, to which `view` belongs.
-  /// - Returns: the root of the tree over what was written.
-  /// - Throws: `notFound` if a wanted item is not among the unproved ones.
+  /// Writes rows, large values and nodes to the new file, to which `view` belongs, and returns the root of the tree over
+  /// them; throws `notFound` if a wanted item is not among the unproved ones.
   mutating func write(
     from index: borrowing SalvageIndex, to writer: inout GroupWriter, progress: (UInt64) -> Void
   ) throws(VaultError) -> Digest {
