@@ -124,7 +124,7 @@ extension Applications {
     let present = try? store.group(name).verifiedState().roster.members.first { $0.application == id }
     try join(name, name == .service ? .read : present?.rights ?? .write)
     if name == .service {
-      try inGroup(.tokens) { () throws(VaultError) in try store.makeOwnGroup(.tokens, keep: 1) }
+      try inGroup(.tokens) { () throws(VaultError) in try store.makeMissing(.tokens, keep: 1) }
       for name in [AccessGroup.Name.audit, .tokens] { try join(name, .write) }
     }
     for grant in grants {
@@ -267,8 +267,6 @@ extension Applications {
   }
 
   func makePrivateGroup(_ name: AccessGroup.Name, _ application: Application) throws(VaultError) {
-    var creation = GroupCreation(name: name.description, time: SystemClock.milliseconds())
-    if application.lifetime == .purged { creation.flags = .purgedAtUninstall }
-    try store.makeMissing(name, creation)
+    try store.makeMissing(name, application.lifetime == .purged ? .purgedAtUninstall : [])
   }
 }

@@ -145,7 +145,7 @@ extension SecretStore {
   /// From then on, the owner's acts are recorded.
   func makeServiceGroups() throws(VaultError) {
     let identity = try owner()
-    try makeOwnGroup(.service, keep: 10)
+    try makeMissing(.service)
     let key = try sealing(identity.auditKey().publicKey)
     if let found = try ownersItem(AuditLog.keyName) {
       guard found == key.bytes else { throw .damagedServiceRow("the key of the record") }
@@ -154,7 +154,7 @@ extension SecretStore {
     }
     if !location.hasGroup(.audit) { try registry().forgetVerifiedAudit() }
     // A batch is written only once, so no older versions are kept.
-    try makeOwnGroup(.audit, keep: 1)
+    try makeMissing(.audit, keep: 1)
   }
 
   /// Begins the record of the owner's acts, on a store without a service. If it has begun, nothing changes.
@@ -164,13 +164,6 @@ extension SecretStore {
     let isNew = !location.hasGroup(.audit)
     try makeServiceGroups()
     if isNew { record(.beginAudit) }
-  }
-
-  /// Makes one of the store's own groups, if it is missing.
-  func makeOwnGroup(_ name: AccessGroup.Name, keep: UInt16) throws(VaultError) {
-    var creation = GroupCreation(name: name.description, time: SystemClock.milliseconds())
-    creation.keep = keep
-    try makeMissing(name, creation)
   }
 
   /// Adds an act of the owner to the record, if the store keeps one. If that fails, a notice says so, and the act is

@@ -63,7 +63,17 @@ extension SecretStore {
     let name = try AccessGroup.Name(name)
     guard !name.isReserved else { throw .invalid("names that begin with 'vault.' are the store's own") }
     guard try registry().application(name.description) == nil else { throw .exists(.applicationName) }
-    var creation = try creation(of: name, new)
+    guard let keep = UInt16(exactly: new.keep), GroupLimits.keptVersions.contains(keep) else {
+      throw .invalid("a group keeps 1 to 1,000 versions of an item")
+    }
+    var creation = GroupCreation(name: name.description, time: SystemClock.milliseconds())
+    creation.keep = keep
+    if new.lifetime == .purged { creation.flags.insert(.purgedAtUninstall) }
+    if let unixGroup = new.unixGroup {
+      guard !new.isThisDeviceOnly else { throw SecretStore.boundAndShared }
+      try unixGroup.requireOurs()
+      creation.shape = .shared(unixGroup)
+    }
     if new.isThisDeviceOnly {
       guard let state = location.stateFolder(of: access.ownerKey) else { throw .locked(.noStateFolder) }
       try location.makeStateFolder(of: access.ownerKey)
@@ -74,10 +84,12 @@ extension SecretStore {
     return group
   }
 
-  /// Creates a group unless its file exists.
-  func makeMissing(_ name: AccessGroup.Name, _ creation: GroupCreation) throws(VaultError) {
+  /// Creates a group of an application or of the store itself, unless its file exists.
+  func makeMissing(_ name: AccessGroup.Name, keep: UInt16 = 10, _ flags: Roster.Flags = []) throws(VaultError) {
     let registry = try registry()
     guard location.hasGroup(name) else {
+      var creation = GroupCreation(name: name.description, time: SystemClock.milliseconds())
+      (creation.keep, creation.flags) = (keep, flags)
       try createGroup(name, creation)
       return
     }
@@ -105,21 +117,6 @@ extension SecretStore {
       }
     }
     return group(name)
-  }
-
-  private func creation(of name: AccessGroup.Name, _ new: NewGroup) throws(VaultError) -> GroupCreation {
-    guard let keep = UInt16(exactly: new.keep), GroupLimits.keptVersions.contains(keep) else {
-      throw .invalid("a group keeps 1 to 1,000 versions of an item")
-    }
-    var creation = GroupCreation(name: name.description, time: SystemClock.milliseconds())
-    creation.keep = keep
-    if new.lifetime == .purged { creation.flags.insert(.purgedAtUninstall) }
-    if let unixGroup = new.unixGroup {
-      guard !new.isThisDeviceOnly else { throw SecretStore.boundAndShared }
-      try unixGroup.requireOurs()
-      creation.shape = .shared(unixGroup)
-    }
-    return creation
   }
 
   /// Removes a group with all its items. Backups, snapshots and disk blocks may still hold them.
