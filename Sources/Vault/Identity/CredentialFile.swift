@@ -4,20 +4,17 @@ internal import Sealing
 
 /// The file in which an application keeps its credential.
 enum CredentialFile {
-  /// The path may be a link, as Kubernetes makes for a Secret, if only root and this user could have made it.
-  ///
-  /// - Throws: `locked` with the reason if the file is missing or unsuitable; as ``Credential/init(parsing:)``.
-  static func read(_ path: String) throws(VaultError) -> Credential { try Credential(parsing: bytes(path)) }
-
   /// The credential in a file that was written with this passphrase; `nil` stands for an unsealed one.
   ///
-  /// - Throws: as ``read(_:)``; `wrongKey` for another passphrase.
-  static func read(_ path: String, sealedBy passphrase: GuardedBytes?) throws(VaultError) -> Credential {
-    guard let passphrase else { return try read(path) }
-    return try SealedCredential(parsing: bytes(path)).open(passphrase: passphrase)
+  /// - Throws: as ``bytes(_:)`` and ``Credential/init(parsing:)``; `wrongKey` for another passphrase.
+  static func read(_ path: String, sealedBy passphrase: GuardedBytes? = nil) throws(VaultError) -> Credential {
+    let bytes = try bytes(path)
+    guard let passphrase else { return try Credential(parsing: bytes) }
+    return try SealedCredential(parsing: bytes).open(passphrase: passphrase)
   }
 
-  /// The bytes of a credential, sealed or not, under the same conditions.
+  /// The bytes of a credential, sealed or not; throws `locked` with the reason if the file is missing or unsuitable. The
+  /// path may be a link, as Kubernetes makes for a Secret, if only root and this user could have made it.
   static func bytes(_ path: String) throws(VaultError) -> GuardedBytes {
     do throws(FileFault) {
       let path = try CanonicalPath.followingLinks(path, user: geteuid())
