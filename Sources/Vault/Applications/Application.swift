@@ -52,13 +52,9 @@ public struct Application: Sendable, Equatable {
     }
 
     fileprivate init?(code: UInt8, wasIssued: Bool) {
-      switch code {
-      case 1: self = wasIssued ? .issued : .registered
-      case 2: self = .interrupted
-      case 3: self = .uninstalled
-      case 4: self = .revoked
-      default: return nil
-      }
+      let all: [Standing] = [wasIssued ? .issued : .registered, .interrupted, .uninstalled, .revoked]
+      guard let standing = all.first(where: { $0.code == code }) else { return nil }
+      self = standing
     }
   }
 }
