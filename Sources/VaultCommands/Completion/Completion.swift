@@ -14,6 +14,10 @@ enum Completion: Equatable {
     let line = CompletionLine(Array(words.dropLast()))
     if let option = line.openOption {
       self = session.completion(of: option, line)
+    } else if typed.hasPrefix("--"), typed.contains("="), let option = line.option(in: typed) {
+      self = session.completion(of: option, line)
+      let name = typed.prefix { $0 != "=" }
+      if case .words(let values) = self { self = .words(values.map { "\(name)=\($0)" }) }
     } else if typed.hasPrefix("-"), !line.isPastOptions {
       self = .words(line.command.parameters.compactMap(\.long))
     } else if line.command.type == nil {
@@ -38,12 +42,13 @@ struct CompletionLine {
   /// Whether `--` ended the options.
   private(set) var isPastOptions = false
   private var values: [(option: Parameter, value: String)] = []
+  private let known: [Parameter]
 
   init(_ words: [String]) {
     let line = TypedLine(words)
     (command, asksForHelp) = (line.command, line.asksForHelp)
     // The options that open the store may come before the command.
-    let known = command.type == nil ? GetItem.parameters : command.parameters
+    known = command.type == nil ? GetItem.parameters : command.parameters
     for word in line.words {
       if let option = openOption {
         values.append((option, word))
@@ -51,13 +56,20 @@ struct CompletionLine {
       } else if word == "--", !isPastOptions {
         isPastOptions = true
       } else if Arguments.isOption(word), !isPastOptions {
-        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        guard let option = known.first(where: { $0.names.contains(parts[0]) }), option.value != nil else { continue }
-        if parts.count == 2 { values.append((option, parts[1])) } else { openOption = option }
+        guard let option = option(in: word) else { continue }
+        let value = word.drop { $0 != "=" }
+        if value.isEmpty { openOption = option } else { values.append((option, String(value.dropFirst()))) }
       } else {
         arguments.append(word)
       }
     }
+  }
+
+  /// The option that a word names, if it has a value.
+  func option(in word: String) -> Parameter? {
+    guard Arguments.isOption(word), !isPastOptions else { return nil }
+    let name = String(word.prefix { $0 != "=" })
+    return known.first { $0.names.contains(name) && $0.value != nil }
   }
 
   func value(of name: String) -> String? { values.last { $0.option.long == name }?.value }

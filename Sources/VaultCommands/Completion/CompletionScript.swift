@@ -68,7 +68,10 @@ enum CompletionScript: String, CaseIterable {
       } < <(command "${words[0]}" complete -- "${plain[@]}" 2>/dev/null)
       if [[ $kind == files ]]; then
         compopt -o filenames
-        mapfile -t COMPREPLY < <(compgen -f -- "${plain[-1]}")
+        word=${plain[-1]} typed=
+        [[ $word == --*=* ]] && typed=${word%%=*}=
+        mapfile -t COMPREPLY < <(compgen -P "$typed" -f -- "${word#"$typed"}")
+        COMPREPLY=("${COMPREPLY[@]#"$kept"}")
         return
       fi
       for word in "${candidates[@]}"; do
@@ -89,9 +92,12 @@ enum CompletionScript: String, CaseIterable {
     #compdef PROGRAM
     # zsh completion for PROGRAM
     _IDENTIFIER_complete() {
+      # In an open quote, the word at the cursor has no closing one.
+      local typed=${(Q)${:-$QIPREFIX$PREFIX$QIPREFIX}}
       local -a answer
-      answer=("${(@f)$(command ${words[1]} complete -- "${(@Q)words[2,CURRENT]}" 2>/dev/null)}")
+      answer=("${(@f)$(command ${words[1]} complete -- "${(@Q)words[2,CURRENT-1]}" "$typed" 2>/dev/null)}")
       if [[ $answer[1] == files ]]; then
+        [[ $typed == --*=* ]] && compset -P 1 '*='
         _files
       else
         shift answer
@@ -106,9 +112,12 @@ enum CompletionScript: String, CaseIterable {
     # fish completion for PROGRAM
     function __IDENTIFIER_complete
       set -l words (commandline -opc)
-      set -l answer (command $words[1] complete -- $words[2..-1] (commandline -ct | string unescape) 2>/dev/null)
+      set -l typed (commandline -ct | string unescape)
+      set -l answer (command $words[1] complete -- $words[2..-1] "$typed" 2>/dev/null)
       if test "$answer[1]" = files
-        __fish_complete_path (commandline -ct)
+        set -l option (string match -r -- '^--[^=]*=' "$typed")
+        set -l paths (__fish_complete_path (string replace -r -- '^--[^=]*=' '' "$typed"))
+        string replace -r -- '^' "$option" $paths
       else
         printf '%s\n' $answer[2..-1]
       end

@@ -35,6 +35,10 @@ import Testing
     #expect(answer("get", "db/password", "--output", "") == ["files"])
     #expect(answer("generate", "x", "--alphabet", "d") == ["words", "digits"])
     #expect(answer("get", "--", "--o") == ["words"])
+    #expect(answer("get", "db/password", "--group=t") == ["words", "--group=team.shared"])
+    #expect(answer("get", "db/password", "--output=") == ["files"])
+    #expect(answer("get", "--json=") == ["words"])
+    #expect(answer("get", "--", "--group=t") == ["words"])
   }
 
   @Test func `item names are completed in the group of the command line`() {

@@ -49,24 +49,73 @@ import Testing
     #expect(result.errors.isEmpty)
   }
 
-  @Test(.enabled(if: Executable.isThere("/usr/bin/zsh"), "needs zsh")) func `zsh completes a name with its script`() {
+  private static let isZshThere = Executable.isThere("/usr/bin/zsh")
+
+  @Test(
+    .enabled(if: isZshThere, "needs zsh"),
+    arguments: [
+      ("", #"my\ "#, "my secret"), ("'", "my ", "my secret"), ("\"", "my s", "my secret"), ("'", "it", "it's"),
+      ("", "--group=d", "--group=default"),
+    ])
+  func `zsh completes a name with its script, within an open quote, too`(
+    _ quote: String, _ typed: String, _ expected: String
+  ) {
     let result = shell(
       "/usr/bin/zsh",
       """
       compadd() { print -rl -- "${(@P)2}" }
       compdef() { }
       source <("$vault" completions zsh)
-      words=(vault get 'my\\ ') CURRENT=3
+      IFS= read -r QIPREFIX <<'END'
+      \(quote)
+      END
+      IFS= read -r PREFIX <<'END'
+      \(typed)
+      END
+      words=(vault get "$QIPREFIX$PREFIX") CURRENT=3
       _vault_complete
       """)
-    #expect(result.output == "my secret\n")
+    #expect(result.output == expected + "\n")
     #expect(result.errors.isEmpty)
   }
 
   @Test(.enabled(if: Executable.isThere("/usr/bin/fish"), "needs fish")) func `fish completes a typed line`() {
     let result = shell(
-      "/usr/bin/fish", "$vault completions fish | source; complete -C 'vault get my'; complete -C 'vault get a:b'")
-    #expect(result.output == "my secret\na:b c\na:bd\n")
+      "/usr/bin/fish",
+      "$vault completions fish | source; for line in 'get my' 'get a:b' 'get \"my s' 'get --group=d'; complete -C \"vault $line\"; end"
+    )
+    #expect(result.output == "my secret\na:b c\na:bd\nmy secret\n--group=default\n")
+    #expect(result.errors.isEmpty)
+  }
+
+  @Test(arguments: ["bash", "fish"]) func `a file with a space in its name is completed, after an option's =, too`(
+    _ name: String
+  ) throws {
+    let program = name == "bash" ? "/bin/bash" : "/usr/bin/fish"
+    guard Executable.isThere(program) else { return }
+    _ = store.folder.write("my file", [])
+    let script =
+      name == "bash"
+      ? #"""
+      source <("$vault" completions bash)
+      compopt() { :; }
+      complete_line() {
+        COMP_LINE=$1 COMP_POINT=${#1} COMP_WORDS=("${@:3}") COMP_CWORD=$(($# - 3))
+        _vault_complete vault "$2"
+        printf '%s\n' "${COMPREPLY[@]}"
+      }
+      complete_line 'vault get x --output my\ ' 'my\ ' vault get x --output 'my\ '
+      complete_line 'vault get x --output=my' my vault get x --output = my
+      """#
+      : #"""
+      $vault completions fish | source
+      complete -C 'vault get x --output my\ '
+      complete -C 'vault get x --output "my '
+      complete -C 'vault get x --output=my'
+      """#
+    let result = shell(program, "cd '\(store.folder.path)'\n" + script)
+    let expected = name == "bash" ? "my file\nmy file\n" : "my file\nmy file\n--output=my file\n"
+    #expect(result.output == expected)
     #expect(result.errors.isEmpty)
   }
 
