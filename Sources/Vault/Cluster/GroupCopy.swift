@@ -48,17 +48,13 @@ extension SecretStore {
   }
 
   /// Refuses a commit that another program wants to publish, unless it follows the copy's state and a writer signed it.
-  ///
-  /// - Throws: as ``apply(_:to:)``.
   package func confirm(_ commit: GroupCommit, of group: String) throws(VaultError) {
     let file = try self.group(group).file
     try inGroup(group, file.confirm(commit))
   }
 
-  /// Signs an empty change of a published group if its newest state is at least `seconds` old.
-  ///
-  /// - Parameter time: the current time, in milliseconds since 1970.
-  /// - Throws: the errors of any change.
+  /// Signs an empty change of a published group if its newest state is at least `seconds` old at `time`, in
+  /// milliseconds since 1970.
   package func renew(_ group: String, olderThan seconds: UInt32, at time: UInt64) throws(VaultError) {
     try self.group(group).writing { (transaction) throws(VaultError) in
       let state = transaction.view.state
@@ -121,8 +117,6 @@ extension SecretStore {
   }
 
   /// Lends a complete, proved file with the copy's current state.
-  ///
-  /// - Throws: the errors of `body`, and the error of the proof.
   package func copyFile<Result>(
     of group: String, _ body: (_ path: String, _ state: PublishedState) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {

@@ -40,9 +40,7 @@ extension StoreLocation {
     "\(home)/\(IdentityFolder.joinedName)/\(try Applications.name(application))"
   }
 
-  /// The ids of the applications that joined here, sorted.
-  ///
-  /// - Throws: ``VaultError/denied(_:)`` if others may change the folder; ``VaultError/storage(_:)``.
+  /// The ids of the applications that joined here, sorted, unless others may change their folder.
   package func joinedApplications() throws(VaultError) -> [String] {
     do throws(FileFault) {
       let home = try Folder(home, .visible(), followingLink: true)

@@ -25,12 +25,9 @@ extension SecretStore {
     }
   }
 
-  /// The remote to put into the credential of `application`: with the remote's login, or with one of the application's
-  /// own, which takes effect in etcd after ``provision(_:for:as:password:)``.
-  ///
-  /// - Parameters:
-  ///   - isOwn: whether the application gets its own user.
-  ///   - isNew: whether that user gets a new password.
+  /// The remote to put into the credential of `application`: with the remote's login, or if `isOwn` with one of the
+  /// application's own, which takes effect in etcd after ``provision(_:for:as:password:)``. If `isNew`, that user gets a
+  /// new password.
   func remote(
     _ name: String, for application: String, own isOwn: Bool, renewing isNew: Bool
   ) throws(VaultError) -> Remote {

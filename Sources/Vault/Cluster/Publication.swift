@@ -59,12 +59,14 @@ extension SecretStore {
   ///   ``publishGroup(_:at:progress:)``.
   public func unpublishGroup(_ name: String) throws(VaultError) {
     let group = try group(name)
+    // A note may be left from a call whose answer was lost.
+    let isNoted = try publishedGroups()[name] != nil
+    if isNoted, try !group.verifiedState().isPublished { _ = try? synchronize(name) }
     if try group.verifiedState().isPublished {
       try change(group.name, RosterChange(publishes: false))
-    } else if try publishedGroups()[name] == nil {
+    } else if !isNoted {
       throw .notFound(.publication)
     }
-    // The note may also be left from a call whose answer was lost.
     try clearPublished(name)
   }
 
@@ -128,30 +130,32 @@ extension SecretStore {
   func inOrder(
     _ change: RosterChange, of group: AccessGroup, _ make: (RosterChange) throws(VaultError) -> VerifiedState
   ) throws(VaultError) -> VerifiedState {
-    var (change, restored) = (change, [RosterChange.Grant]())
-    let (name, reissue) = (group.name, change.reissue)
-    let state = try group.inOrder({
+    var change = change
+    let (name, reissue, count) = (group.name, change.reissue, change.grants.count)
+    func record(_ grant: RosterChange.Grant) {
+      self.record(.grant, group: name.description, subject: grant.application, detail: grant.rights.rawValue)
+    }
+    func hold() {
       for member in (try? group.verifiedState())?.roster.members ?? [] where member.rights == .write {
         let isReplaced = member.application == reissue?.application && member.issue != reissue?.issue
         guard member.kind == .application, isReplaced || change.revokes(member) else { continue }
         var grant = RosterChange.Grant(application: member.application, issue: member.issue, rights: .read)
         guard (try? self.change(name, RosterChange(grants: [grant]))) != nil else { continue }
-        record(.grant, group: name.description, subject: member.application, detail: "read")
+        record(grant)
         guard isReplaced, let reissue else { continue }
         (grant.issue, grant.rights, change.reissue) = (reissue.issue, .write, nil)
         change.grants.append(grant)
-        restored = [grant]
       }
-    }) { () throws(VaultError) in try make(change) }
-    for grant in restored { record(.grant, group: name.description, subject: grant.application, detail: "write") }
+    }
+    let state = try group.inOrder(hold) { () throws(VaultError) in try make(change) }
+    for grant in change.grants[count...] { record(grant) }
     return state
   }
 }
 
 extension AccessGroup {
-  /// Makes a change of a published group, and repeats it on the newest state whenever another host was faster.
-  ///
-  /// - Parameter prepare: called before each repetition.
+  /// Makes a change of a published group, and repeats it on the newest state, after `prepare`, whenever another host was
+  /// faster.
   func inOrder<Result, Failure: Error>(
     _ prepare: () -> Void = {}, _ change: () throws(Failure) -> Result
   ) throws(Failure) -> Result {

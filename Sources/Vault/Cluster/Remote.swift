@@ -193,8 +193,6 @@ public struct Remote: Sendable {
   // MARK: The bytes of a remote (format article, "A remote")
 
   /// The serialized form, in guarded memory because it contains the key and the password.
-  ///
-  /// - Throws: ``VaultError/storage(_:)`` if memory is short.
   package func serialized() throws(VaultError) -> Secret {
     Secret(try CountedParts.joined(openFields(), [openedKey, openedPassword]))
   }

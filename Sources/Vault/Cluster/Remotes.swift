@@ -97,10 +97,7 @@ extension SecretStore {
     }
   }
 
-  /// Notes that `group`, with this id, is published at the remote `name`; replaces an earlier note.
-  ///
-  /// - Throws: ``VaultError/notFound(_:)`` if there is no such remote; ``VaultError/denied(_:)`` for anyone but the
-  ///   owner.
+  /// Notes that `group`, with this id, is published at the remote `name`, which must exist; replaces an earlier note.
   package func setPublished(_ group: String, _ id: GroupID, at name: String) throws(VaultError) {
     _ = try owner()
     let group = try AccessGroup.Name(group).description
@@ -113,8 +110,6 @@ extension SecretStore {
   }
 
   /// Removes the note that `group` is published. Without a note, nothing changes.
-  ///
-  /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
   package func clearPublished(_ group: String) throws(VaultError) {
     _ = try owner()
     let item = SecretStore.publishedPrefix + (try AccessGroup.Name(group).description)
