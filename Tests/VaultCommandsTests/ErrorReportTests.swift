@@ -153,6 +153,11 @@ import Vault
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
     ),
     (
+      .unordered(group: "team", .overtaken), 15,
+      "'team' is published, and other hosts changed it at the same time, again and again",
+      "let those who write there pause, or only read meanwhile: vault grant team APP --rights read; whoever was to leave may only read already"
+    ),
+    (
       .unordered(group: "team", .outcomeUnknown(ChangeID("7"))), 15,
       "'team' is published, and its cluster did not confirm the change in time, which may have been made or not",
       "look whether it was made before you do it again: vault sync, then vault history NAME or vault group show GROUP"

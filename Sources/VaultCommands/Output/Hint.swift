@@ -175,6 +175,8 @@ extension VaultError {
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
     case .unordered(_, .tooOld):
       "to see how old it may be: vault remote list --json; to change that: vault remote add with --replace, and without --max-age or with --heartbeat"
+    case .unordered(let group, .overtaken) where !circumstances.isApplication:
+      "let those who write there pause, or only read meanwhile: vault grant \(group) APP --rights read; whoever was to leave may only read already"
     case .unordered(_, .outcomeUnknown):
       "look whether it was made before you do it again: vault sync, then vault history NAME or vault group show GROUP"
     case .busy:
