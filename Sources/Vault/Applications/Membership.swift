@@ -52,7 +52,8 @@ extension SecretStore {
     let isDone = isOpen && confirm == nil && member?.issue == known.issue && member?.rights == rights && !isReturning
     if isDone, !change.isStillWanted() { throw .contradiction(.superseded) }
     let state = if isDone, let now { now } else { try self.change(name, change, accepting: confirm) }
-    if application == Applications.service { try noteServed(name) }
+    // Without the note, the service finds the group when a caller names it.
+    if application == Applications.service { try? noteServed(name) }
     let wasRemoved = state.roster.removed.contains { $0.application == application && $0.issue == known.issue }
     return Admission(
       group: group, rights: rights, itemCount: state.manifest.itemCount, versionCount: state.manifest.versionRowCount,

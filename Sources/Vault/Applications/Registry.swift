@@ -173,7 +173,7 @@ extension Registry {
   /// The applications that were removed from `group`, each with the highest issue that was.
   func removals(from group: String) throws(VaultError) -> [String: UInt32] {
     let prefix = Registry.removal(of: "", from: group)
-    return try entries(prefix) { (id) throws(VaultError) in (id, try issue(prefix + id)) }
+    return try entries(prefix) { (id) throws(VaultError) in (id, try? issue(prefix + id)) }
   }
 
   /// The highest issue of each application that a roster names as removed only, unless that is recorded.

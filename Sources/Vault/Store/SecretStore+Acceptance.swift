@@ -201,8 +201,9 @@ extension SecretStore {
     var acceptance = OwnersAcceptance(authority: identity, registration) { member in
       !member.isCurrent(in: applications) || member.issue < known[member.application]?.issue ?? 0 || wasRemoved(member)
     }
-    acceptance.formerReaders = try registry.removals(from: name.description)
-      .merging(replacedRoster(of: name)?.issues ?? [:], uniquingKeysWith: max)
+    // An entry that cannot be read must not keep anybody in.
+    acceptance.formerReaders = ((try? registry.removals(from: name.description)) ?? [:])
+      .merging(try replacedRoster(of: name)?.issues ?? [:], uniquingKeysWith: max)
     return acceptance
   }
 
