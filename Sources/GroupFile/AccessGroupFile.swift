@@ -283,8 +283,8 @@ package final class AccessGroupFile: Sendable {
   }
 }
 
-/// The memory that the caches of all open groups share. Each may take what the others leave, and at least an equal part,
-/// so together they take at most twice as much.
+/// The memory that the caches of all open groups share. Each may take what the others leave, and otherwise an equal part
+/// as long as all together take at most twice as much: one that is not used keeps what it has.
 final class CacheBudget: Sendable {
   static let process = CacheBudget(byteCount: 192 << 20)
 
@@ -307,7 +307,8 @@ final class CacheBudget: Sendable {
   func limit(of new: Int, before old: Int) -> Int {
     use.withLock { use in
       use.byteCount += new - old
-      return max(byteCount / use.cacheCount, byteCount - (use.byteCount - new))
+      let left = byteCount - (use.byteCount - new)
+      return max(left, min(byteCount / use.cacheCount, max(left + byteCount, byteCount >> 8)))
     }
   }
 }

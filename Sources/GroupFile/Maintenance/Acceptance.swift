@@ -53,7 +53,7 @@ package struct OwnersAcceptance {
   package var revokes: @Sendable (Member) -> Bool
   /// What the owner's registry says of the group.
   package var registration: Registration
-  /// As `RosterChange.formerReaders`.
+  /// As `RosterChange.formerReaders`, of the group that the registry names.
   package var formerReaders: [String: UInt32] = [:]
   /// Whether a change is superseded if nothing needs to be accepted.
   package var isRequired = false
@@ -286,7 +286,7 @@ extension RosterChange {
     var change = self
     change.revokes = { revokes($0) || staysOut($0) }
     change.rotates = true
-    change.formerReaders = owner.formerReaders
+    if owner.registration.groupID == offered.state.manifest.groupID { change.formerReaders = owner.formerReaders }
     if let known = offered.known, offered.state.isSameGroup(known) {
       change.above = Numbers(
         revision: max(above.revision, known.rosterRevision), generation: max(above.generation, known.generation),

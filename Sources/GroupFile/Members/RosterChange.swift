@@ -36,8 +36,9 @@ package struct RosterChange: Sendable {
   package var revokes: @Sendable (Member) -> Bool
   /// Whether an application had been removed before, and came back with an older state: it does not get another issue.
   package var staysOut: @Sendable (Member) -> Bool = { _ in false }
-  /// Applications that were members at some time, each with its highest issue. An older state may lack them, so the new
-  /// roster names them as removed, and what they could read stays exposed.
+  /// Applications that were removed since an older state was made, each with its highest issue. The new roster names
+  /// those that it lacks, so what they could read stays exposed. A group's own application is never added, because its
+  /// group would call it revoked.
   package var formerReaders: [String: UInt32] = [:]
   /// Whether the group gets a new key; it always does if a member is removed.
   package var rotates: Bool
@@ -128,6 +129,12 @@ extension Roster {
   package var issues: [String: UInt32] {
     let members = members.lazy.filter { $0.kind == .application }.map { ($0.application, $0.issue) }
     return Dictionary(members + removed.map { ($0.application, $0.issue) }, uniquingKeysWith: max)
+  }
+
+  /// The highest issue of each application that is named as removed only.
+  package var removals: [String: UInt32] {
+    let members = Set(members.map(\.application))
+    return issues.filter { !members.contains($0.key) }
   }
 
   /// Drops entries about removed members as far as the limits require, so that these never prevent a removal.

@@ -139,7 +139,7 @@ struct RosterWriting {
     roster.previous = old.signedRoster.digest
     roster.firstEpoch = manifest.epoch
     let known = old.roster.issues
-    let former = change.formerReaders.filter { $1 > known[$0] ?? 0 }.map { ($1, $0) }
+    let former = change.formerReaders.filter { $0 != roster.groupName && $1 > known[$0] ?? 0 }.map { ($1, $0) }
     roster.removed += (plan.leaving.map { ($0.issue, $0.application) } + former).map { issue, application in
       RemovedMember(
         issue: issue, application: application, lastGeneration: old.roster.generation, epoch: manifest.epoch)

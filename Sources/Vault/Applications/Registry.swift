@@ -170,16 +170,19 @@ extension Registry {
     do { return try issue <= self.issue(Registry.removal(of: id, from: group)) ?? 0 } catch { return doubt }
   }
 
-  /// The applications that were removed from `group`, each with the highest issue that was.
-  func removals(from group: String) throws(VaultError) -> [String: UInt32] {
+  /// The applications that were removed from the group of `entry`, each with the highest issue that was. An earlier group
+  /// may have had the name.
+  func removals(from group: String, _ entry: Entry) throws(VaultError) -> [String: UInt32] {
     let prefix = Registry.removal(of: "", from: group)
-    return try entries(prefix) { (id) throws(VaultError) in (id, try? issue(prefix + id)) }
+    let items = try self.group.items(prefix: prefix).filter { $0.changed.milliseconds >= entry.created }
+    return items.map(\.name.description).reduce(into: [:]) { found, name in
+      found[String(name.dropFirst(prefix.count))] = try? issue(name)
+    }
   }
 
   /// The highest issue of each application that a roster names as removed only, unless that is recorded.
   func unrecordedRemovals(by roster: Roster) throws(VaultError) -> [String: UInt32] {
-    var found = roster.issues
-    for member in roster.members { found[member.application] = nil }
+    var found = roster.removals
     for (id, issue) in found where hasRemoved(id, issue, from: roster.groupName) { found[id] = nil }
     return found
   }

@@ -105,7 +105,7 @@ struct Restoration {
       // No group's name contains a plus sign.
       let places = DraftPlaces(draft: draft.folder + "+new", kept: draft.folder + "+old")
       var change = RosterChange(rotates: true, above: .init(source.state, live), revokes: revokes)
-      change.formerReaders = live?.roster.issues ?? [:]
+      if let live, live.roster.groupID == source.state.roster.groupID { change.formerReaders = live.roster.removals }
       try drafted.changeRoster(change, at: places, by: owner) { progress($0) }
     }
     let (state, items) = try drafted.provedState { progress(.proved($0)) }

@@ -189,8 +189,9 @@ extension SecretStore {
     let identity = try owner()
     guard name != .registry else { return OwnersAcceptance(authority: identity) { _ in false } }
     let registry = try registry()
+    let entry = try registry.entry(of: name)
     let registration: OwnersAcceptance.Registration =
-      switch try registry.entry(of: name) {
+      switch entry {
       case let entry? where entry.presence == .absent: .removed(entry.groupID)
       case let entry?: .present(entry.groupID)
       case nil: .missing
@@ -201,9 +202,13 @@ extension SecretStore {
     var acceptance = OwnersAcceptance(authority: identity, registration) { member in
       !member.isCurrent(in: applications) || member.issue < known[member.application]?.issue ?? 0 || wasRemoved(member)
     }
-    // An entry that cannot be read must not keep anybody in.
-    acceptance.formerReaders = ((try? registry.removals(from: name.description)) ?? [:])
-      .merging(try replacedRoster(of: name)?.issues ?? [:], uniquingKeysWith: max)
+    if let entry {
+      // What cannot be read must not keep anybody in.
+      acceptance.formerReaders = (try? registry.removals(from: name.description, entry)) ?? [:]
+      if let replaced = try replacedRoster(of: name), replaced.groupID == entry.groupID {
+        acceptance.formerReaders.merge(replaced.removals, uniquingKeysWith: max)
+      }
+    }
     return acceptance
   }
 

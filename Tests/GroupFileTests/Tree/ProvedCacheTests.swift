@@ -12,8 +12,9 @@ import Testing
     keys = try GroupKeys(groupKey: Key.random(), groupID: groupID, generation: 1, deviceKey: nil)
   }
 
-  private func row(_ name: String, version: UInt64 = 1) throws -> Row {
-    let secret = try unsafe Array("\(name) \(version)".utf8).withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
+  private func row(_ name: String, version: UInt64 = 1, padding: Int = 0) throws -> Row {
+    let text = "\(name) \(version)" + String(repeating: ".", count: padding)
+    let secret = try unsafe Array(text.utf8).withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }
     let attributes = Attributes(name: name, created: 1, changed: 1, valueKind: 2)
     return try keys.sealedRow(
       attributes, secret, token: keys.token(of: name), version: version, oldest: 1, previous: .zero
@@ -76,6 +77,20 @@ import Testing
       for cache in others + [first] { #expect((alone / 8..<alone / 2).contains(fill(cache, rows[6_000...]))) }
     }
     #expect(fill(first, rows[..<6_000]) > alone * 3 / 4)
+  }
+
+  @Test func `caches that are filled in turn take at most about twice the limit together`() throws {
+    let budget = CacheBudget(byteCount: 4 << 20)
+    let rows = try (0..<13_000).map { try row("\($0)", padding: 200) }
+    let caches = (0..<16).map { _ in
+      let cache = ProvedCache(budget)
+      for row in rows { cache.keepValue(of: row, row.digest, under: roots.0) }
+      return cache
+    }
+    let kept = caches.map { cache in rows.count { cache.value($0.token, nil, under: roots.0) != nil } }
+    #expect(kept[0] < rows.count && kept.allSatisfy { $0 > 0 })
+    // A whole limit, half of it, a third of it and so on would be three times as much.
+    #expect((3 * kept[0] / 2..<5 * kept[0] / 2).contains(kept.reduce(0, +)))
   }
 
   @Test func `a value that was read before is read anew after another process has changed it`() throws {
