@@ -262,7 +262,7 @@ extension AccessGroup {
     /// The group that `init` creates, and that commands use if no group is named.
     public static let `default` = Name(trusted: "default")
     /// The owner's registry of groups and applications; not for items.
-    static let registry = Name(trusted: "vault.owner")
+    package static let registry = Name(trusted: "vault.owner")
 
     /// Whether the name is reserved for the store itself.
     package var isReserved: Bool { description.hasPrefix("vault.") }

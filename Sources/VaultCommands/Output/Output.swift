@@ -8,6 +8,10 @@ final class Output {
   // Cached, because a table asks for each of its times.
   private(set) lazy var isTerminal = isatty(descriptor) == 1
   private let buffer: WipedBytes
+  private var flushedCount = 0
+
+  /// The number of bytes written so far.
+  var byteCount: Int { flushedCount + buffer.count }
 
   init(descriptor: Int32) throws(Failure) {
     self.descriptor = descriptor
@@ -53,6 +57,7 @@ final class Output {
     try unsafe buffer.withUnsafeBytes { bytes throws(Failure) in
       try unsafe Descriptor.write(bytes, to: descriptor)
     }
+    flushedCount += buffer.count
   }
 }
 

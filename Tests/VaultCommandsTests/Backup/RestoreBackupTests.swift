@@ -209,6 +209,10 @@ import Testing
     let restored = store.run("restore-backup", backup)
     #expect(restored.status == 0 && restored.errors.contains("the files of 'shared' \(words)"), "\(restored.errors)")
     #expect(store.folder.mode("store/groups/shared") == 0o700)
+    // The registry is never shared.
+    try FileManager.default.removeItem(atPath: store.folder.file("store/groups/vault.owner"))
+    #expect(!store.run("restore-backup", backup).errors.contains("private"))
+    #expect(FileManager.default.fileExists(atPath: store.folder.file("store/groups/vault.owner")))
   }
 
   @Test func `a removed group is restored once that is accepted`() {

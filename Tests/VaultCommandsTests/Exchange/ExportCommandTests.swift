@@ -53,15 +53,14 @@ import Vault
     #expect(items[2]["expires"] as? String == "2099-01-01T00:00:00Z")
   }
 
-  @Test func `an export to JSON that is too large for an import is noticed`() throws {
-    store.run("set", "key", "--file", store.folder.write("key-bytes", [0xFF, 0]))
+  @Test(arguments: [ExportFormat.json, .dotenv, .bitwarden, .csv])
+  func `an export that is too large for an import is noticed`(format: ExportFormat) throws {
     let location = try StoreLocation(home: store.folder.file("store"), state: store.folder.file("state"))
     let group = try SecretStore.open(at: location, unlocking: .keyFile(store.keyFile)).group("default")
-    let written = export("--to", "json", "-g", "default", "--yes-print-secrets").outputBytes.count
-    for (limit, isExceeded) in [(ImportFile.usualLimit, false), (written * 2, false), (written / 2, true)] {
+    let written = export("--to", format.rawValue, "-g", "default", "--yes-print-secrets").outputBytes.count
+    for (limit, isExceeded) in [(nil, false), (written, false), (written - 1, true)] {
       var request = try ExportRequest(of: group)
-      request.importLimit = limit
-      try request.write(.json, to: Output(descriptor: Pipe.nameless()))
+      try request.write(format, to: Output(descriptor: Pipe.nameless()), importLimit: limit)
       #expect(request.exceedsImport == isExceeded)
     }
   }

@@ -62,7 +62,9 @@ extension StoreRestoration {
   /// Names the groups that were missing, whose users elsewhere cannot open them yet.
   fileprivate func sayWhatIsPrivate(in session: Session) {
     for group in groups {
-      guard case .restored(let restored) = group.outcome, restored.keptAside == nil else { continue }
+      guard case .restored(let restored) = group.outcome, restored.keptAside == nil,
+        (try? AccessGroup.Name(group.name)) != .registry
+      else { continue }
       session.say(
         "the files of '\(group.name)' are private; if it was shared: vault group share \(group.name) --unix-group G")
     }

@@ -93,20 +93,20 @@ struct SynchronizeGroups: Command {
     let store = try session.openStore(key)
     var known: [String: UInt64] = [:]
     repeat {
-      var failure: VaultError?
-      var end: VaultError?
+      var failures: [VaultError] = []
       for name in try names.isEmpty ? store.publishedCopies() : names {
         let epoch: UInt64
         do throws(VaultError) { epoch = try store.synchronize(name) } catch {
           // The other groups come first.
-          if watch, case .unordered = error { failure = error } else { end = end ?? error }
+          failures.append(error)
           continue
         }
         if known.updateValue(epoch, forKey: name) != epoch { try session.output.write("\(name): epoch \(epoch)\n") }
       }
+      let end = failures.first { if case .unordered = $0 { !watch } else { true } }
+      for failure in failures where failure != end { session.say(failure.message) }
       if let end { throw end }
-      if let failure { session.say(failure.message) }
-      if watch { sleep(failure == nil ? 1 : 5) }
+      if watch { sleep(failures.isEmpty ? 1 : 5) }
     } while watch
   }
 }

@@ -123,8 +123,6 @@ struct ExportRequest {
   private(set) var expandable: [String] = []
   /// Whether an import refuses the written file for its size.
   private(set) var exceedsImport = false
-  /// The size of JSON in bytes from which an import refuses it.
-  var importLimit = ImportFile.usualLimit
 
   init(of group: AccessGroup) throws(VaultError) {
     self.group = group.name
@@ -145,7 +143,9 @@ struct ExportRequest {
       : "kinds, labels, attributes and expiry are left out: \(count == 1 ? "1 item has" : "\(count) items have") some"
   }
 
-  mutating func write(_ format: ExportFormat, to output: Output) throws {
+  /// - Parameter limit: the size in bytes from which an import refuses the file; by default that of the format.
+  mutating func write(_ format: ExportFormat, to output: Output, importLimit limit: Int? = nil) throws {
+    let start = output.byteCount
     switch format {
     case .kdbx:
       guard let passphrase else { return }
@@ -161,6 +161,8 @@ struct ExportRequest {
     case .dotenv: try writeText(to: output)
     case .json: try writeJSON(to: output)
     }
+    let limit = limit ?? (format == .dotenv ? ImportFile.environmentLimit : ImportFile.usualLimit)
+    if output.byteCount - start > limit { exceedsImport = true }
   }
 
   // MARK: Forms
@@ -198,16 +200,14 @@ struct ExportRequest {
     }
   }
 
-  private mutating func writeJSON(to output: Output) throws {
+  private func writeJSON(to output: Output) throws {
     var json = JSONWriter(output)
-    var size = 0
     try json.object { (json) throws(Failure) in
       try json.string("group", group.description)
       try json.array("items") { (json) throws(Failure) in
-        for item in items { size += try write(item, to: &json) }
+        for item in items { try write(item, to: &json) }
       }
     }
-    exceedsImport = size > importLimit
   }
 
   private func open(_ item: Item) throws(Failure) -> OpenedItem {
@@ -218,11 +218,8 @@ struct ExportRequest {
     }
   }
 
-  /// - Returns: about the number of bytes written.
-  private func write(_ item: Item, to json: inout JSONWriter) throws(Failure) -> Int {
+  private func write(_ item: Item, to json: inout JSONWriter) throws(Failure) {
     let opened = try open(item)
-    var size = 100 + item.name.description.utf8.count + (item.label?.utf8.count ?? 0)
-    size += item.attributes.reduce(0) { $0 + 6 + $1.key.utf8.count + $1.value.utf8.count }
     try json.object { (json) throws(Failure) in
       try json.string("name", item.name.description)
       try json.string("kind", item.kind.name)
@@ -230,10 +227,8 @@ struct ExportRequest {
       try unsafe opened.secret.withUnsafeBytes { (bytes) throws(Failure) in
         if unsafe bytes.isUTF8 {
           try unsafe json.text("value", bytes)
-          size += unsafe bytes.reduce(0) { $0 + Self.jsonSize(of: $1) }
         } else {
           try unsafe json.base64("valueBase64", bytes)
-          size += bytes.count * 4 / 3
         }
       }
       try json.string("label", orNull: item.label)
@@ -241,15 +236,6 @@ struct ExportRequest {
         for (key, value) in item.attributes.sorted(by: <) { try json.member(key, value) }
       }
       try json.string("expires", orNull: item.expires?.exactText)
-    }
-    return size
-  }
-
-  private static func jsonSize(of byte: UInt8) -> Int {
-    switch byte {
-    case 0x22, 0x5C, 0x08...0x0A, 0x0C...0x0D: 2
-    case ..<0x20: 6
-    default: 1
     }
   }
 }

@@ -5,6 +5,8 @@ internal import Vault
 struct ImportFile {
   /// The maximum size of most files in bytes.
   static let usualLimit = 64 << 20
+  /// The maximum size of an env file in bytes.
+  static let environmentLimit = 4 << 20
 
   let path: String
   /// The maximum size of the file in bytes.

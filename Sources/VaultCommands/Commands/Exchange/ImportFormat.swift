@@ -86,7 +86,8 @@ enum ImportFormat: String, CaseIterable {
       throw .usage("FILE is missing", hint: "name a file, or - for standard input")
     }
     // The many short lines of an env file may take a hundred times their size in memory.
-    let file = self == .dotenv ? ImportFile(path: path ?? "", limit: 4 << 20) : ImportFile(path: path ?? "")
+    let file =
+      self == .dotenv ? ImportFile(path: path ?? "", limit: ImportFile.environmentLimit) : ImportFile(path: path ?? "")
     do {
       switch self {
       case .dotenv: return try EnvironmentFile(file.text(session.streams)).importedItems
