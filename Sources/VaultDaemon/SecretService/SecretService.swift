@@ -6,7 +6,8 @@
   /// The objects of `org.freedesktop.secrets` (Secret Service 0.2) and what they answer.
   ///
   /// Collections are groups of the store, and one in memory. Whoever is on the bus may ask; the owner's rules say what
-  /// a program gets, as far as anybody knows which program it is. Every answer that shows an item is recorded before.
+  /// a program gets, as far as anybody knows which program it is. Every answer that shows an item is recorded before, but
+  /// for a search while the store, and with it the record, is closed.
   actor SecretService {
     let seal: Seal
     let asking: Asking
@@ -16,6 +17,8 @@
     var collections: [BusCollection]
     /// The id of the collection with the alias `default`; `nil` if no group is left.
     private var defaultID: String?
+    /// Whether a program has chosen it.
+    private var isDefaultChosen = false
     /// The groups of which the log says that they cannot be read.
     private var unread: Set<String> = []
     /// The ids of collections that a program locked.
@@ -174,6 +177,7 @@
 
     /// Gives a group's collection the alias `default`, or the first of those that are left.
     func setDefault(_ collection: BusCollection? = nil) {
+      isDefaultChosen = collection != nil
       defaultID = (collection ?? collections.first { $0.group != nil })?.id
     }
 
@@ -306,6 +310,7 @@
     func addMadeCollections() async {
       guard let opened = seal.current else { return }
       let (known, usual) = (collections.compactMap(\.group), aliased("default")?.group)
+      let chosen = isDefaultChosen ? usual.map { [$0] } ?? [] : []
       let found = try? await Blocking.read {
         let made = try ProgramRules(opened.callers.settings(of: opened.store)).made.filter { group in
           !known.contains(group) && (try? opened.store.group(group).info()) != nil
@@ -314,8 +319,7 @@
           do { _ = try opened.store.group(group).info() } catch VaultError.notFound { return false } catch {}
           return true
         }
-        let first = (usual.map { [$0] } ?? []) + known + made
-        return (made: made, usual: first.first(where: isThere))
+        return (made: made, usual: (chosen + known + made).first(where: isThere))
       }
       guard let found else { return }
       for group in found.made where !collections.contains(where: { $0.group == group }) {

@@ -249,6 +249,13 @@ struct SecretServiceAnswerTests {
     let next = SecretServiceAnswerTests(after: self)
     await next.service.addMadeCollections()
     #expect(try await next.call("ReadAlias", at: .service, .text("default")) == made)
+    // The first of them comes first as soon as it is there.
+    let owner = try daemon.owner()
+    try owner.createGroup("desktop")
+    try owner.grant(.write, in: "desktop", to: Applications.service)
+    try daemon.seal.reopen()
+    await next.service.addMadeCollections()
+    #expect(try await next.call("ReadAlias", at: .service, .text("default")) == [.path(desktop.path)])
   }
 
   @Test func `a label that a program gives a collection outlives the daemon, and the bus has no item for it`()
