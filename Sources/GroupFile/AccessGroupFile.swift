@@ -293,20 +293,13 @@ final class CacheBudget: Sendable {
 
   init(byteCount: Int) { self.byteCount = byteCount }
 
-  /// Adds an empty cache, and returns its limit.
-  func join() -> Int {
-    use.withLock { $0.cacheCount += 1 }
-    return limit(of: 0, before: 0)
-  }
+  func leave(_ byteCount: Int) { use.withLock { $0 = ($0.cacheCount - 1, $0.byteCount - byteCount) } }
 
-  func leave(_ byteCount: Int) {
-    use.withLock { $0 = ($0.cacheCount - 1, $0.byteCount - byteCount) }
-  }
-
-  /// The limit of a cache that now takes `new` bytes, and took `old` before.
-  func limit(of new: Int, before old: Int) -> Int {
+  /// The limit of a cache that now takes `new` bytes, and took `old` before; `nil` adds a cache.
+  func limit(of new: Int, before old: Int?) -> Int {
     use.withLock { use in
-      use.byteCount += new - old
+      if old == nil { use.cacheCount += 1 }
+      use.byteCount += new - (old ?? 0)
       let left = byteCount - (use.byteCount - new)
       return max(left, min(byteCount / use.cacheCount, max(left + byteCount, byteCount >> 8)))
     }

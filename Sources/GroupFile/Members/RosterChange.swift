@@ -36,9 +36,8 @@ package struct RosterChange: Sendable {
   package var revokes: @Sendable (Member) -> Bool
   /// Whether an application had been removed before, and came back with an older state: it does not get another issue.
   package var staysOut: @Sendable (Member) -> Bool = { _ in false }
-  /// Applications that were removed since an older state was made, each with its highest issue. The new roster names
-  /// those that it lacks, so what they could read stays exposed. A group's own application is never added, because its
-  /// group would call it revoked.
+  /// Applications that were removed since an older state was made, each with its highest issue: the new roster names them,
+  /// so what they could read stays exposed. Not a group's own application, which its group would call revoked.
   package var formerReaders: [String: UInt32] = [:]
   /// Whether the group gets a new key; it always does if a member is removed.
   package var rotates: Bool

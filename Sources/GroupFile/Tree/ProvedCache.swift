@@ -30,7 +30,7 @@ final class ProvedCache: Sendable {
   /// The tree of a million items takes 58 MiB, and the values 160 bytes each.
   init(_ budget: CacheBudget = .process) {
     self.budget = budget
-    contents = Locked(Contents(limit: budget.join()))
+    contents = Locked(Contents(limit: budget.limit(of: 0, before: nil)))
   }
 
   deinit { contents.withLock { budget.leave($0.counted) } }

@@ -32,7 +32,7 @@ extension SecretStore {
 
   private static let servedPrefix = "serves/"
 
-  /// Notes that the service was let into a group, so that it finds the group where it may not list the groups' folder.
+  /// Notes a group of the service, which may not be able to list the groups' folder.
   func noteServed(_ name: AccessGroup.Name) throws(VaultError) {
     let item = SecretStore.servedPrefix + name.description
     guard !name.isReserved, location.hasGroup(.service), try ownersItem(item) == nil else { return }
