@@ -26,8 +26,9 @@ package struct RosterChange: Sendable {
   }
 
   package var grants: [Grant]
-  /// An application whose entries get another issue and keep their rights; without entries, nothing changes.
+  /// An application whose entries get another issue, and rights if these are given; without entries, nothing changes.
   package var reissue: (application: String, issue: UInt32)?
+  package var reissuedRights: MemberRights?
   /// Called while no other process can write: whether the change should still be made.
   package var isStillWanted: @Sendable () -> Bool = { true }
   /// Called while no other process can write, before anything is written, with the members whose applications leave.
@@ -52,7 +53,9 @@ package struct RosterChange: Sendable {
   package var drops: Set<Token>
 
   /// Whether the group gets a new key if this changes anything in an intact file.
-  var mayOnlyRotate: Bool { grants.isEmpty && publishes == nil }
+  var mayOnlyRotate: Bool { grants.isEmpty && !lowers && publishes == nil }
+  /// Whether the entries of `reissue` may only read from now on, also those that have its issue. Nobody leaves.
+  package var lowers: Bool { reissuedRights == .read }
 
   package init(
     grants: [Grant] = [], reissue: (application: String, issue: UInt32)? = nil, rotates: Bool = false,
@@ -79,10 +82,10 @@ struct RosterPlan {
     var change = change
     if let reissue = change.reissue {
       let reissued = roster.members.filter {
-        $0.application == reissue.application && $0.issue != reissue.issue && !change.staysOut($0)
+        $0.application == reissue.application && ($0.issue != reissue.issue || change.lowers) && !change.staysOut($0)
       }
       change.grants += reissued.map {
-        RosterChange.Grant(application: $0.application, issue: reissue.issue, rights: $0.rights)
+        .init(application: $0.application, issue: reissue.issue, rights: change.reissuedRights ?? $0.rights)
       }
     }
     let issues = roster.issues

@@ -71,9 +71,7 @@ extension SecretStore {
   ///   - group: the group's name.
   ///   - application: the application's name.
   ///   - isDroppingUnproved: whether signed items that can no longer be proved may be dropped.
-  ///   - confirm: if given, a state that contradicts what this machine has seen is accepted in the same step, so that
-  ///     nothing can happen between accepting and revoking. It receives that state before anything is changed, and
-  ///     decides.
+  ///   - confirm: as for ``grant(_:in:to:accepting:)``, so that nothing can happen between accepting and revoking.
   ///   - progress: called now and then.
   /// - Throws: ``VaultError/notFound(_:)`` for an unknown group, or an application that is not a member;
   ///   ``VaultError/unproved(group:items:versions:)``; ``VaultError/denied(_:)`` for anyone but the owner.
@@ -210,8 +208,9 @@ extension SecretStore {
     let granted = change.grants.map(\.application)
     let (revokes, wasRemoved) = (change.revokes, try removed(from: name, readingFiles: acceptance != nil))
     let putOut = Locked<Set<String>>([])
-    change.staysOut = { member in
-      guard !granted.contains(member.application), !revokes(member), wasRemoved(member) else { return false }
+    // Lower rights do not wait for a new key: whoever loses them could delay that.
+    change.staysOut = { [lowers = change.lowers] member in
+      guard !lowers, !granted.contains(member.application), !revokes(member), wasRemoved(member) else { return false }
       putOut.withLock { _ = $0.insert(member.application) }
       return true
     }

@@ -126,29 +126,27 @@ extension SecretStore {
   /// Makes a change of a group's members with `make`, as ``AccessGroup/inOrder(_:_:)``.
   ///
   /// As soon as somebody was faster, those whom it puts out may only read, because each commit of theirs would delay it
-  /// again. An application's next credential has the rights of the last one.
+  /// again. An application's next credential has the rights of the last one, unless its removal is on record.
   func inOrder(
     _ change: RosterChange, of group: AccessGroup, _ make: (RosterChange) throws(VaultError) -> VerifiedState
   ) throws(VaultError) -> VerifiedState {
     var change = change
-    let (name, reissue, count) = (group.name, change.reissue, change.grants.count)
-    func record(_ grant: RosterChange.Grant) {
-      self.record(.grant, group: name.description, subject: grant.application, detail: grant.rights.rawValue)
-    }
     func hold() {
       for member in (try? group.verifiedState())?.roster.members ?? [] where member.rights == .write {
-        let isReplaced = member.application == reissue?.application && member.issue != reissue?.issue
+        let isReplaced = member.application == change.reissue?.application && member.issue != change.reissue?.issue
         guard member.kind == .application, isReplaced || change.revokes(member) else { continue }
-        var grant = RosterChange.Grant(application: member.application, issue: member.issue, rights: .read)
-        guard (try? self.change(name, RosterChange(grants: [grant]))) != nil else { continue }
-        record(grant)
-        guard isReplaced, let reissue else { continue }
-        (grant.issue, grant.rights, change.reissue) = (reissue.issue, .write, nil)
-        change.grants.append(grant)
+        // First: an error may leave open whether the member may still write.
+        if isReplaced { change.reissuedRights = .write }
+        var lowering = RosterChange(reissue: (member.application, member.issue))
+        lowering.reissuedRights = .read
+        _ = try? self.change(group.name, lowering)
       }
     }
     let state = try group.inOrder(hold) { () throws(VaultError) in try make(change) }
-    for grant in change.grants[count...] { record(grant) }
+    for member in state.roster.members where member.application == change.reissue?.application {
+      guard change.reissuedRights == member.rights else { continue }
+      record(.grant, group: group.name.description, subject: member.application, detail: member.rights.rawValue)
+    }
     return state
   }
 }
