@@ -79,6 +79,9 @@
           head.withLock { $0 = new }
           return renewal.withLock { $0.note(commit) }
         } catch {
+          if try await isMade(despite: error, { () async throws(VaultError) in try await isOrdered(logged) }) {
+            return renewal.withLock { $0.note(commit) }
+          }
           // The head does not count a commit that is in its place, so no host has ever taken that.
           guard stranger == nil, let found = error.stranger(at: commit.epoch) else {
             throw meaning(of: error, isChange: true)
@@ -124,8 +127,23 @@
         head.withLock { $0 = new }
         renewal.withLock { $0.note(base: new.epoch, after: hidings) }
       } catch {
-        throw meaning(of: error, isChange: true)
+        let isThere = try await isMade(despite: error) { () async throws(VaultError) in
+          guard let found = try await newestHead(), try await isBase(state, link, of: found) else { return false }
+          head.withLock { $0 = found }
+          return true
+        }
+        guard isThere else { throw meaning(of: error, isChange: true) }
+        renewal.withLock { $0.note(base: state.epoch, after: hidings) }
       }
+    }
+
+    /// Whether the log has a change to which the cluster has answered with `error`, as `look` finds. etcd makes the change
+    /// that takes its last room, and answers that there is none.
+    private func isMade(
+      despite error: LogError, _ look: () async throws(VaultError) -> Bool
+    ) async throws(VaultError) -> Bool {
+      guard error == .full else { return false }
+      do { return try await look() } catch { throw .unordered(group: group, .outcomeUnknown(nil)) }
     }
 
     /// Whether the log goes on from `state` as a complete file, or from the commits that follow it.

@@ -84,6 +84,8 @@ final class MemoryLog: CommitLog {
     case unknownBeforeDoing
     /// The call fails and changes nothing.
     case error(LogError)
+    /// The change is made, and its answer is this error.
+    case errorAfterDoing(LogError)
     /// Another host is faster with a commit of these bytes.
     case overtaken(by: LoggedCommit)
   }
@@ -151,10 +153,14 @@ final class MemoryLog: CommitLog {
           try Self.append(commit, after: state.head, over: state.commits[commit.epoch]?.revision, in: &state)
         }
       }
-    case .unknownAfterDoing, nil: break
+    case .unknownAfterDoing, .errorAfterDoing, nil: break
     }
     try Self.typed { try server.change(body) }
-    if case .unknownAfterDoing = fault { throw .outcomeUnknown }
+    switch fault {
+    case .unknownAfterDoing: throw .outcomeUnknown
+    case .errorAfterDoing(let error): throw error
+    default: break
+    }
   }
 
   private static func typed<Result>(_ body: () throws -> Result) throws(LogError) -> Result {

@@ -134,6 +134,37 @@ import VaultFoundation
     #expect(try await owner.value() == "made")
   }
 
+  @Test func `a change that takes the last room of the servers counts as made, although they say that it is not`()
+    async throws
+  {
+    let (store, log) = (owner.store, owner.log)
+    log.fail(.errorAfterDoing(.full))
+    try await owner.set("the last")
+    #expect(try await owner.value() == "the last")
+    log.fail(.errorAfterDoing(.full))
+    try await Blocking.write { try store.revoke("web", from: "team") }
+    #expect(try store.registry().hasRemoved("web", 1, from: "team"))
+    #expect(try await log.head()?.epoch == store.copy(of: "team")?.state.epoch)
+    try await Blocking.write { try store.unpublishGroup("team") }
+    log.fail(.errorAfterDoing(.full))
+    try await Blocking.write { try store.publishGroup("team", at: "test") }
+    #expect(try store.publishedGroups() == ["team": "test"])
+    let refusal = VaultError.unordered(group: "team", .unreachable("the cluster's disk quota is used up"))
+    log.fail(.error(.full))
+    await #expect(throws: refusal) { try await owner.set("too much") }
+    log.fail(.error(.full))
+    await #expect(throws: refusal) { try await Blocking.write { _ = try store.rotateGroup("team") } }
+    #expect(try await owner.value() == "the last")
+    // Nobody can tell what became of the change.
+    log.fail(.errorAfterDoing(.full))
+    log.isSilent = true
+    await #expect(throws: VaultError.unordered(group: "team", .outcomeUnknown(nil))) {
+      try await Blocking.write { _ = try store.rotateGroup("team") }
+    }
+    log.isSilent = false
+    #expect(try await log.head()?.epoch == (store.copy(of: "team")?.state.epoch ?? 0) + 1)
+  }
+
   @Test func `a set of unknown outcome is repeated on another host, and made once`() async throws {
     for (round, isMade) in [true, false].enumerated() {
       let value = "round \(round)"
