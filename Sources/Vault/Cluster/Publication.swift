@@ -6,8 +6,7 @@ extension SecretStore {
   ///
   /// `vaultd` must serve the group, because only `vaultd` talks to the cluster.
   ///
-  /// If a backup has brought back a published group, but not the note that says where its log is, this call restores
-  /// the note.
+  /// If a backup has brought back a published group, but not the note of its log, this call restores the note.
   ///
   /// - Parameters:
   ///   - name: the group's name; not one of the store's own groups.
@@ -61,7 +60,7 @@ extension SecretStore {
     let group = try group(name)
     // A note may be left from a call whose answer was lost.
     let isNoted = try publishedGroups()[name] != nil
-    if isNoted, try !group.verifiedState().isPublished { _ = try? synchronize(name) }
+    if isNoted, try !group.verifiedState().isPublished { do { try synchronize(name) } catch .notFound(.publication) {} }
     if try group.verifiedState().isPublished {
       try change(group.name, RosterChange(publishes: false))
     } else if !isNoted {
@@ -90,8 +89,9 @@ extension SecretStore {
     let file = try self.group(group).file
     do throws(VaultError) { try inGroup(group, file.catchUp()) } catch {
       // The owner may have published it again. If nobody here knows that, it is not published.
-      if known?.isPublished == false, case .unordered = error { throw .notFound(.publication) }
-      throw error
+      guard known?.isPublished == false, case .unordered = error else { throw error }
+      if access.isOwners, try isExpected(group) { throw error }
+      throw .notFound(.publication)
     }
     guard let copy = try copy(of: group) else { throw .notFound(.group) }
     guard copy.isPublished || known?.isPublished != false else { throw .notFound(.publication) }

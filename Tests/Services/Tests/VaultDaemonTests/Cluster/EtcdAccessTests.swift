@@ -214,7 +214,10 @@ struct EtcdAccessTests {
   {
     let daemon = try RunningDaemon(binds: false)
     let owner = try await prepareTeam(daemon, at: Remote("office", at: EtcdCluster.shared().address))
-    try await Blocking.write { try owner.publishGroup("team", at: "office") }
+    try await Blocking.write {
+      try owner.publishGroup("team", at: "office")
+      try owner.grant(.write, in: "default", to: "vault.service")
+    }
     let id = try owner.group("default").verifiedState().manifest.groupID
     try owner.setPublished("default", id, at: "office")
     let told = try await vault("sync", daemon)

@@ -891,6 +891,26 @@ import VaultFoundation
     #expect(try await owner.value() == "with the log")
   }
 
+  @Test func `a publication whose answer was lost does not end before the cluster is asked`() async throws {
+    let (store, log) = (owner.store, owner.log)
+    try await Blocking.write { try store.unpublishGroup("team") }
+    log.fail(.unknownAfterDoing)
+    log.isSilent = true
+    await #expect(throws: VaultError.unordered(group: "team", .outcomeUnknown(nil))) {
+      try await Blocking.write { try store.publishGroup("team", at: "test") }
+    }
+    (log.isSilent, log.isAway) = (false, true)
+    let refusal = VaultError.unordered(group: "team", .unreachable("no server answers"))
+    await #expect(throws: refusal) { try await Blocking.write { try store.unpublishGroup("team") } }
+    await #expect(throws: refusal) { try await Blocking.write { _ = try store.synchronize("team") } }
+    #expect(try store.publishedGroups() == ["team": "test"])
+    log.isAway = false
+    let epoch = try #require(try await log.head()).epoch
+    try await Blocking.write { try store.unpublishGroup("team") }
+    #expect(try store.publishedGroups().isEmpty)
+    #expect(try await log.head()?.epoch == epoch + 1)
+  }
+
   @Test func `the live file of a group is not taken for its next state`() async throws {
     try await owner.set("second")
     let head = try #require(try await owner.log.head())
