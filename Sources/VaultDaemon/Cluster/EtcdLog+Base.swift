@@ -98,12 +98,7 @@
           guard !piece.isEmpty, piece.count <= LogLimits.part, parts.byteCount % LogLimits.part == 0,
             parts.byteCount + piece.count <= LogLimits.base
           else { throw .tooLarge(limit: LogLimits.base) }
-          do throws(LogError) { parts.append(try await putPart(piece), byteCount: piece.count) } catch {
-            // A server without room takes nothing from anybody until its owner makes some. So nobody can name a part now,
-            // and those that nothing names would only fill that room again.
-            if error == .full { try? await removeParts(through: .max) }
-            throw error
-          }
+          parts.append(try await putPart(piece), byteCount: piece.count)
         }
         let value = BaseValue(epoch: epoch, link: link, parts: parts)
         let answer = try await change(transaction(value.bytes, sweep))

@@ -201,21 +201,6 @@ struct EtcdFailureTests {
     #expect(try await log.bytes(of: #require(try await log.base())) == Data.test(3 * LogLimits.part, seed: 4))
   }
 
-  @Test func `servers without room keep nothing of a file for which it was too small`() async throws {
-    let cluster = try await EtcdCluster(1, arguments: ["--quota-backend-bytes", "9000000"])
-    let log = try cluster.log()
-    let head = try await log.publish(1, Data.test(4 * LogLimits.part, seed: 1))
-    let kept = try await parts(of: log)
-    for seed in UInt64(2)...3 {
-      await #expect(throws: LogError.full) {
-        try await log.publish(
-          epoch: 2, link: .test(2), after: head, pieces: Data.test(8 * LogLimits.part, seed: seed).pieces)
-      }
-      #expect(try await parts(of: log) == kept)
-    }
-    #expect(try await log.bytes(of: #require(try await log.base())) == Data.test(4 * LogLimits.part, seed: 1))
-  }
-
   private func replaceBase(_ epoch: UInt64, _ log: EtcdLog) async throws -> LogBase {
     try await log.putBase(epoch, Data("base \(epoch)".utf8), replacing: try await log.base(), keeping: 10)
   }
