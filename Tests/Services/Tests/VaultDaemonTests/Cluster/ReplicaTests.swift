@@ -430,11 +430,16 @@ import VaultFoundation
     let count = Mutex(0)
     /// Whether the cluster is away as soon as the other host may not write any more.
     let isCutOff = Mutex(false)
+    /// Whether the answers to commits of this host are lost.
+    let isDeaf = Mutex(false)
+    /// What happens before this host asks for the newest state as soon as the other one may not write any more.
+    let uponHalt = Mutex<(@Sendable () throws -> Void)?>(nil)
 
     init(_ replica: Replica, _ other: Host) { (self.replica, self.other) = (replica, other) }
 
     func publish(_ commit: GroupCommit, isRepeated: Bool) throws(VaultError) {
       try ReplicaPublisher { [replica] in replica }.publish(commit, isRepeated: isRepeated)
+      if isDeaf.withLock({ $0 }) { throw .unordered(.outcomeUnknown(nil)) }
     }
 
     func publish(fileAt path: String, holding state: PublishedState, after previous: PublishedState) throws(VaultError)
@@ -445,6 +450,8 @@ import VaultFoundation
         count.withLock { $0 += 1 }
       } catch {
         if isCutOff.withLock({ $0 }) { throw .unordered(.unreachable("no server answers")) }
+        // Somebody else was faster.
+        if uponHalt.withLock({ $0 }) != nil { throw .unordered(.overtaken) }
       }
       try ReplicaPublisher { [replica] in replica }.publish(fileAt: path, holding: state, after: previous)
     }
@@ -467,16 +474,11 @@ import VaultFoundation
     let records = try owner.store.auditRecords()
     var found: [String] = []
     while let record = try records.next() {
-    /// Whether the answers to commits of this host are lost.
-    let isDeaf = Mutex(false)
-    /// What happens before this host asks for the newest state as soon as the other one may not write any more.
-    let uponHalt = Mutex<(@Sendable () throws -> Void)?>(nil)
       guard record.subject == "web", record.group == "team" else { continue }
       found.append("\(record.action.name) \(record.detail ?? "")")
     }
     return found
   }
-      if isDeaf.withLock({ $0 }) { throw .unordered(.outcomeUnknown(nil)) }
 
   @Test func `a member that never stops writing is revoked`() async throws {
     let (store, slower) = (owner.store, Slower(owner.replica, other))
@@ -487,8 +489,6 @@ import VaultFoundation
     #expect(try rights() == nil)
     #expect(try decisions().dropFirst(before.count) == ["grant read", "revoke "])
     await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
-        // Somebody else was faster.
-        if uponHalt.withLock({ $0 }) != nil { throw .unordered(.overtaken) }
   }
 
   @Test func `a revocation that was interrupted while the member may only read is repeated`() async throws {
@@ -517,37 +517,6 @@ import VaultFoundation
     await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
   }
 
-  @Test func `a new key for members that never stop writing takes nothing from them`() async throws {
-    let (store, slower) = (owner.store, Slower(owner.replica, other))
-    store.publish { _ in slower }
-    await #expect(throws: VaultError.unordered(group: "team", .overtaken)) {
-      try await Blocking.write { _ = try store.rotateGroup("team") }
-    }
-    #expect(try rights() == .write)
-  }
-
-  @Test func `a revoked member reads nothing new, and its host says so`() async throws {
-    try await Blocking.write { [owner] in try owner.store.revoke("web", from: "team") }
-    try await owner.set("secret")
-    await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
-    #expect(try await other.value() == "first")
-  }
-
-  /// What follows the group's copy on a machine that applications have joined with these credentials.
-  private func following(_ credentials: [String], at location: StoreLocation) async throws -> Replication {
-    let id = try #require(try await owner.replica.copy()).state.groupID
-    let remote = try Remote("test", at: "etcd://127.0.0.1:1")
-    var sources: [ReplicaSource] = []
-    for path in credentials {
-      let store = try await SecretStore.open(at: location, credential: daemon.folder + path)
-      sources.append(ReplicaSource(group: "team", id: id, store: store, remote: remote, isJoined: true))
-    }
-    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-    return Replication({ [sources] in sources }, logger, log: { [server] _, _ in MemoryLog(server) })
-  }
-
-  @Test func `a host whose application got another identity continues with its new credential`() async throws {
-    let (store, folder) = (owner.store, daemon.folder)
   /// Notes in the registry that `web` was removed from the group, as before a backup brought it back.
   private func noteRemoval() throws {
     try owner.store.registry().changeRemovals(of: ["web"], from: "team") { _, _ in 1 }
@@ -593,6 +562,37 @@ import VaultFoundation
     await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
   }
 
+  @Test func `a new key for members that never stop writing takes nothing from them`() async throws {
+    let (store, slower) = (owner.store, Slower(owner.replica, other))
+    store.publish { _ in slower }
+    await #expect(throws: VaultError.unordered(group: "team", .overtaken)) {
+      try await Blocking.write { _ = try store.rotateGroup("team") }
+    }
+    #expect(try rights() == .write)
+  }
+
+  @Test func `a revoked member reads nothing new, and its host says so`() async throws {
+    try await Blocking.write { [owner] in try owner.store.revoke("web", from: "team") }
+    try await owner.set("secret")
+    await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
+    #expect(try await other.value() == "first")
+  }
+
+  /// What follows the group's copy on a machine that applications have joined with these credentials.
+  private func following(_ credentials: [String], at location: StoreLocation) async throws -> Replication {
+    let id = try #require(try await owner.replica.copy()).state.groupID
+    let remote = try Remote("test", at: "etcd://127.0.0.1:1")
+    var sources: [ReplicaSource] = []
+    for path in credentials {
+      let store = try await SecretStore.open(at: location, credential: daemon.folder + path)
+      sources.append(ReplicaSource(group: "team", id: id, store: store, remote: remote, isJoined: true))
+    }
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    return Replication({ [sources] in sources }, logger, log: { [server] _, _ in MemoryLog(server) })
+  }
+
+  @Test func `a host whose application got another identity continues with its new credential`() async throws {
+    let (store, folder) = (owner.store, daemon.folder)
     try await Blocking.write {
       let issued = try store.applications.issue("web", to: folder + "/new", .replacing)
       #expect(issued.unchanged.isEmpty)
