@@ -27,7 +27,7 @@ struct EtcdStormTests {
     limits.attempt = .seconds(1)
     limits.watchCheck = .seconds(1)
     let watching = EtcdLog(try cluster.client(timeLimits: limits), group: group)
-    let events = watching.watch(after: try await watching.publish(0))
+    let events = watching.watch(after: try await Self.patiently { try await watching.publish(0) })
     let watcher = Task {
       var told: [UInt64: LoggedCommit] = [:]
       for try await event in events {
@@ -65,7 +65,8 @@ struct EtcdStormTests {
     var commits: [LoggedCommit] = []
     let patient = EtcdLog(try cluster.client(), group: group)
     while true {
-      let more = try await patient.commits(after: UInt64(commits.count), limit: 64)
+      let place = UInt64(commits.count)
+      let more = try await Self.patiently { try await patient.commits(after: place, limit: 64) }
       guard !more.isEmpty else { break }
       commits += more.map(\.commit)
     }
@@ -76,6 +77,14 @@ struct EtcdStormTests {
     for (text, epoch) in stored { #expect(texts[Int(epoch) - 1] == text) }
     #expect(Set(texts).subtracting(stored.keys).isSubset(of: open))
     #expect(try await watcher.value == Dictionary(uniqueKeysWithValues: commits.map { ($0.epoch, $0) }))
+  }
+
+  /// Repeats what a busy machine's servers do not answer in time.
+  private static func patiently<Result>(_ body: () async throws -> Result) async throws -> Result {
+    for _ in 0..<20 {
+      do { return try await body() } catch LogError.unavailable {}
+    }
+    return try await body()
   }
 
   /// Writes until it is known that the commit is stored, or until that cannot be known.
