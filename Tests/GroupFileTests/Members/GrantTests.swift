@@ -61,6 +61,18 @@ import Testing
     #expect(try group.grant("com.example.api", .read).roster.revision == 3)
   }
 
+  @Test func `lower rights need no new key and let nobody in`() throws {
+    let group = try GroupFixture()
+    try group.grant("com.example.api", .write)
+    var change = RosterChange(reissue: ("com.example.api", 1))
+    change.reissuedRights = .read
+    let state = try group.change(change)
+    #expect(state.roster.generation == 1 && state.roster.revision == 3)
+    #expect(state.roster.members.first { $0.application == "com.example.api" }?.rights == .read)
+    let revoked = try group.revoke("com.example.api").roster
+    #expect(try group.change(change).roster == revoked)
+  }
+
   @Test func `only the first manifest under a roster must be signed by the owner`() throws {
     let group = try GroupFixture()
     let state = try group.grant("com.example.web", .write)
