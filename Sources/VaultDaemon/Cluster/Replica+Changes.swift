@@ -137,8 +137,8 @@
       }
     }
 
-    /// Whether the log has a change to which the cluster has answered with `error`, as `look` finds. etcd makes the change
-    /// that takes its last room, and answers that there is none.
+    /// Whether the log has a change that the cluster answered with `error`, as `look` finds. etcd makes the change that
+    /// takes its last room, and answers that there is none.
     private func isMade(
       despite error: LogError, _ look: () async throws(VaultError) -> Bool
     ) async throws(VaultError) -> Bool {
