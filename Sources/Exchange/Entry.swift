@@ -23,8 +23,7 @@ package struct Entry: Sendable, Equatable {
     package private(set) var lostFields = 0
     /// When it was written, in milliseconds since 1970.
     package var modified: Int64?
-    /// The names of the fields, each with the last number that was appended to it.
-    private var numbers: [String: Int] = [:]
+    private var names = DistinctNames()
 
     package init() {}
 
@@ -39,17 +38,7 @@ package struct Entry: Sendable, Equatable {
         lostFields += 1
         return
       }
-      let wish = name.isEmpty ? "field" : name
-      var name = wish
-      if var number = numbers[wish] {
-        repeat {
-          number += 1
-          name = "\(wish) (\(number))"
-        } while numbers[name] != nil
-        numbers[wish] = number
-      }
-      numbers[name] = 1
-      fields.append(Field(name, text))
+      fields.append(Field(names.name(name.isEmpty ? "field" : name), text))
     }
 
     package func text(_ name: String) -> String { fields.first { $0.name == name }?.text ?? "" }
@@ -130,7 +119,7 @@ extension ImportedItems {
       for attachment in entry.attachments {
         let file = attachment.name.isEmpty ? "attachment" : Self.cleaned(attachment.name)
         let place = "\(entry.place), an attachment"
-        var item = ImportedItem(names.name("\(name)/\(file)", user: ""), .bytes, attachment.bytes, at: place)
+        var item = ImportedItem(names.name("\(name)/\(file)"), .bytes, attachment.bytes, at: place)
         // No other item can hold what is said of an entry without fields.
         if !entry.hasFields {
           item.attributes = entry.attributes.merging(entry.current.attributes) { $1 }
@@ -152,12 +141,14 @@ extension ImportedItems {
 
 /// Finds an unused name.
 private struct DistinctNames {
-  private var taken: Set<String>
+  private var taken: Set<String> = []
   private var numbers: [String: Int] = [:]
+
+  init() {}
 
   init(_ taken: some Sequence<String>) { self.taken = Set(taken) }
 
-  mutating func name(_ base: String, user: String) -> String {
+  mutating func name(_ base: String, user: String = "") -> String {
     let wish = user.isEmpty ? base : "\(base) (\(user))"
     var number = numbers[wish, default: 0] + 1
     var name = number == 1 ? wish : "\(wish) (\(number))"
@@ -247,16 +238,8 @@ extension Entry {
   /// The names that other fields of one version have in a KeePass database. KeePassXC refuses a database with two equal
   /// names in an entry, so a name that is taken gets a number.
   package static func namesInKeePass(_ fields: [Field]) -> [String] {
-    var taken = namesOfKeePass
-    return fields.map { field in
-      let wish = field.name.fittingXML
-      var (unused, number) = (wish, 1)
-      while !taken.insert(unused).inserted {
-        number += 1
-        unused = "\(wish) (\(number))"
-      }
-      return unused
-    }
+    var names = DistinctNames(namesOfKeePass)
+    return fields.map { names.name($0.name.fittingXML) }
   }
 
   /// Its names that XML cannot contain: its own and those of fields, attributes and attachments.

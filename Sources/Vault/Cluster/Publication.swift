@@ -60,7 +60,9 @@ extension SecretStore {
     let group = try group(name)
     // A note may be left from a call whose answer was lost.
     let isNoted = try publishedGroups()[name] != nil
-    if isNoted, try !group.verifiedState().isPublished { do { try synchronize(name) } catch .notFound(.publication) {} }
+    if isNoted, try !group.verifiedState().isPublished {
+      do { try synchronize(name) } catch .notFound(.publication) {}
+    }
     if try group.verifiedState().isPublished {
       try change(group.name, RosterChange(publishes: false))
     } else if !isNoted {

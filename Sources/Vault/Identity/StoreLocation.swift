@@ -174,7 +174,7 @@ public struct StoreLocation: Sendable {
   }
 
   /// Whether the store's folder has the mode that sharing a group requires.
-  private var letsOthersPass: Bool {
+  package var letsOthersPass: Bool {
     var status = stat()
     return unsafe stat(home, &status) == 0 && status.st_mode & 0o011 == 0o011
   }

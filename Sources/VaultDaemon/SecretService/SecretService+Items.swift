@@ -91,11 +91,12 @@
       try await requireNoDenial(call)
       var (paths, failures): ([(BusCollection, [String])], [any Error]) = ([], [])
       for (collection, found) in zip(searched, found) {
-        if case .failure(let error) = found {
+        let (ids, changes): ([String], BusChanges)
+        do { (ids, changes) = try found.get() } catch {
           noteUnread(collection, error)
           failures.append(error)
+          continue
         }
-        guard let (ids, changes) = try? found.get() else { continue }
         tell(changes, in: collection)
         if !ids.isEmpty {
           // The answer holds paths alone, so its record may go with that of the read that follows.

@@ -36,7 +36,7 @@ struct RestoreBackup: Command {
     let store = try session.openStore(key)
     session.circumstances.makesSteps = true
     // Others may pass through the folder of a store that shares groups. A backup does not say which ones were shared.
-    let sharesGroups = (try? store.location.all())?.first?.mode == "711"
+    let sharesGroups = store.location.letsOthersPass
     let restoration: StoreRestoration
     do {
       restoration = try store.restoreBackup(from: folder, groups: groups, replacing: replace) { name, progress in
