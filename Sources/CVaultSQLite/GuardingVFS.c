@@ -37,12 +37,18 @@ static _Thread_local int last_opened = -1;
 // Whether this thread opens a file whose bytes alone are wanted.
 static _Thread_local int opens_raw;
 
+// Why this thread's last call of open could not make a file; 0 if it could, or need not.
+static _Thread_local int not_made;
+
 // After a path was checked and before it is opened, somebody may put a FIFO there, and opening that would block. This
 // replaces open in SQLite's whole VFS; no other user of the VFS has a reason to open a FIFO.
 static int open_at_once(const char *name, int flags, int mode) {
   struct stat status;
   last_opened = open(name, flags | O_NONBLOCK, mode);
   if (last_opened < 0 && errno == EWOULDBLOCK && opens_raw) last_opened = csystem_open_leased(name);
+  // SQLite then tries to open the file without making it, and would say that it is missing.
+  if (last_opened < 0 && errno == ENOENT && not_made) errno = not_made;
+  not_made = last_opened < 0 && flags & O_CREAT && (errno == ENOSPC || errno == EDQUOT) ? errno : 0;
   if (last_opened >= 0 && fstat(last_opened, &status) == 0 && S_ISFIFO(status.st_mode)) {
     close(last_opened);
     last_opened = -1;

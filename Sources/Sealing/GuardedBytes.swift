@@ -208,7 +208,13 @@ package enum SecretFile {
       guard errno == ENOENT else { throw FileFault(errno: errno) }
       let number = String(UInt64.random(in: .min ... .max), radix: 16)
       let draft = "\(folder)/.vault-\(number).new"
-      file = try OpenFile(draft, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+      let file = try OpenFile(draft, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+      // As on FAT, where each file has the mode that its mount says.
+      do throws(FileFault) { _ = try file.requireRegular(.secret(), size: 0...0) } catch {
+        unsafe unlink(draft)
+        throw error
+      }
+      self.file = file
       self.path = path
       self.draft = draft
       self.parent = parent

@@ -126,16 +126,14 @@ struct TypedLine {
 public func runProcess() -> Int32 {
   hardenProcess()
   ContainerLibrary.serveOneCommand()
-  guard let arguments = decodedArguments() else {
-    let failure = Failure(.usage, "an argument is not UTF-8")
-    try? Descriptor.write(ErrorReport(failure).words(Style(descriptor: 2, environment: [:])), to: 2)
-    return failure.status.rawValue
+  do { return run(arguments: try decodedArguments(), environment: try environmentVariables()) } catch {
+    try? Descriptor.write(ErrorReport(error).words(Style(descriptor: 2, environment: [:])), to: 2)
+    return error.status.rawValue
   }
-  return run(arguments: arguments, environment: environmentVariables())
 }
 
 /// `CommandLine.arguments` replaces bytes that are not UTF-8, so two names could become one.
-private func decodedArguments() -> [String]? {
+private func decodedArguments() throws(Failure) -> [String] {
   var arguments: [String] = []
   var count: CInt = 0
   let given = unsafe csystem_arguments(&count)
@@ -146,17 +144,20 @@ private func decodedArguments() -> [String]? {
     } else if let text = unsafe String(validatingCString: argument) {
       arguments.append(text)
     } else {
-      return nil
+      throw Failure(.usage, "an argument is not UTF-8")
     }
   }
   return arguments
 }
 
 /// Only the environment variables that the command reads, because the rest may be large.
-private func environmentVariables() -> [String: String] {
+private func environmentVariables() throws(Failure) -> [String: String] {
   var variables: [String: String] = [:]
   for name in Session.variables {
-    if let value = unsafe getenv(name) { variables[name] = unsafe String(cString: value) }
+    guard let value = unsafe getenv(name) else { continue }
+    // With its bytes replaced, it could name another file or folder.
+    guard let text = unsafe String(validatingCString: value) else { throw Failure(.usage, "\(name) is not UTF-8") }
+    variables[name] = text
   }
   return variables
 }

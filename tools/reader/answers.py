@@ -220,7 +220,7 @@ def writer(field):
     cursor = Cursor(field, "row")
     kind, issue, application = cursor.number(1), cursor.number(4), cursor.text16()
     cursor.end()
-    require(kind < 2 and (kind, issue, application) != (0, 0, "") and bounded(application), "row", "writer")
+    require(kind == 1 and bounded(application), "row", "writer")
     return f"{kind} {issue} {application}"
 
 

@@ -72,6 +72,7 @@ public enum StorageFailure: String, Sendable {
   case memory = "there is too little memory"
   case tooManyFiles = "too many files are open"
   case pathTooLong = "the path of the store is too long"
+  case pathNotText = "the path is not UTF-8"
   case stateFolder = "the state folder cannot be written"
   case forked = "the process that opened the file has forked"
   case replaced = "the group's file was replaced meanwhile"

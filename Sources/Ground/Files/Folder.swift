@@ -180,7 +180,8 @@ package enum CanonicalPath {
     guard !path.isEmpty, !path.utf8.contains(0) else { throw .missing }
     if let resolved = unsafe realpath(path, nil) {
       defer { unsafe free(resolved) }
-      return unsafe String(cString: resolved)
+      guard let text = unsafe String(validatingCString: resolved) else { throw .storage(.pathNotText) }
+      return text
     }
     guard errno == ENOENT || errno == ENOTDIR else { throw FileFault(errno: errno) }
     let (parent, name) = split(path)
@@ -242,7 +243,35 @@ package enum CanonicalPath {
 /// File systems shared between machines: they lack the locks and the shared memory that SQLite's log needs.
 package enum NetworkFileSystem {
   /// The kind of network file system that holds `folder`; `nil` for a local one, and if it cannot be determined.
-  package static func kind(of folder: String) -> String? { unsafe kind(csystem_file_system(folder)) }
+  package static func kind(of folder: String) -> String? {
+    let number = unsafe csystem_file_system(folder)
+    var status = stat()
+    // FUSE has one number for all its file systems, and most of them are local.
+    guard number == 0x6573_5546, unsafe stat(folder, &status) == 0,
+      let mounts = try? OpenFile("/proc/self/mountinfo", O_RDONLY).read(limit: 1 << 20)
+    else { return kind(number) }
+    return kind(ofDevice: status.st_dev, in: String(decoding: mounts, as: UTF8.self))
+  }
+
+  /// The kind of network file system that FUSE mounted as `device`, by the lines of `/proc/self/mountinfo`.
+  package static func kind(ofDevice device: UInt, in mounts: String) -> String? {
+    let major = device >> 8 & 0xFFF | device >> 32 & ~0xFFF
+    let minor = device & 0xFF | device >> 12 & ~0xFF
+    for line in mounts.split(separator: "\n") {
+      let words = line.split(separator: " ")
+      guard words.count > 2, words[2] == "\(major):\(minor)", let end = words.dropFirst(6).firstIndex(of: "-"),
+        end + 1 < words.count, words[end + 1].hasPrefix("fuse.")
+      else { continue }
+      let kind = String(words[end + 1].dropFirst(5))
+      return overFUSE.contains(kind) ? kind : nil
+    }
+    return nil
+  }
+
+  private static let overFUSE = [
+    "sshfs", "rclone", "s3fs", "gcsfuse", "goofys", "blobfuse", "blobfuse2", "juicefs", "glusterfs", "ceph-fuse", "mfs",
+    "curlftpfs", "smbnetfs", "gvfsd-fuse",
+  ]
 
   /// The kind of network file system with this magic number.
   package static func kind(_ number: UInt32) -> String? {
@@ -262,6 +291,8 @@ package enum NetworkFileSystem {
     case 0x0116_1970: "GFS2"
     case 0x4750_4653: "GPFS"
     case 0x1983_0326: "BeeGFS"
+    case 0x786F_4256: "VirtualBox's shared folder"
+    case 0xBACB_ACBC: "VMware's shared folder"
     default: nil
     }
   }

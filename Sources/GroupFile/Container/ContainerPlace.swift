@@ -32,7 +32,7 @@ package final class ContainerPlace: Equatable, Sendable {
   package convenience init(folder: String, owner: UInt32? = nil) throws(VaultError) {
     guard let resolved = unsafe realpath(folder, nil) else { throw VaultError(FileFault(errno: errno)) }
     defer { unsafe free(resolved) }
-    let path = unsafe String(cString: resolved)
+    guard let path = unsafe String(validatingCString: resolved) else { throw .storage(.pathNotText) }
     let name = ContainerPlace.groupFileName
     guard path.utf8.count + name.utf8.count <= ContainerPlace.pathLimit else { throw .storage(.pathTooLong) }
     if let kind = NetworkFileSystem.kind(of: path) { throw .networkFileSystem(kind) }

@@ -161,7 +161,7 @@ package enum GroupLimits {
   package static let attributesByteCount = 64 << 10
   /// The largest size of an item's name, in bytes of its NFC form.
   package static let nameByteCount = 1_024
-  /// The highest version that a writer may give an item. Only a malicious writer gets an item near it.
+  /// The lowest version that no other can follow. Only a malicious writer gets an item near it.
   package static let lastVersion = ByteReader.counterLimit - 2
   /// The highest number of pairs in one item's attributes.
   package static let attributeCount = 64

@@ -93,7 +93,8 @@ package final class WriteTransaction: ItemReading {
     changeCount += 1
     var (version, oldest): (UInt64, UInt64) = (1, 1)
     if let old {
-      guard old.version < GroupLimits.lastVersion else { throw .overLimit("2^53 versions") }
+      // The new version must be one that another can follow.
+      guard old.version + 1 < GroupLimits.lastVersion else { throw .overLimit("2^53 versions") }
       version = old.version + 1
       let keep = UInt64(view.state.roster.keep)
       oldest =

@@ -66,7 +66,9 @@ public struct StoreLocation: Sendable {
     ]
     var environment: [String: String] = [:]
     for variable in variables {
-      if let value = unsafe getenv(variable) { environment[variable] = unsafe String(cString: value) }
+      guard let value = unsafe getenv(variable) else { continue }
+      guard let text = unsafe String(validatingCString: value) else { throw .invalid("\(variable) is not UTF-8") }
+      environment[variable] = text
     }
     return try StoreLocation(environment: environment)
   }
@@ -109,7 +111,8 @@ public struct StoreLocation: Sendable {
   static func absolute(_ path: String) -> String {
     var path = path
     if !path.hasPrefix("/"), let current = unsafe getcwd(nil, 0) {
-      path = join(unsafe String(cString: current), path)
+      // A folder whose name is not UTF-8 is still reached by a relative path, and by no other.
+      if let current = unsafe String(validatingCString: current) { path = join(current, path) }
       unsafe free(current)
     }
     while path.count > 1, path.hasSuffix("/") { path.removeLast() }

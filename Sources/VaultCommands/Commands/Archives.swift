@@ -157,7 +157,7 @@ struct ConvertArchive: Command {
       try session.output.requireTextIfTerminal(converted, hint: "use -o FILE, or a pipe")
       return try write(converted, to: session.output)
     }
-    try OutputFile.write(output) { try write(converted, to: $0) }
+    try OutputFile.write(output, warning: session.warn) { try write(converted, to: $0) }
   }
 
   private func convert(_ bytes: [UInt8]) throws(Failure) -> [UInt8] {

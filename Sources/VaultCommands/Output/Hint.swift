@@ -78,7 +78,8 @@ extension VaultError {
       "see what is wrong: systemctl status vaultd, or vaultd --check; without VAULT_SOCKET, the store's files are opened"
     case .locked(.joinedStore):
       "name an application's credential: --credential FILE; or make a store of your own elsewhere: VAULT_HOME"
-    case .locked(.keyFile(.openToOthers, _)): "nobody else may read a key file: chmod 600 FILE"
+    case .locked(.keyFile(.openToOthers, _)):
+      "nobody else may read a key file: chmod 600 FILE; a FAT or exFAT disk keeps no modes: mount it with umask=077"
     case .locked(.keyFile(.denied, _)): "look at the owner and mode of the file and of the folders above it"
     case .locked(.keyFile(.missing, _)):
       "check --key-file, VAULT_KEY_FILE and the path in: vault paths; if it is lost, a recovery code makes another: vault slot add key-file --new-key-file FILE --recovery-fd 0"
@@ -95,11 +96,15 @@ extension VaultError {
     case .otherDevice(let group, _) where !circumstances.isApplication:
       "use it on that device; to see where the device key belongs: vault paths; if that key is lost for good, so is the group: delete the folder \(circumstances.store)/groups/\(group), then: vault group accept \(group)"
     case .otherDevice: "use it on that device; to see where the device key belongs: vault paths"
+    case .denied(.file(.backup, .openToOthers)):
+      "nobody else may read it: chmod -R go= \(circumstances.backup); a FAT or exFAT disk keeps no modes: keep a tar file there, and unpack that on another disk"
     case .denied(.file(.backup, _)):
       "it must be yours, and nobody else may write to it: chown -R USER \(circumstances.backup); chmod -R go= \(circumstances.backup)"
     case .denied(.file(.store, .openToOthers)):
       "if it is yours: chmod go-w \(circumstances.store) \(circumstances.store)/groups"
     case .denied(.file(.identity, .openToOthers)): "if it is yours: chmod -R go= \(circumstances.store)/identity"
+    case .denied(.file(.credential, .openToOthers)):
+      "nobody else may read a credential; a FAT or exFAT disk keeps no modes: mount it with umask=077"
     case .denied(.file(_, .openToOthers)): "if it is yours: chmod go= on it; to see its path: vault paths"
     case .denied(.file(_, .foreignOwner)):
       "use the account that owns the store; if that is yours, take it back: chown -R USER \(circumstances.store)"
@@ -129,7 +134,9 @@ extension VaultError {
     case .damaged("vault.owner", _, _):
       "put a backup back: vault restore-backup DIR vault.owner --replace; or keep what is proved: vault repair vault.owner; or, if nothing is, make a new one of what the groups show: vault group accept vault.owner"
     case .damaged(let group?, .registry, _):
-      "if you put an older copy of the group or of vault.owner there yourself: vault group accept \(group); if it is another group of that name, also with --another-group; otherwise find out who did"
+      "if you put an older copy of the group or of vault.owner there yourself: vault group accept \(group); if it is another group of that name, also with --another-group; if its folder is a copy: move it out of \(circumstances.store)/groups; otherwise find out who did"
+    case .damaged(let group?, .roster, _):
+      "put a backup back: vault restore-backup DIR \(group) --replace; or keep what is proved: vault repair \(group); or, if its folder is a copy of another group's: move it out of \(circumstances.store)/groups"
     case .damaged(let group?, _, _):
       "put a backup back: vault restore-backup DIR \(group) --replace; or keep what is proved: vault repair \(group)"
     case .damaged(nil, .identity, _):
@@ -203,12 +210,16 @@ extension VaultError {
       "nothing was changed; the state folder, and the folder witness in it, must exist, be writable, and be accessible only to you (chmod -R go=); to see the path: vault paths"
     case .storage(.fixedFolder):
       "nothing was changed; copy the store to an ordinary folder, and name that one: VAULT_HOME"
+    case .storage(.pathNotText): "name another folder, whose path is UTF-8"
+    case .storage(.pathTooLong): "move the store to a shorter path, and name that: VAULT_HOME"
     case .storage where circumstances.makesGroup: "see whether it was made: vault group list"
     case .storage(.unconfirmed): "see whether it was made: vault history NAME\(option)"
     case .storage(.full) where circumstances.makesSteps:
       "not finished, but what is done stays: make room, then repeat the command"
     case .storage where circumstances.makesSteps: "not finished, but what is done stays; repeat the command later"
-    case .storage, .networkFileSystem: "nothing was changed by the failed command"
+    case .networkFileSystem:
+      "nothing was changed; copy the folder to a local disk first, or name a local place: VAULT_HOME"
+    case .storage: "nothing was changed by the failed command"
     case .contradiction(let contradiction): contradiction.hint
     default: nil
     }

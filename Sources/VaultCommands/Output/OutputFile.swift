@@ -5,10 +5,12 @@ internal import Vault
 enum OutputFile {
   /// Writes a new file in the same folder and renames it to `path`, replacing an existing file.
   ///
-  /// - Parameter content: writes the bytes; they are flushed here.
+  /// - Parameters:
+  ///   - warn: is called if others can read the file.
+  ///   - content: writes the bytes; they are flushed here.
   /// - Throws: `denied` for a symbolic link or anything else that is not a regular file, or without permission; `usage`
   ///   if the folder does not exist; `storage`. An existing file is unchanged then.
-  static func write(_ path: String, content: (Output) throws -> Void) throws {
+  static func write(_ path: String, warning warn: (String) -> Void, content: (Output) throws -> Void) throws {
     try refuseWhatIsNoFile(path)
     let draft = try Draft(beside: path)
     defer { draft.discard() }
@@ -16,6 +18,9 @@ enum OutputFile {
     try content(output)
     try output.flush()
     try draft.place()
+    if draft.isOpenToOthers {
+      warn("other users can read the file of --output, because its file system keeps no modes")
+    }
   }
 
   private static func refuseWhatIsNoFile(_ path: String) throws(Failure) {
@@ -70,11 +75,22 @@ private final class Draft {
     return unsafe open(folder, O_WRONLY | nameless | O_CLOEXEC, 0o600)
   }
 
+  /// As on FAT, where each file has the mode that its mount says.
+  var isOpenToOthers: Bool {
+    var status = stat()
+    return unsafe fstat(descriptor, &status) == 0 && status.st_mode & 0o077 != 0
+  }
+
   func place() throws(Failure) {
     guard fsync(descriptor) == 0, isNameless ? link() == 0 : true, unsafe rename(temporaryPath, path) == 0 else {
       throw OutputFile.failure(errno)
     }
     isPlaced = true
+    // The new name is durable only with its folder, which not every writer may read.
+    let parent = unsafe open(CanonicalPath.split(path).folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard parent >= 0 else { return }
+    defer { close(parent) }
+    guard fsync(parent) == 0 || errno == EINVAL else { throw OutputFile.failure(errno) }
   }
 
   private func link() -> Int32 {

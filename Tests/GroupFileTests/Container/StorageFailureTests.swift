@@ -16,8 +16,8 @@ import Testing
 
     struct Refused: Error {}
 
-    init() throws {
-      guard unsafe mount("tmpfs", folder.path, "tmpfs", 0, "size=400k,mode=700") == 0 else { throw Refused() }
+    init(_ limits: String = "size=400k") throws {
+      guard unsafe mount("tmpfs", folder.path, "tmpfs", 0, "\(limits),mode=700") == 0 else { throw Refused() }
     }
 
     deinit { _ = unsafe umount2(folder.path, Int32(MNT_DETACH)) }
@@ -55,6 +55,18 @@ import Testing
     disk.folder.write([UInt8](repeating: 1, count: 380 << 10), to: "other")
     #expect(throws: VaultError.storage(.full)) { try Connection.create(folder: disk.folder.path).place() }
     #expect(disk.folder.names() == ["other"])
+  }
+
+  @Test(.enabled(if: SmallDisk.isPossible)) func `a disk with room, but for no further file, is reported as full`()
+    throws
+  {
+    let disk = try SmallDisk("nr_inodes=12")
+    try disk.folder.makeGroup()
+    // As in a copy that holds the group's file alone.
+    for name in disk.folder.names() where name.hasPrefix("group.vault-") { disk.folder.remove(name) }
+    for number in 0..<12 where (try? Data().write(to: URL(filePath: "\(disk.folder.path)/other\(number)"))) != nil {}
+    #expect(throws: VaultError.storage(.full)) { try Connection(folder: disk.folder.path, access: .writing) }
+    #expect(throws: VaultError.storage(.full)) { try Connection(folder: disk.folder.path, access: .reading) }
   }
 
   @Test func `a file without read permission is denied, and one without write permission can be read`() throws {
@@ -151,5 +163,20 @@ import Testing
   @Test func `a local file system is not taken for a network file system`() {
     #expect(NetworkFileSystem.kind(of: NSTemporaryDirectory()) == nil)
     #expect(NetworkFileSystem.kind(0xEF53) == nil)
+  }
+
+  @Test(
+    arguments: [
+      (UInt(0x8001), "sshfs"), (UInt(0x2D), nil), (UInt(0x30), nil), (UInt(0x31), nil), (UInt(0x1000_0000_0012), nil),
+    ] as [(UInt, String?)])
+  func `of the file systems over FUSE those of other machines are recognized by name`(_ device: UInt, _ kind: String?) {
+    let mounts = """
+      21 1 8:1 / / rw,relatime shared:1 master:2 - ext4 /dev/sda1 rw
+      36 21 128:1 / /mnt/with\\040space rw,nosuid - fuse.sshfs host:/folder rw,user_id=0
+      37 21 0:45 / /mnt/local rw - fuse.bindfs /folder rw
+      38 21 0:48
+      39 21 0:49 / /mnt/sshfs rw shared:3 -
+      """
+    #expect(NetworkFileSystem.kind(ofDevice: device, in: mounts) == kind)
   }
 }

@@ -129,6 +129,19 @@ import Testing
 
   // MARK: The wrap
 
+  @Test func `a complete proof refuses two members with one slot, whose second wrap belongs to nobody`() throws {
+    let group = try group()
+    let forge = try group.forge()
+    try forge.addMember(MemberSeed(Key.random()), .read)
+    _ = try group.open().verify()
+    try group.forge().changeRoster { roster in
+      let owner = roster.members.firstIndex { $0.kind == .owner }!
+      (roster.members[1 - owner].slotID, roster.members[1 - owner].wrapDigest) =
+        (roster.members[owner].slotID, roster.members[owner].wrapDigest)
+    }
+    #expect(failure { try group.open().verify() } == .damaged(.wrap, "two members have the same slot"))
+  }
+
   @Test func `a wrap of another key is refused`() throws {
     let group = try group()
     let seed = group.seed

@@ -140,6 +140,28 @@ import Testing
     #expect(result.output == "x")
   }
 
+  @Test func `a variable that is not UTF-8 names no other store, and such a folder is no other one either`() {
+    let result = store.shell(
+      #"""
+      cd "$folder" && odd="$(printf 'jos\351')" && mkdir "$odd" && cd "$odd"
+      "$vault" backup copy
+      echo "$?"
+      VAULT_HOME="$folder/$odd/vault" "$vault" list
+      echo "$?"
+      ls -A "$folder" | grep -ac jos; ls -A .
+      "$vault" get a "$(printf '\351')"
+      """#)
+    #expect(result.output == "23\n64\n1\n")
+    #expect(
+      result.errors == """
+        vault: error: the path is not UTF-8
+        vault: hint: name another folder, whose path is UTF-8
+        vault: error: VAULT_HOME is not UTF-8
+        vault: error: an argument is not UTF-8
+
+        """)
+  }
+
   @Test(.needsMounts) func `commands work if /proc is not mounted`() {
     store.run("set", "a", input: "value")
     let result = store.shellWithMounts(

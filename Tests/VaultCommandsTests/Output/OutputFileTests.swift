@@ -7,8 +7,10 @@ import Vault
 @Suite struct OutputFileTests {
   private let folder = TemporaryFolder()
 
+  private func nowhere(_ warning: String) { Issue.record("\(warning)") }
+
   private func write(_ text: String, to name: String) throws {
-    try OutputFile.write(folder.file(name)) { output in try output.write(text) }
+    try OutputFile.write(folder.file(name), warning: nowhere) { output in try output.write(text) }
   }
 
   @Test func `a new output file is accessible to its owner alone`() throws {
@@ -35,7 +37,7 @@ import Vault
 
   @Test func `a folder or a device cannot be an output file`() {
     for path in [folder.path, "/dev/null"] {
-      let failure = #expect(throws: Failure.self) { try OutputFile.write(path) { _ in } }
+      let failure = #expect(throws: Failure.self) { try OutputFile.write(path, warning: nowhere) { _ in } }
       #expect(failure?.message == "--output does not name a regular file")
     }
   }
@@ -48,7 +50,7 @@ import Vault
   @Test func `a failed write leaves nothing behind`() {
     _ = folder.write("out", Array("before".utf8))
     #expect(throws: Failure.interrupted) {
-      try OutputFile.write(folder.file("out")) { output in
+      try OutputFile.write(folder.file("out"), warning: nowhere) { output in
         try output.write("half")
         throw Failure.interrupted
       }

@@ -61,7 +61,7 @@ struct ExportItems: Command {
     var export = try ExportRequest(of: group)
     if format == .kdbx { export.passphrase = try passphrase(session) }
     if let output {
-      try OutputFile.write(output) { output in try export.write(format, to: output) }
+      try OutputFile.write(output, warning: session.warn) { output in try export.write(format, to: output) }
     } else {
       try export.write(format, to: session.output)
     }

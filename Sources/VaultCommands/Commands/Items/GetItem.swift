@@ -116,7 +116,7 @@ struct GetItem: Command {
       }
       if qr { return try unsafe draw(bytes, session) }
       guard let output else { return try unsafe show(bytes, told, on: session.output) }
-      try OutputFile.write(output) { output in
+      try OutputFile.write(output, warning: session.warn) { output in
         try unsafe json ? writeJSON(bytes, told, to: output) : output.write(bytes)
       }
     }

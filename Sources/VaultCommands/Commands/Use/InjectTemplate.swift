@@ -48,7 +48,7 @@ struct InjectTemplate: Command {
       for value in values { try session.output.requireTextIfTerminal(value, hint: "pipe it, or write a file: -o FILE") }
       return try write(values, to: session.output)
     }
-    try OutputFile.write(output) { try write(values, to: $0) }
+    try OutputFile.write(output, warning: session.warn) { try write(values, to: $0) }
   }
 
   private var source: String { input.map(UTF8Text.onOneLine).flatMap { $0 == "-" ? nil : $0 } ?? "stdin" }

@@ -104,9 +104,16 @@ final class EtcdCluster: Sendable {
 
   private func pidFile(_ node: Int) -> String { "\(folder)/n\(node).pid" }
 
+  /// For tests of other things than time: a busy machine can take longer to answer than a daemon waits.
+  static let patience = {
+    var limits = EtcdClient.TimeLimits()
+    (limits.call, limits.attempt) = (.seconds(60), .seconds(20))
+    return limits
+  }()
+
   /// A client of all servers, or of those with `ports`, which begins with the first.
   func client(
-    _ ports: [Int]? = nil, timeLimits: EtcdClient.TimeLimits = .init(), user: String? = nil, password: String? = nil
+    _ ports: [Int]? = nil, timeLimits: EtcdClient.TimeLimits = patience, user: String? = nil, password: String? = nil
   ) throws -> EtcdClient {
     let remote = try Remote(
       "test", at: address(of: ports ?? self.ports), user: user, password: try password.map { try Secret($0) })
@@ -114,7 +121,7 @@ final class EtcdCluster: Sendable {
   }
 
   /// The log of a group that no other test knows.
-  func log(timeLimits: EtcdClient.TimeLimits = .init()) throws -> EtcdLog {
+  func log(timeLimits: EtcdClient.TimeLimits = patience) throws -> EtcdLog {
     EtcdLog(try client(timeLimits: timeLimits), group: Self.newGroup())
   }
 
@@ -124,7 +131,7 @@ final class EtcdCluster: Sendable {
   }
 
   private func untilReady() async throws {
-    let log = try log()
+    let log = try log(timeLimits: .init())
     for _ in 0..<20 {
       do {
         _ = try await log.head()
