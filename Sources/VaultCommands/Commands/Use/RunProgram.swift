@@ -33,7 +33,7 @@ struct RunProgram: Command {
       path. Each reference names an item with the fields username and password, as imports and git's helper store \
       them.
 
-      --mask keeps vault running and replaces the values by \(Masker.placeholder) in the program's stdout and \
+      --mask keeps vault running and replaces the values with \(Masker.placeholder) in the program's stdout and \
       stderr. This includes single lines of a value (of 8 bytes and more), the texts in JSON values except the \
       fields name, username and url (without '@'), and the values in base64, percent-encoding and JSON. Values of \
       fewer than 4 bytes are not masked, and neither is output elsewhere, such as /dev/tty. On a terminal the \
