@@ -83,7 +83,10 @@ extension StoreRestoration {
       }
       if case .failed = group.outcome { continue }
       do throws(VaultError) {
-        if group.name == "vault.owner", let problem = store.vanishedGroups().first?.problem { throw problem }
+        // Only its own error counts: another group that is gone is not closed, and "accept vault.owner" does not help it.
+        if group.name == "vault.owner", let own = store.vanishedGroups().first(where: { $0.name == group.name }) {
+          throw own.problem
+        }
         _ = try store.group(group.name).info()
       } catch {
         guard case .rolledBack = error else { continue }
