@@ -83,7 +83,7 @@ extension StoreRestoration {
       }
       if case .failed = group.outcome { continue }
       do throws(VaultError) {
-        // Only its own error counts: another group that is gone is not closed, and "accept vault.owner" does not help it.
+        // Only the list's own error: accepting vault.owner does not bring back another group that is gone.
         if group.name == "vault.owner", let own = store.vanishedGroups().first(where: { $0.name == group.name }) {
           throw own.problem
         }
