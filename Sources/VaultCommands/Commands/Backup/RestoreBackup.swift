@@ -83,7 +83,10 @@ extension StoreRestoration {
       }
       if case .failed = group.outcome { continue }
       do throws(VaultError) {
-        if group.name == "vault.owner", let problem = store.vanishedGroups().first?.problem { throw problem }
+        // Only the list's own error: accepting vault.owner does not bring back another group that is gone.
+        if group.name == "vault.owner", let own = store.vanishedGroups().first(where: { $0.name == group.name }) {
+          throw own.problem
+        }
         _ = try store.group(group.name).info()
       } catch {
         guard case .rolledBack = error else { continue }

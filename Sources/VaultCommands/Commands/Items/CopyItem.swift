@@ -6,9 +6,9 @@ struct CopyItem: Command {
     "Copy an item into another group, or under another name.",
     usage: "vault copy NAME [NEW-NAME] [-g GROUP] [--to GROUP] [--replace]",
     more: """
-      Value, kind, label, attributes and expiry are copied; older versions are not, and within a group not the prompt \
-      that the item answers (vault askpass). A copy in another group is no longer listed by vault exposure. An existing item is an error (22), unless --replace gives it a new \
-      version. -g names the source group.
+      Value, kind, label, attributes and expiry are copied; older versions are not. Within a group, the prompt that \
+      the item answers (vault askpass) is not copied either. A copy in another group is no longer listed by vault \
+      exposure. An existing item is an error (22), unless --replace gives it a new version. -g names the source group.
       """,
     example: """
       vault copy db/password --to team.shared

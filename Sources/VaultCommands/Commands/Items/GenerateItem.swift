@@ -34,7 +34,7 @@ struct GenerateItem: Command {
     group = arguments.group()
     random = try RandomText(&arguments)
     expires = arguments.option("--expires", value: "when", "When the value expires: \(Expiry.forms).")
-    replaceFields = arguments.flag("--replace-fields", "Replace JSON and all its fields by the value.")
+    replaceFields = arguments.flag("--replace-fields", "Replace JSON and all its fields with the value.")
     show = arguments.flag("--show", "Write the value to stdout.")
     key = try KeySource(&arguments)
   }

@@ -6,7 +6,7 @@ internal import Vault
 /// `vault pick`
 struct PickItem: Command {
   static let about = About(
-    "Find an item on the whole screen; copy it, show it, or watch its one-time code.",
+    "Find an item in a full-screen list; copy it, show it, or watch its one-time code.",
     usage: "vault pick [-g GROUP] [--clip TIME]",
     more: """
       Type to narrow: each word must occur in the name, label, attributes or group, in upper or lower case. Up and Down select, \

@@ -24,8 +24,9 @@ struct SetItem: Command {
       Empty input that was not typed does not replace a value (18), because usually the command before the pipe has \
       failed; --allow-empty stores it.
 
-      If a cluster did not say whether it took a change (15), the same set with the --request-id that the message \
-      names is made once, on any machine of the group. An ID has 1 to 64 visible characters; scripts can name their own.
+      If a cluster did not say whether it took a change (15), repeat the same set, on any machine of the group, with \
+      the --request-id that the message names: it is made only once. An ID has 1 to 64 visible characters; scripts \
+      can choose their own.
 
       --type checks the value and stores it in a normal form: bool, int, double, string, date (2027-01-31T12:00Z), \
       url, uuid, json or data. --archive checks a keyed archive (NSKeyedArchiver) and stores it; a class that is not \
@@ -79,8 +80,8 @@ struct SetItem: Command {
       "--archive", value: "file", "Store this keyed archive, or - for standard input.", completes: .files)
     allowed = arguments.options("--allow", value: "class", "A class that may be in the archive.")
     keepsValue = arguments.flag("--keep-value", "Keep the value, and change only the named details.")
-    replacesFields = arguments.flag("--replace-fields", "Replace JSON and all its fields by text.")
-    allowsEmpty = arguments.flag("--allow-empty", "Replace a value by nothing if the input is empty.")
+    replacesFields = arguments.flag("--replace-fields", "Replace JSON and all its fields with text.")
+    allowsEmpty = arguments.flag("--allow-empty", "Replace a value with nothing if the input is empty.")
     exact = arguments.flag("--exact", "Keep the newline at the end of piped text.")
     ifVersion = try arguments.number(
       "--if-version", value: "n", "Set it only if this is the current version; 0: only if there is no item.")

@@ -13,7 +13,7 @@ struct RunProgram: Command {
     more: """
       References (vault://GROUP/NAME) in the environment, in env files and after --set are replaced by values before \
       the program starts; if one cannot be read, it does not start. -g sets a variable for each item of a group: \
-      db/password becomes DB_PASSWORD, and a name that is already a valid variable, such as http_proxy, stays the \
+      db/password becomes DB_PASSWORD, and a name that is already a valid variable, such as http_port, stays the \
       same. With only --prefix or a similar option, the group is VAULT_GROUP or the default. Later sources take \
       precedence: environment, env files, group, --set, --as-file, --netrc. The program does not get the variables \
       that tell vault where the store is and what opens it, and its core dumps stay off. Without -g and similar \
@@ -33,7 +33,7 @@ struct RunProgram: Command {
       path. Each reference names an item with the fields username and password, as imports and git's helper store \
       them.
 
-      --mask keeps vault running and replaces the values by \(Masker.placeholder) in the program's stdout and \
+      --mask keeps vault running and replaces the values with \(Masker.placeholder) in the program's stdout and \
       stderr. This includes single lines of a value (of 8 bytes and more), the texts in JSON values except the \
       fields name, username and url (without '@'), and the values in base64, percent-encoding and JSON. Values of \
       fewer than 4 bytes are not masked, and neither is output elsewhere, such as /dev/tty. On a terminal the \
