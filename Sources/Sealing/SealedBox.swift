@@ -69,14 +69,14 @@ package enum SealedBox {
 
   /// Seals `message` into `box`, which has room for ``overhead`` bytes more, and may be where the message is.
   package static func seal(
-    _ message: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer,
+    _ message: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: [UInt8],
     into box: UnsafeMutableRawPointer
   ) {
     Sodium.ready
     unsafe key.withUnsafeBytes { key in
       unsafe nonce.withUnsafeBytes { nonce in
         _ = unsafe crypto_aead_xchacha20poly1305_ietf_encrypt(
-          box.assumingMemoryBound(to: UInt8.self), nil, message.octets, UInt64(message.count), binding.octets,
+          box.assumingMemoryBound(to: UInt8.self), nil, message.octets, UInt64(message.count), binding,
           UInt64(binding.count), nil, nonce.octets!, key.octets!)
       }
     }
@@ -87,9 +87,7 @@ package enum SealedBox {
   ) -> [UInt8] {
     let count = message.count + overhead
     return unsafe [UInt8](unsafeUninitializedCapacity: count) { box, initialized in
-      unsafe binding.span.withUnsafeBytes {
-        unsafe seal(message, key: key, nonce: nonce, binding: $0, into: box.baseAddress!)
-      }
+      unsafe seal(message, key: key, nonce: nonce, binding: binding, into: box.baseAddress!)
       initialized = count
     }
   }
@@ -108,9 +106,7 @@ package enum SealedBox {
   ) throws(SealingError) -> GuardedBytes {
     let message = try GuardedBytes(count: max(box.count - overhead, 0))
     try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
-      try unsafe binding.span.withUnsafeBytes { (binding) throws(SealingError) in
-        try unsafe open(box, key: key, nonce: nonce, binding: binding, into: message)
-      }
+      try unsafe open(box, key: key, nonce: nonce, binding: binding, into: message)
     }
     return message
   }
@@ -119,7 +115,7 @@ package enum SealedBox {
   ///
   /// - Throws: ``SealingError/doesNotOpen``, as ``open(_:key:nonce:binding:)-swift.type.method``.
   package static func open(
-    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer,
+    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: [UInt8],
     into message: GuardedBytes
   ) throws(SealingError) {
     defer { extendLifetime(message) }
@@ -133,7 +129,7 @@ package enum SealedBox {
   ///
   /// - Throws: ``SealingError/doesNotOpen``, as ``open(_:key:nonce:binding:)-swift.type.method``.
   package static func openUnguarded(
-    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer,
+    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: [UInt8],
     into message: UnsafeMutableRawBufferPointer
   ) throws(SealingError) {
     unsafe precondition(!message.isEmpty && box.count == message.count + overhead)
@@ -147,17 +143,13 @@ package enum SealedBox {
     _ box: [UInt8], key: borrowing Key, nonce: Nonce, binding: [UInt8]
   ) throws(SealingError) -> [UInt8] {
     try unsafe made(box.count - overhead) { message in
-      unsafe box.span.withUnsafeBytes { box in
-        unsafe binding.span.withUnsafeBytes { binding in
-          unsafe open(box, key: key, nonce: nonce, binding: binding, into: message)
-        }
-      }
+      unsafe box.span.withUnsafeBytes { unsafe open($0, key: key, nonce: nonce, binding: binding, into: message) }
     }
   }
 
   // libsodium checks the tag before it writes a byte of the message.
   private static func open(
-    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: UnsafeRawBufferPointer,
+    _ box: UnsafeRawBufferPointer, key: borrowing Key, nonce: Nonce, binding: [UInt8],
     into message: UnsafeMutableRawPointer
   ) -> Bool {
     Sodium.ready
@@ -165,7 +157,7 @@ package enum SealedBox {
       unsafe nonce.withUnsafeBytes { nonce in
         unsafe crypto_aead_xchacha20poly1305_ietf_decrypt(
           message.assumingMemoryBound(to: UInt8.self), nil, nil, box.octets!, UInt64(box.count),
-          binding.octets, UInt64(binding.count), nonce.octets!, key.octets!) == 0
+          binding, UInt64(binding.count), nonce.octets!, key.octets!) == 0
       }
     }
   }

@@ -97,48 +97,12 @@ struct JoinedTexts: Sendable {
       func name(_ index: Int) -> UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: bytes[range(index)]) }
       var shared = unsafe ends.isEmpty ? 0 : name(0).count
       for index in ends.indices { shared = unsafe JoinedTexts.sharedCount(name(0), name(index), atMost: shared) }
-      var places = ends.indices.map { Place(key: unsafe JoinedTexts.word(of: name($0), after: shared), index: $0) }
-      JoinedTexts.sortByKey(&places)
-      var start = 0
-      while start < places.count {
-        var end = start + 1
-        while end < places.count, places[end].key == places[start].key { end += 1 }
-        if end > start + 1 {
-          places[start..<end].sort {
-            let (left, right) = unsafe (name($0.index), name($1.index))
-            let same = unsafe JoinedTexts.sharedCount(left, right, atMost: left.count)
-            return unsafe same < right.count && (same == left.count || left[same] < right[same])
-          }
-        }
-        start = end
-      }
-      return places.map(\.index)
-    }
-  }
-
-  private struct Place {
-    let key: UInt64
-    let index: Int
-  }
-
-  /// Sorts by the keys, byte by byte from the last one: nothing is compared, so a processor has nothing to guess.
-  private static func sortByKey(_ places: inout [Place]) {
-    var counts = [Int](repeating: 0, count: 8 * 256)
-    for place in places {
-      for byte in 0..<8 { counts[byte << 8 | Int(place.key >> (8 * UInt64(byte)) & 0xFF)] += 1 }
-    }
-    var sorted = places
-    for byte in 0..<8 {
-      let part = byte << 8..<(byte + 1) << 8
-      guard !counts[part].contains(places.count) else { continue }
-      var next = 0
-      for value in part { (counts[value], next) = (next, next + counts[value]) }
-      for place in places {
-        let value = byte << 8 | Int(place.key >> (8 * UInt64(byte)) & 0xFF)
-        sorted[counts[value]] = place
-        counts[value] += 1
-      }
-      swap(&places, &sorted)
+      return ends.indices.map { (key: unsafe JoinedTexts.word(of: name($0), after: shared), index: $0) }.sorted {
+        if $0.key != $1.key { return $0.key < $1.key }
+        let (left, right) = unsafe (name($0.index), name($1.index))
+        let same = unsafe JoinedTexts.sharedCount(left, right, atMost: left.count)
+        return unsafe same < right.count && (same == left.count || left[same] < right[same])
+      }.map(\.index)
     }
   }
 

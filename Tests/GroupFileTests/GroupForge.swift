@@ -101,12 +101,8 @@ extension GroupForge {
     let nonce = Nonce()
     let binding = RowBinding(groupID: group.groupID, generation: keys.generation)
     func seal(_ bytes: [UInt8], _ half: RowBinding.Half) -> [UInt8] {
-      unsafe bytes.withUnsafeBytes {
-        let padded = unsafe $0
-        return unsafe binding.withBytes(token: token, version: version, state: .present, half: half) {
-          unsafe keys.seal(padded, half: half, nonce: nonce, binding: $0)
-        }
-      }
+      let binding = binding.bytes(token: token, version: version, state: .present, half: half)
+      return unsafe bytes.withUnsafeBytes { unsafe keys.seal($0, half: half, nonce: nonce, binding: binding) }
     }
     let content = try Attributes(name: named ?? name, created: 1, changed: 1, valueKind: 2).encoded()
     let sealed = seal(padded(Padding.padUnguarded(change(content))), .attributes)
@@ -116,9 +112,8 @@ extension GroupForge {
         unsafe sealed.withUnsafeBytes { attributes in
           unsafe secret.withUnsafeBytes { secret in
             unsafe Row(
-              Row.Parts(
-                token: token, version: version, state: .present, oldest: oldest ?? version, previous: previous,
-                nonce: nonce, attributes: attributes, place: blob == nil ? .inline : .blob, secret: secret))
+              token: token, version: version, state: .present, oldest: oldest ?? version, previous: previous,
+              nonce: nonce, attributes: attributes, place: blob == nil ? .inline : .blob, secret: secret)
           }
         }
       }
@@ -181,7 +176,7 @@ extension Connection {
 extension GroupKeys {
   /// Opened attributes, padding included.
   func openAttributes(
-    _ box: UnsafeRawBufferPointer, nonce: Nonce, binding: UnsafeRawBufferPointer
+    _ box: UnsafeRawBufferPointer, nonce: Nonce, binding: [UInt8]
   ) throws -> [UInt8] {
     var padded = [UInt8](repeating: 0, count: box.count - SealedBox.overhead)
     try unsafe padded.withUnsafeMutableBytes {
@@ -192,10 +187,9 @@ extension GroupKeys {
 
   /// A sealed half of a row.
   func seal(
-    _ padded: UnsafeRawBufferPointer, half: RowBinding.Half, nonce: Nonce, binding: UnsafeRawBufferPointer
+    _ padded: UnsafeRawBufferPointer, half: RowBinding.Half, nonce: Nonce, binding: [UInt8]
   ) -> [UInt8] {
-    let binding = unsafe Array(binding)
-    return switch half {
+    switch half {
     case .attributes: unsafe SealedBox.seal(padded, key: attributesKey, nonce: nonce, binding: binding)
     case .secret: unsafe SealedBox.seal(padded, key: secretKey, nonce: nonce, binding: binding)
     }

@@ -80,7 +80,6 @@ public enum VaultError: Error, Sendable, Equatable {
   case unexpected(String)
 
   public typealias Level = VerificationLevel
-  public typealias RollbackReason = GroupFile.RollbackReason
 
   /// Why a change of a published group was not ordered among its hosts, or why its copy is not read.
   @nonexhaustive

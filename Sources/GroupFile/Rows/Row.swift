@@ -88,42 +88,19 @@ package struct Row: Sendable {
       unsafe bytes.storeBytes(of: UInt32(secretByteCount).bigEndian, toByteOffset: attributesEnd + 1, as: UInt32.self)
     }
   }
-
-  /// The parts of a row while their bytes are lent.
-  @safe struct Parts {
-    let head: Head
-    let previous: UnsafeRawBufferPointer
-    let nonce: UnsafeRawBufferPointer
-    let attributes: UnsafeRawBufferPointer
-    let secret: UnsafeRawBufferPointer
-
-    init(
-      token: Token, version: UInt64, state: State, oldest: UInt64, previous: UnsafeRawBufferPointer,
-      nonce: UnsafeRawBufferPointer, attributes: UnsafeRawBufferPointer, place: Place, secret: UnsafeRawBufferPointer
-    ) {
-      head = Head(
-        token: token, version: version, state: state, oldest: oldest, attributesByteCount: attributes.count,
-        place: place, secretByteCount: secret.count)
-      unsafe (self.previous, self.nonce, self.attributes, self.secret) = (previous, nonce, attributes, secret)
-    }
-
-    /// The digest of the row, which is not kept.
-    var digest: Digest {
-      unsafe withUnsafeTemporaryAllocation(byteCount: head.byteCount, alignment: 8) { bytes in
-        unsafe head.write(to: bytes, previous: previous, nonce: nonce)
-        unsafe bytes[Row.attributesOffset..<head.attributesEnd].copy(attributes)
-        unsafe bytes[(head.attributesEnd + 5)...].copy(secret)
-        return unsafe Hash.digest(.rowHash, UnsafeRawBufferPointer(bytes))
-      }
-    }
-  }
 }
 
 extension Row {
-  init(_ parts: Parts) {
-    unsafe self.init(parts.head, previous: parts.previous, nonce: parts.nonce) { attributes, secret in
-      unsafe attributes.copyMemory(from: parts.attributes)
-      unsafe secret.copyMemory(from: parts.secret)
+  init(
+    token: Token, version: UInt64, state: State, oldest: UInt64, previous: UnsafeRawBufferPointer,
+    nonce: UnsafeRawBufferPointer, attributes: UnsafeRawBufferPointer, place: Place, secret: UnsafeRawBufferPointer
+  ) {
+    let head = Head(
+      token: token, version: version, state: state, oldest: oldest, attributesByteCount: attributes.count,
+      place: place, secretByteCount: secret.count)
+    unsafe self.init(head, previous: previous, nonce: nonce) {
+      unsafe $0.copyMemory(from: attributes)
+      unsafe $1.copyMemory(from: secret)
     }
   }
 

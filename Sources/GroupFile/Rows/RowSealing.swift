@@ -25,16 +25,12 @@ extension GroupKeys {
       if opened.count < count { opened = [UInt8](repeating: 0, count: max(count, 256)) }
       let range = try unsafe row.encoded.span.withUnsafeBytes { (bytes) throws(SealingError) in
         let box = unsafe UnsafeRawBufferPointer(rebasing: bytes[row.attributesRange])
-        return try unsafe binding.withBytes(
-          token: row.token, version: row.version, state: row.state, half: .attributes
-        ) { (binding) throws(SealingError) in
-          var opened = opened.mutableSpan
-          return try unsafe opened.withUnsafeMutableBytes { (opened) throws(SealingError) in
-            let padded = unsafe UnsafeMutableRawBufferPointer(rebasing: opened[..<count])
-            try unsafe SealedBox.openUnguarded(
-              box, key: attributesKey, nonce: row.nonce, binding: binding, into: padded)
-            return try unsafe Padding.unpad(UnsafeRawBufferPointer(padded))
-          }
+        let binding = binding.bytes(token: row.token, version: row.version, state: row.state, half: .attributes)
+        var opened = opened.mutableSpan
+        return try unsafe opened.withUnsafeMutableBytes { (opened) throws(SealingError) in
+          let padded = unsafe UnsafeMutableRawBufferPointer(rebasing: opened[..<count])
+          try unsafe SealedBox.openUnguarded(box, key: attributesKey, nonce: row.nonce, binding: binding, into: padded)
+          return try unsafe Padding.unpad(UnsafeRawBufferPointer(padded))
         }
       }
       fields = try AttributeFields(of: opened, in: range)
@@ -88,12 +84,10 @@ extension GroupKeys {
   ) throws(VaultError) -> Range<Int> {
     do {
       try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
-        let box = unsafe UnsafeRawBufferPointer(rebasing: box[range])
         // Only a row that is present has a secret.
-        try unsafe binding.withBytes(token: token, version: version, state: .present, half: .secret) {
-          (binding) throws(SealingError) in
-          try unsafe SealedBox.open(box, key: secretKey, nonce: nonce, binding: binding, into: padded)
-        }
+        let binding = binding.bytes(token: token, version: version, state: .present, half: .secret)
+        let box = unsafe UnsafeRawBufferPointer(rebasing: box[range])
+        try unsafe SealedBox.open(box, key: secretKey, nonce: nonce, binding: binding, into: padded)
       }
       return try unsafe padded.withUnsafeBytes { (padded) throws(SealingError) in
         try unsafe Padding.unpad(UnsafeRawBufferPointer(rebasing: padded[..<(range.count - SealedBox.overhead)]))
@@ -131,11 +125,10 @@ extension GroupKeys {
   ) -> (row: Row, blob: [UInt8]?) {
     let state: Row.State = unsafe secret == nil ? .removed : .present
     func seal(_ padded: UnsafeRawBufferPointer, _ half: RowBinding.Half, into box: UnsafeMutableRawPointer) {
-      unsafe binding.withBytes(token: token, version: version, state: state, half: half) { binding in
-        switch half {
-        case .attributes: unsafe SealedBox.seal(padded, key: attributesKey, nonce: nonce, binding: binding, into: box)
-        case .secret: unsafe SealedBox.seal(padded, key: secretKey, nonce: nonce, binding: binding, into: box)
-        }
+      let binding = binding.bytes(token: token, version: version, state: state, half: half)
+      switch half {
+      case .attributes: unsafe SealedBox.seal(padded, key: attributesKey, nonce: nonce, binding: binding, into: box)
+      case .secret: unsafe SealedBox.seal(padded, key: secretKey, nonce: nonce, binding: binding, into: box)
       }
     }
     let boxByteCount = unsafe secret.map { $0.count + SealedBox.overhead } ?? 0
@@ -189,8 +182,6 @@ struct RowBinding: Sendable {
 
   private let start: [UInt8]
 
-  private static let byteCount = 88
-
   /// The part that is the same for all rows of a group's generation.
   init(groupID: GroupID, generation: UInt64) {
     var writer = ByteWriter(reservingCapacity: 56)
@@ -200,18 +191,14 @@ struct RowBinding: Sendable {
     start = writer.bytes
   }
 
-  func withBytes<Result, Failure>(
-    token: Token, version: UInt64, state: Row.State, half: Half,
-    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
-  ) throws(Failure) -> Result {
-    try unsafe withUnsafeTemporaryAllocation(byteCount: RowBinding.byteCount, alignment: 8) {
-      (bytes) throws(Failure) in
-      unsafe start.span.withUnsafeBytes { unsafe bytes.copyMemory(from: $0) }
-      unsafe bytes.storeBytes(of: token.number.bigEndian, toByteOffset: 56, as: UInt128.self)
-      unsafe bytes.storeBytes(of: version.bigEndian, toByteOffset: 72, as: UInt64.self)
-      unsafe bytes.storeBytes(of: half.rawValue.bigEndian, toByteOffset: 80, as: UInt32.self)
-      unsafe bytes.storeBytes(of: UInt32(state.rawValue).bigEndian, toByteOffset: 84, as: UInt32.self)
-      return try unsafe body(UnsafeRawBufferPointer(bytes))
-    }
+  func bytes(token: Token, version: UInt64, state: Row.State, half: Half) -> [UInt8] {
+    var writer = ByteWriter(reservingCapacity: 88)
+    writer.write(start)
+    writer.write(token.high)
+    writer.write(token.low)
+    writer.write(version)
+    writer.write(half.rawValue)
+    writer.write(UInt32(state.rawValue))
+    return writer.bytes
   }
 }

@@ -95,17 +95,14 @@ extension Connection {
 
 extension Row {
   /// Reads the current row of `statement`; a row that the format does not allow is `damaged(.row, …)`.
-  init(_ statement: Statement) throws(VaultError) { self.init(try Row.parts(statement)) }
-
-  /// The parts of the current row of `statement`, lent until its next step.
-  static func parts(_ statement: Statement) throws(VaultError) -> Parts {
+  init(_ statement: Statement) throws(VaultError) {
     let state = State(rawValue: UInt8(try statement.integer(2, in: 1...2)))!
     let place = Place(rawValue: UInt8(try statement.integer(7, in: 0...2)))!
     guard (state == .removed) == (place == .none) else { throw .damaged(.row, "place") }
     let version = try statement.counter(1, from: 1)
     let oldest = try statement.counter(3, from: 1)
     guard oldest <= version else { throw .damaged(.row, "oldest version") }
-    return unsafe Parts(
+    unsafe self.init(
       token: Token(loadingFrom: try statement.blob(0, count: 16...16)),
       version: version, state: state, oldest: oldest, previous: try statement.blob(4, count: 32...32),
       nonce: try statement.blob(5, count: 24...24),

@@ -88,7 +88,7 @@ package struct WitnessRecord: Equatable, Sendable {
 }
 
 /// What a machine knows of a group before it reads the group's file.
-package enum WitnessReading: Equatable, Sendable {
+package enum WitnessReading: Error, Equatable, Sendable {
   /// The state folder exists, and no group of this name was ever verified on this machine.
   case absent
   /// The newest state that was verified.

@@ -216,28 +216,21 @@ extension ItemReading {
   }
 
   /// The current version of `name`, which may be a tombstone; `nil` is a proof of absence.
-  package func stored(_ name: String) throws(VaultError) -> StoredItem? {
-    try stored(name, at: view.state.keys.token(of: name))
+  ///
+  /// - Parameter token: the name's token, if the caller knows it.
+  package func stored(_ name: String, at token: Token? = nil) throws(VaultError) -> StoredItem? {
+    try storedRow(at: token ?? view.state.keys.token(of: name)).map { (row) throws(VaultError) in try item(row, name) }
   }
 
-  /// The current version of `name`, whose token is `token`; otherwise as `stored(_:)`.
-  package func stored(_ name: String, at token: Token) throws(VaultError) -> StoredItem? {
-    try storedRow(at: token).map { (row) throws(VaultError) in try item(row, name) }
-  }
-
-  /// The current version of the item `name`; throws `notFound` if it is absent or removed.
-  package func present(_ name: String) throws(VaultError) -> StoredItem {
-    guard let item = try stored(name), item.isPresent else { throw .notFound(.item) }
-    return item
-  }
-
-  /// The given version of `name`; throws `notFound` if it is not kept, or has no value.
-  package func present(_ name: String, version: UInt64) throws(VaultError) -> StoredItem {
-    guard let current = try storedRow(name) else { throw .notFound(.item) }
-    guard version <= current.version, version >= current.oldest else { throw .notFound(.version(version)) }
+  /// The current version of `name`, or the given one; throws `notFound` if it is not kept, or has no value.
+  package func present(_ name: String, version: UInt64? = nil) throws(VaultError) -> StoredItem {
+    guard let current = try storedRow(at: view.state.keys.token(of: name)) else { throw .notFound(.item) }
+    let missing = VaultError.notFound(version.map(VaultError.Missing.version) ?? .item)
+    let wanted = version ?? current.version
+    guard wanted <= current.version, wanted >= current.oldest else { throw missing }
     var row = current
-    while row.version > version, let older = try view.predecessor(of: row, oldest: current.oldest) { row = older }
-    guard row.version == version, row.state == .present else { throw .notFound(.version(version)) }
+    while row.version > wanted, let older = try view.predecessor(of: row, oldest: current.oldest) { row = older }
+    guard row.version == wanted, row.state == .present else { throw missing }
     return try item(row, name)
   }
 
@@ -245,13 +238,13 @@ extension ItemReading {
   package func opened(
     _ name: String, version: UInt64? = nil
   ) throws(VaultError) -> (item: StoredItem, secret: OpenedSecret) {
-    let item = if let version { try present(name, version: version) } else { try present(name) }
+    let item = try present(name, version: version)
     return (item, try view.secret(of: item.row))
   }
 
   /// All kept versions of `name`, newest first, tombstones included; throws `notFound` if it is absent.
   package func history(_ name: String) throws(VaultError) -> [StoredItem] {
-    guard let current = try storedRow(name) else { throw .notFound(.item) }
+    guard let current = try storedRow(at: view.state.keys.token(of: name)) else { throw .notFound(.item) }
     var versions = [try item(current, name)]
     var row = current
     while let older = try view.predecessor(of: row, oldest: current.oldest) {

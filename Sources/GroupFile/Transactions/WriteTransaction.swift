@@ -179,7 +179,7 @@ package final class WriteTransaction: ItemReading {
       while true {
         guard try rows.step() else { throw .damaged(.row, "a row is missing") }
         guard unsafe Token(loadingFrom: try rows.blob(0, count: Token.byteCount)) == entry.token else { continue }
-        guard try Row.parts(rows).digest == entry.digest else { throw .damaged(.row, "a row does not match the tree") }
+        guard try Row(rows).digest == entry.digest else { throw .damaged(.row, "a row does not match the tree") }
         break
       }
     }

@@ -18,7 +18,7 @@ final class Witness: Witnessing {
     /// The record read last, and the file's last change at that time; `nil` if the file may have changed unnoticed
     /// since.
     var record: WitnessRecord?
-    var change: WitnessFile.Change?
+    var change: ChangeTime?
     /// The bytes that hold `record`.
     var bytes: [UInt8] = []
   }
@@ -41,23 +41,23 @@ final class Witness: Witnessing {
 
   func read() -> WitnessReading {
     kept.withLock { kept in
-      do throws(WitnessFolder.Unusable) {
-        let change = kept.file?.change()
-        if let change, change == kept.change, let record = kept.record { return .valid(record) }
-        // A deleted file, kept open, is not a witness.
-        if change?.isLinked != true { kept.file = nil }
+      do throws(WitnessReading) {
+        let status = kept.file?.status()
+        // A deleted file, kept open, is not a witness. Deleting it changes it, too.
+        if let status, ChangeTime(status) == kept.change, let record = kept.record { return .valid(record) }
+        if status?.st_nlink ?? 0 == 0 { kept.file = nil }
         if kept.file == nil {
           guard let folder = try folder.open(), let file = try open(in: folder, O_RDONLY) else { return .absent }
           kept.file = consume file
         }
-        let before = kept.file!.change()
+        let before = kept.file!.status().map { ChangeTime($0) }
         // Two writers in quick succession may make a reader find both records half written, but only briefly.
         for _ in 0..<4 {
           let bytes = try kept.file!.bytes()
-          let isKnown = kept.record != nil && bytes.isSame(as: kept.bytes)
+          let isKnown = kept.record != nil && bytes == kept.bytes
           if let record = isKnown ? kept.record : WitnessFile.newest(in: bytes, of: folder.ownerKey)?.record {
             (kept.record, kept.bytes) = (record, bytes)
-            kept.change = before?.time.isSettled == true ? before : nil
+            kept.change = before?.isSettled == true ? before : nil
             return .valid(record)
           }
           usleep(500)
@@ -66,7 +66,7 @@ final class Witness: Witnessing {
       } catch {
         // Forget the file, so that a repaired one is noticed.
         kept.file = nil
-        return error.reading
+        return error
       }
     }
   }
@@ -76,7 +76,7 @@ final class Witness: Witnessing {
     // would have to note a precise one, and the sync of the log that comes before it would write the log's inode, too.
     let known = writing.withLock { writing -> WitnessRecord? in
       guard let newest = writing.newest, writing.file?.hasPath(folder.path(of: group)) == true,
-        let bytes = try? writing.file?.bytes(), bytes.isSame(as: writing.bytes)
+        let bytes = try? writing.file?.bytes(), bytes == writing.bytes
       else { return nil }
       return newest.record
     }
@@ -85,7 +85,7 @@ final class Witness: Witnessing {
 
   func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool {
     writing.withLock { writing in
-      do throws(WitnessFolder.Unusable) {
+      do throws(WitnessReading) {
         for _ in 0..<2 {
           if writing.file == nil { writing.folder = try folder.open(making: true) }
           guard writing.folder != nil else { return false }
@@ -110,15 +110,15 @@ final class Witness: Witnessing {
 
   private func raise(
     _ writing: inout Writing, _ update: (WitnessReading) -> WitnessRecord?
-  ) throws(WitnessFolder.Unusable) -> Bool {
-    do throws(WitnessFolder.Unusable) {
+  ) throws(WitnessReading) -> Bool {
+    do throws(WitnessReading) {
       if writing.file == nil {
         writing.file = try open(in: writing.folder!, O_RDWR)
         writing.newest = nil
       }
       guard writing.file != nil else { return try make(update(.absent), in: writing.folder!) }
       let bytes = try writing.file!.bytes()
-      if writing.newest == nil || !bytes.isSame(as: writing.bytes) {
+      if writing.newest == nil || bytes != writing.bytes {
         writing.newest = WitnessFile.newest(in: bytes, of: folder.ownerKey)
         writing.bytes = bytes
       }
@@ -128,16 +128,16 @@ final class Witness: Witnessing {
       guard let written = serialized(record) else { return false }
       writing.newest = nil
       do { writing.bytes = try writing.file!.write(written, after: newest, in: bytes) } catch { return false }
-      writing.newest = WitnessFile.Newest(record: record, position: 1 - newest.position)
+      writing.newest = (record, 1 - newest.position)
       return true
-    } catch .invalid {
+    } catch WitnessReading.invalid {
       writing.file = nil
       return try make(update(.invalid), in: writing.folder!)
     }
   }
 
   /// Creates the file, or replaces one that is not a valid witness.
-  private func make(_ record: WitnessRecord?, in folder: borrowing Folder) throws(WitnessFolder.Unusable) -> Bool {
+  private func make(_ record: WitnessRecord?, in folder: borrowing Folder) throws(WitnessReading) -> Bool {
     guard var record else { return true }
     record.sequence = 1
     guard let written = serialized(record) else { return false }
@@ -151,18 +151,22 @@ final class Witness: Witnessing {
     return record.ownerKey == folder.ownerKey && (try? WitnessRecord(parsing: bytes)) == record ? bytes : nil
   }
 
-  private func open(in folder: borrowing Folder, _ flags: CInt) throws(WitnessFolder.Unusable) -> WitnessFile? {
+  private func open(in folder: borrowing Folder, _ flags: CInt) throws(WitnessReading) -> WitnessFile? {
     do throws(FileFault) { return try WitnessFile(group, in: folder, flags, .state(user: self.folder.user)) } catch {
       if error == .missing { return nil }
-      throw WitnessFolder.Unusable(error)
+      throw WitnessReading(error)
     }
   }
 }
 
-extension [UInt8] {
-  /// Like `==` but faster; every transaction calls it.
-  fileprivate func isSame(as other: [UInt8]) -> Bool {
-    unsafe count == other.count && memcmp(self, other, count) == 0
+extension WitnessReading {
+  /// The reading of a file or folder that cannot be used.
+  fileprivate init(_ fault: FileFault) {
+    self =
+      switch fault {
+      case .denied, .busy, .storage: .unavailable(reason: "the witness \(fault.reason)")
+      default: .invalid
+      }
   }
 }
 
@@ -182,38 +186,15 @@ struct WitnessFolder: Sendable {
     ownerName = ownerKey.shortName
   }
 
-  /// Why a witness cannot be read or written.
-  enum Unusable: Error, Equatable {
-    /// The machine does not allow it; the reason is one that a user can act on.
-    case unavailable(String)
-    /// The existing file is not a valid witness.
-    case invalid
-
-    init(_ fault: FileFault) {
-      self =
-        switch fault {
-        case .denied, .busy, .storage: .unavailable("the witness \(fault.reason)")
-        default: .invalid
-        }
-    }
-
-    var reading: WitnessReading {
-      switch self {
-      case .unavailable(let reason): .unavailable(reason: reason)
-      case .invalid: .invalid
-      }
-    }
-  }
-
   /// - Parameter making: whether to create it. The state folder itself is not created: see
   ///   ``StoreLocation/makeStateFolder(of:)``.
   /// - Returns: `nil` if it does not exist.
-  func open(making: Bool = false) throws(Unusable) -> Folder? {
-    guard let stateFolder else { throw .unavailable("there is no home folder for the state folder") }
+  func open(making: Bool = false) throws(WitnessReading) -> Folder? {
+    guard let stateFolder else { throw .unavailable(reason: "there is no home folder for the state folder") }
     let trust = FileTrust.state(user: user)
     let state: Folder
     do { state = try Folder(stateFolder, trust, followingLink: true) } catch {
-      throw .unavailable("the state folder \(error.reason)")
+      throw .unavailable(reason: "the state folder \(error.reason)")
     }
     do throws(FileFault) {
       do throws(FileFault) { return try folder(in: state, trust) } catch {
@@ -224,7 +205,7 @@ struct WitnessFolder: Sendable {
       return try folder(in: state, trust)
     } catch {
       if error == .missing { return nil }
-      throw Unusable(error)
+      throw WitnessReading(error)
     }
   }
 
@@ -236,9 +217,9 @@ struct WitnessFolder: Sendable {
   func path(of group: String) -> String? { stateFolder.map { "\($0)/\(WitnessFolder.name)/\(ownerName)/\(group)" } }
 
   /// The groups that have a witness, sorted: the groups of the owner that this machine has seen.
-  func groups() throws(Unusable) -> [String] {
+  func groups() throws(WitnessReading) -> [String] {
     guard let folder = try open() else { return [] }
-    do { return try folder.names().filter(FolderName.isValid) } catch { throw Unusable(error) }
+    do { return try folder.names().filter(FolderName.isValid) } catch { throw WitnessReading(error) }
   }
 }
 
@@ -262,18 +243,7 @@ struct WitnessFile: ~Copyable {
     record + [UInt8](repeating: 0, count: WitnessRecord.byteCount)
   }
 
-  struct Change: Equatable {
-    let isLinked: Bool
-    let time: ChangeTime
-
-    fileprivate init(_ status: stat) {
-      isLinked = status.st_nlink > 0
-      time = ChangeTime(status)
-    }
-  }
-
-  /// The last change of the file; `nil` if the status is not available.
-  func change() -> Change? { (try? file.status()).map(Change.init) }
+  func status() -> stat? { try? file.status() }
 
   func hasPath(_ path: String?) -> Bool {
     guard let path else { return false }
@@ -281,13 +251,10 @@ struct WitnessFile: ~Copyable {
   }
 
   /// The record that counts, and its position.
-  struct Newest {
-    let record: WitnessRecord
-    let position: Int
-  }
+  typealias Newest = (record: WitnessRecord, position: Int)
 
-  func bytes() throws(WitnessFolder.Unusable) -> [UInt8] {
-    do { return try file.read(limit: WitnessFile.byteCount) } catch { throw WitnessFolder.Unusable(error) }
+  func bytes() throws(WitnessReading) -> [UInt8] {
+    do { return try file.read(limit: WitnessFile.byteCount) } catch { throw WitnessReading(error) }
   }
 
   /// The record in `bytes` that counts; `nil` if neither is a valid record of this owner.
@@ -295,7 +262,7 @@ struct WitnessFile: ~Copyable {
     (0...1).compactMap { position -> Newest? in
       let half = bytes.dropFirst(position * WitnessRecord.byteCount).prefix(WitnessRecord.byteCount)
       guard let record = try? WitnessRecord(parsing: Array(half)), record.ownerKey == ownerKey else { return nil }
-      return Newest(record: record, position: position)
+      return (record, position)
     }.max { $0.record.sequence < $1.record.sequence }
   }
 

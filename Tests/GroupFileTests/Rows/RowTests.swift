@@ -28,7 +28,7 @@ import Testing
   @Test func `the additional data of each half is the documented 88 bytes`() {
     let binding = RowBinding(groupID: GroupID([UInt8](countingFrom: 1, count: 32))!, generation: 2)
     let token = Token(high: 3, low: 4)
-    let bytes = unsafe binding.withBytes(token: token, version: 5, state: .removed, half: .secret) { unsafe Array($0) }
+    let bytes = binding.bytes(token: token, version: 5, state: .removed, half: .secret)
     #expect(
       bytes.hex == Array("vault1.row\0\0\0\0\0\0".utf8).hex + [UInt8](countingFrom: 1, count: 32).hex
         + "0000000000000002" + "0000000000000003" + "0000000000000004" + "0000000000000005" + "00000002" + "00000002")
@@ -54,9 +54,9 @@ import Testing
       let secret = unsafe UnsafeRawBufferPointer(rebasing: bytes[left.secretRange])
       for half in [RowBinding.Half.attributes, .secret] {
         #expect(throws: SealingError.doesNotOpen) {
-          try unsafe binding.withBytes(token: left.token, version: 1, state: .present, half: half) {
-            try unsafe keys.openAttributes(secret, nonce: left.nonce, binding: $0)
-          }
+          try unsafe keys.openAttributes(
+            secret, nonce: left.nonce,
+            binding: binding.bytes(token: left.token, version: 1, state: .present, half: half))
         }
       }
     }
@@ -85,9 +85,8 @@ extension Row {
         unsafe Array(other.encoded[other.attributesRange]).withUnsafeBytes { attributes in
           unsafe Array(encoded[secretRange]).withUnsafeBytes { secret in
             unsafe Row(
-              Row.Parts(
-                token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
-                attributes: attributes, place: place, secret: secret))
+              token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
+              attributes: attributes, place: place, secret: secret)
           }
         }
       }

@@ -99,9 +99,8 @@ extension Row {
         unsafe Array(encoded[attributesRange]).withUnsafeBytes { attributes in
           unsafe Array(encoded[secretRange]).withUnsafeBytes { secret in
             unsafe Row(
-              Row.Parts(
-                token: token, version: version ?? self.version, state: state, oldest: oldest ?? self.oldest,
-                previous: previous, nonce: nonce, attributes: attributes, place: place, secret: secret))
+              token: token, version: version ?? self.version, state: state, oldest: oldest ?? self.oldest,
+              previous: previous, nonce: nonce, attributes: attributes, place: place, secret: secret)
           }
         }
       }

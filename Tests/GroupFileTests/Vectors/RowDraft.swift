@@ -50,14 +50,12 @@ struct RowDraft {
     let state: Row.State = value == nil ? .removed : .present
     let bindings = RowBinding(groupID: keys.groupID, generation: keys.generation)
     func seal(_ padded: [UInt8], _ half: RowBinding.Half) -> [UInt8] {
-      unsafe padded.withUnsafeBytes { padded in
-        unsafe binding(half).withUnsafeBytes { unsafe keys.seal(padded, half: half, nonce: nonce, binding: $0) }
-      }
+      unsafe padded.withUnsafeBytes { unsafe keys.seal($0, half: half, nonce: nonce, binding: binding(half)) }
     }
     let encoding = changeEncoding(try attributes.encoded())
     let padded = changePaddedAttributes(Padding.padUnguarded(encoding))
     func binding(_ half: RowBinding.Half) -> [UInt8] {
-      unsafe bindings.withBytes(token: token, version: version, state: state, half: half) { unsafe Array($0) }
+      bindings.bytes(token: token, version: version, state: state, half: half)
     }
     let sealed = changeSealedAttributes(seal(padded, .attributes))
     var paddedValue: [UInt8] = []
@@ -87,9 +85,8 @@ struct RowDraft {
         unsafe attributes.withUnsafeBytes { attributes in
           unsafe secret.withUnsafeBytes { secret in
             unsafe Row(
-              Row.Parts(
-                token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
-                attributes: attributes, place: place, secret: secret))
+              token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
+              attributes: attributes, place: place, secret: secret)
           }
         }
       }

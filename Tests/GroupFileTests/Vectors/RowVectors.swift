@@ -88,9 +88,7 @@ extension RowVectors.Vector {
     for vector in vectors.rows {
       let nonce = Nonce([UInt8](hex: vector.nonce))!
       let padded = try unsafe [UInt8](hex: vector.sealedAttributes).withUnsafeBytes { box in
-        try unsafe [UInt8](hex: vector.attributesAssociatedData).withUnsafeBytes {
-          try unsafe keys.openAttributes(box, nonce: nonce, binding: $0)
-        }
+        try unsafe keys.openAttributes(box, nonce: nonce, binding: [UInt8](hex: vector.attributesAssociatedData))
       }
       #expect(padded.hex == vector.paddedAttributes)
       let encoding = try Padding.text(in: padded)

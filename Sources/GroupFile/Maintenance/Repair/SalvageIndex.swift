@@ -218,10 +218,9 @@ extension Row {
         unsafe UnsafeRawBufferPointer(rebasing: payload[range])
       }
       return unsafe Row(
-        Parts(
-          token: Token(loadingFrom: slice(token)), version: UInt64(version), state: state, oldest: UInt64(oldest),
-          previous: slice(previous), nonce: slice(nonce), attributes: slice(attributes), place: place,
-          secret: slice(secret)))
+        token: Token(loadingFrom: slice(token)), version: UInt64(version), state: state, oldest: UInt64(oldest),
+        previous: slice(previous), nonce: slice(nonce), attributes: slice(attributes), place: place,
+        secret: slice(secret))
     }
   }
 }
