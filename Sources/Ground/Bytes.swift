@@ -5,14 +5,12 @@ package struct ByteReader: Sendable {
 
   package private(set) var offset: Int
 
-  /// Reads `bytes[range]`, or all of `bytes`.
   package init(_ bytes: [UInt8], in range: Range<Int>? = nil) {
     self.bytes = bytes
     offset = range?.lowerBound ?? 0
     end = range?.upperBound ?? bytes.count
   }
 
-  /// The bytes do not follow their layout.
   package struct Failure: Error {
     package init() {}
   }
@@ -49,12 +47,10 @@ package struct ByteReader: Sendable {
 
   package mutating func readBytes32() throws(Failure) -> Bytes32 { Bytes32(try read(count: 32))! }
 
-  /// Reads `count` bytes that must be zero.
   package mutating func expectZeros(_ count: Int) throws(Failure) {
     guard try read(count: count).allSatisfy({ $0 == 0 }) else { throw Failure() }
   }
 
-  /// Reads a two-byte count and that many bytes.
   package mutating func readCounted16() throws(Failure) -> [UInt8] {
     let count = try read(UInt16.self)
     return Array(try read(count: Int(count)))
@@ -67,7 +63,6 @@ package struct ByteReader: Sendable {
     return Array(try read(count: Int(count)))
   }
 
-  /// Throws if any bytes are left.
   package func finish() throws(Failure) { guard remaining == 0 else { throw Failure() } }
 
   /// Counters (revisions, generations, epochs, versions, counts) stay below this.
@@ -77,7 +72,6 @@ package struct ByteReader: Sendable {
 // Not one property of all sequences: a process that reads one item would search the conformances of their types.
 
 extension [UInt8] {
-  /// The big-endian integer of four bytes.
   package func word(at offset: Int) -> UInt32 { self[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) } }
 
   package var hexadecimal: String { self[...].hexadecimal }
@@ -139,7 +133,6 @@ package struct Bytes32: Hashable, Sendable, Comparable {
     self.init(words: (words[0], words[1], words[2], words[3]))
   }
 
-  /// Makes a value by letting `fill` write 32 bytes.
   package init(filledBy fill: (UnsafeMutablePointer<UInt8>) -> Void) {
     var words: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
     unsafe withUnsafeMutableBytes(of: &words) { buffer in
@@ -200,7 +193,6 @@ extension String {
   package var isPrintableASCII: Bool { unsafe utf8Span.span.withUnsafeBytes { unsafe $0.isPrintableASCII } }
 }
 
-/// Builds the format's layouts: big-endian integers, fixed bytes, counted bytes.
 package struct ByteWriter: Sendable {
   package private(set) var bytes: [UInt8] = []
 
@@ -231,21 +223,18 @@ package struct ByteWriter: Sendable {
 
   package mutating func writeZeros(_ count: Int) { bytes.append(contentsOf: repeatElement(0, count: count)) }
 
-  /// Appends a two-byte count and then `text`, at most 65,535 bytes.
   package mutating func writeCounted16(_ text: [UInt8]) {
     precondition(text.count <= 65_535)
     write(UInt16(text.count))
     bytes.append(contentsOf: text)
   }
 
-  /// Appends a four-byte count and then `data`.
   package mutating func writeCounted32(_ data: [UInt8]) {
     write(UInt32(data.count))
     bytes.append(contentsOf: data)
   }
 }
 
-/// Kinds of ASCII characters.
 extension UInt8 {
   package var isDigit: Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self) }
   package var isLetter: Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20) }

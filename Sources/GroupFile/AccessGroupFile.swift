@@ -9,7 +9,6 @@ package final class AccessGroupFile: Sendable {
   let folderOwner: UInt32?
   let witness: any Witnessing
   let confirm: (@Sendable (VerifiedState) throws(VaultError) -> Bool)?
-  /// The newest state that this process has verified.
   private let known = Locked<VerifiedState?>(nil)
   let cache = ProvedCache()
   // Resolving a folder takes several system calls, which every transaction would otherwise repeat.
@@ -36,7 +35,6 @@ package final class AccessGroupFile: Sendable {
     (self.confirm, self.publisher, self.keepingGroups, self.now) = (confirm, publisher, keepingGroups, now)
   }
 
-  /// Whether something exists at the path of the group's file.
   package static func exists(in folder: String) -> Bool {
     do throws(VaultError) { return try ContainerPlace.status(ContainerPlace(folder: folder).path) != nil } catch {
       // A file that cannot be examined counts as existing.
@@ -157,7 +155,6 @@ package final class AccessGroupFile: Sendable {
     return try snapshot(connection, witness.read(), strict: false, mending: true)
   }
 
-  /// One look of `beginReadingAlone`.
   func lookAlone() throws(VaultError) -> Snapshot {
     let reading = witness.read()
     do {

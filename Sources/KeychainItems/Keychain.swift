@@ -42,7 +42,10 @@ public final class Keychain: Sendable {
       // The version is checked under the lock of the group's writers.
       let details = item.details(over: nil, isAdded: true)
       try group.set(name, to: item.secret(), kind: item.kind, details, ifVersion: 0)
-      guard let added = KeychainItem(try group.open(name), in: group, withData: true) else { throw .notFound(.item) }
+      // It is stored, even if another process has removed it since.
+      guard let opened = try? group.open(name), let added = KeychainItem(opened, in: group, withData: true) else {
+        return item
+      }
       return added
     }
   }
@@ -60,7 +63,8 @@ public final class Keychain: Sendable {
     let group = try group(of: query)
     let found = try Keychain.status { () throws(VaultError) in
       var found: [KeychainItem] = []
-      for name in try Keychain.names(matching: query, in: group).prefix(max(limit, 0)) {
+      for name in try Keychain.names(matching: query, in: group) {
+        guard found.count < limit else { break }
         // It may have been removed since.
         guard let opened = try Keychain.present({ () throws(VaultError) in try group.open(name) }),
           let item = KeychainItem(opened, in: group, withData: withData)

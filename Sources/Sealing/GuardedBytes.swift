@@ -82,7 +82,6 @@ final class SlotPool: Sendable {
     self.slotsPerSlab = slotsPerSlab
   }
 
-  /// The pools that the process shares, smallest slots first.
   static let shared = [
     SlotPool(slotSize: 64, slotsPerSlab: 64),
     SlotPool(slotSize: 256, slotsPerSlab: 32),
@@ -95,7 +94,6 @@ final class SlotPool: Sendable {
 
   var slabCount: Int { free.withLock { $0.slabCount } }
 
-  /// Takes a slot, all zeros; `nil` if the system has no more memory.
   func take() -> UnsafeMutableRawPointer? {
     unsafe free.withLock { free in
       if unsafe free.addresses.isEmpty, let slab = unsafe SlotPool.allocate(slotSize * slotsPerSlab) {
@@ -166,9 +164,7 @@ package enum SealingError: Error, Equatable {
   case doesNotOpen
   /// The format does not allow these costs. Nothing was allocated for them.
   case overLimit
-  /// The length, size or zeros of opened bytes do not follow the padding rule.
   case wrongPadding
-  /// A key or a salt has the wrong number of bytes.
   case wrongCount(Int, expected: Int)
 }
 
@@ -235,7 +231,6 @@ package enum SecretFile {
       }
     }
 
-    /// As `place(_:)`, for the bytes of a key.
     package func place(_ key: borrowing Key) throws(FileFault) {
       try unsafe key.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe place(bytes) }
     }

@@ -25,7 +25,6 @@ package struct Key: ~Copyable, Sendable {
     try unsafe self.init(GuardedBytes(copying: bytes))
   }
 
-  /// Makes a key of 32 random bytes.
   package static func random() throws(SealingError) -> Key {
     try unsafe made { unsafe randombytes_buf($0, byteCount) }
   }
@@ -94,7 +93,6 @@ extension Key {
 
 /// `H(label, message)`: BLAKE2b-256 with the label as personal value, no key, salt zero (format article, "Primitives").
 package enum Hash {
-  /// The digest of `message` for one use.
   package static func digest(_ label: Label, _ message: [UInt8]) -> Digest {
     unsafe message.withUnsafeBytes { unsafe digest(label, $0) }
   }
@@ -149,7 +147,6 @@ package struct Label: Sendable, Hashable {
 // MARK: - Labels in the format's layouts
 
 extension ByteReader {
-  /// Reads 16 bytes that must be `label`.
   package mutating func expect(_ label: Label) throws(Failure) {
     let found = try read(count: Label.byteCount)
     guard unsafe label.withUnsafeBytes({ unsafe $0.elementsEqual(found) }) else { throw Failure() }

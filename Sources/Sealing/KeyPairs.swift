@@ -118,9 +118,7 @@ private func keyPair(
   return (publicKey, secretKey)
 }
 
-/// A BLAKE2b-256 digest.
 package typealias Digest = Bytes32
-/// An Ed25519 public key.
 package typealias PublicKey = Bytes32
 /// The permanent random id of an access group.
 package typealias GroupID = Bytes32

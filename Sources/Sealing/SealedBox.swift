@@ -12,7 +12,6 @@ package struct Nonce: Sendable, Hashable {
     unsafe Swift.withUnsafeMutableBytes(of: &words) { unsafe randombytes_buf($0.baseAddress!, Nonce.byteCount) }
   }
 
-  /// Makes `count` random nonces with one request to the system.
   package static func random(count: Int) -> [Nonce] {
     Sodium.ready
     var nonces = [Nonce](repeating: Nonce(words: (0, 0, 0)), count: count)
@@ -27,7 +26,6 @@ package struct Nonce: Sendable, Hashable {
   /// This nonce with `mark` for its first 8 bytes, which leaves 16 random ones.
   package func marked(_ mark: UInt64) -> Nonce { Nonce(words: (mark.bigEndian, words.1, words.2)) }
 
-  /// The first 8 bytes.
   package var mark: UInt64 { UInt64(bigEndian: words.0) }
 
   // Overloads for each kind of bytes instead of one generic initializer, which other modules would call unspecialized.
@@ -39,7 +37,6 @@ package struct Nonce: Sendable, Hashable {
     self = nonce
   }
 
-  /// Makes a nonce from 24 bytes; `nil` for any other count.
   package init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count == Nonce.byteCount else { return nil }
     unsafe Swift.withUnsafeMutableBytes(of: &words) { unsafe $0.copyMemory(from: bytes) }
@@ -138,7 +135,6 @@ package enum SealedBox {
     }
   }
 
-  /// As above, for arrays.
   package static func openUnguarded(
     _ box: [UInt8], key: borrowing Key, nonce: Nonce, binding: [UInt8]
   ) throws(SealingError) -> [UInt8] {
@@ -205,7 +201,6 @@ package enum Padding {
 
   private static func roundUp(_ size: Int, to unit: Int) -> Int { (size + unit - 1) / unit * unit }
 
-  /// Pads a secret text.
   package static func pad(_ text: UnsafeRawBufferPointer) throws(SealingError) -> GuardedBytes {
     let result = try GuardedBytes(count: padded(count: text.count))
     unsafe result.withUnsafeMutableBytes { unsafe pad(text, into: $0) }

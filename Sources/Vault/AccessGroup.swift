@@ -74,7 +74,6 @@ public final class AccessGroup: Sendable {
     }
   }
 
-  /// The connection to `vaultd`; `nil` if this process opens the file.
   var service: ServiceClient? { if case .service(let service) = place { service } else { nil } }
 
   /// A call of this group's items, as `vaultd` takes it.

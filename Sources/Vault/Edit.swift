@@ -223,8 +223,6 @@ extension WriteTransaction {
   }
 
   /// Writes a new value; if `secret` is nil, writes only new details for the current value.
-  ///
-  /// - Parameter token: the name's token, if the caller knows it.
   func set(
     _ name: Item.Name, to secret: NewValue?, _ details: Details, ifVersion expected: UInt64?, at token: Token? = nil,
     droppingBelow oldest: UInt64 = 0

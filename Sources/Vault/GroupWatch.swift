@@ -109,7 +109,6 @@ public final class GroupWatch: Sendable {
     throw .denied(.permissions("the group's folder"))
   }
 
-  /// The changes since the last look.
   private func look() throws(VaultError) -> [ItemChange] {
     let epoch = try group.reading { (view) throws(VaultError) in view.state.manifest.epoch }
     return try known.withLock { (known) throws(VaultError) in
@@ -127,9 +126,6 @@ public final class GroupWatch: Sendable {
   }
 
   /// Waits until it is time to look again: after a write to the files, and then more and more rarely for some time.
-  ///
-  /// - Parameter limit: in milliseconds.
-  /// - Returns: `false` if the watch was cancelled.
   private func wait(atMost limit: Int32 = 1_000) -> Bool {
     while true {
       let quiet = known.withLock(\.quiet)

@@ -93,7 +93,6 @@ extension Item {
     writer.write(UInt8((isWriterClaimed ? 1 : 0) | (isRemoved ? 2 : 0)))
   }
 
-  /// Reads what ``writeToService(_:)`` wrote.
   init(fromService reader: inout ByteReader) throws {
     let attributes = try Attributes(decoding: reader.readCounted32(limit: GroupLimits.attributesByteCount + 1_024))
     let (version, oldest) = (try reader.read(UInt64.self), try reader.read(UInt64.self))
@@ -285,7 +284,6 @@ package struct OneState {
 
   /// Opens the secret of `name`, and returns it with the item's metadata.
   ///
-  /// - Parameter version: a kept version; `nil` for the current one.
   /// - Throws: ``VaultError/notFound(_:)``.
   package func open(_ name: String, version: UInt64? = nil) throws(VaultError) -> OpenedItem {
     let name = try Item.Name(name).description

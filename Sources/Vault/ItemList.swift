@@ -151,7 +151,6 @@ public final class ItemList {
     }
   }
 
-  /// Waits for the rows that were passed to the second thread.
   private func take() throws(VaultError) -> OpenedRows {
     thread?.wait()
     isOpening = false

@@ -30,15 +30,9 @@ final class SharedWriting: Sendable {
   /// How many changes wait for the commit before theirs.
   var testOnlyWaitingCount: Int { state.withLock { $0.waiting.count } }
 
-  /// Makes a change in a transaction that others may share, and commits it.
-  ///
-  /// - Parameters:
-  ///   - isRepeatable: whether `body` does nothing but change the group, so that it can be called again.
-  ///   - begin: begins a transaction.
-  ///   - commit: commits it.
-  ///   - body: makes the change. Called again in another transaction if the first one was abandoned.
-  /// - Throws: `busy` if the changes of other threads take ten seconds; `invalid` in a `body`, which would wait for
-  ///   itself; `storage(.forked)` in a child process that was forked meanwhile; the errors of the closures.
+  /// Makes a change in a transaction that others may share, and commits it. A `body` that does nothing but change the
+  /// group (`isRepeatable`) is called again if its transaction was abandoned. Throws `busy` after ten seconds,
+  /// `invalid` in a `body`, which would wait for itself, and `storage(.forked)` in a forked child.
   func run<Result>(
     isRepeatable: Bool, beginning begin: () throws -> WriteTransaction,
     committing commit: (WriteTransaction) throws -> Void, _ body: (WriteTransaction) throws -> Result
@@ -213,8 +207,6 @@ private final class Handed<Value>: Sendable {
 extension AccessGroup {
   /// Makes a change in one transaction, which it shares with those that other threads make meanwhile. In a published
   /// group, it is made again if another host was faster.
-  ///
-  /// - Parameter isRepeatable: as `SharedWriting.run`.
   func changing<Result>(isRepeatable: Bool, _ body: (WriteTransaction) throws -> Result) throws -> Result {
     let known = request
     var request = known

@@ -90,4 +90,25 @@ import Testing
     ) { try tree.check(allowing: ["U"]) }
     try tree.check(allowing: ["T"])
   }
+
+  /// Readers of XML accept only years of four digits, without a sign.
+  @Test(
+    arguments: [
+      (0, true), (-63_145_526_400, true), (-63_145_526_401, false), (-1e11, false), (0.5, false), (2e11, false),
+      (.nan, false),
+    ] as [(Double, Bool)])
+  func `a date is written as XML only if it reads back equal`(_ seconds: Double, _ hasForm: Bool) throws {
+    let plist = PlistValue.archive([.dict([("d", .date(seconds)), ("$class", .uid(2))]), .describe("T")])
+    let archive = try ArchiveInspection(plist.binary())
+    if hasForm {
+      let again = try ArchiveInspection(archive.archived(as: .xml))
+      #expect(try again.archived(as: .binary) == archive.archived(as: .binary))
+    } else {
+      let error = #expect(throws: ArchiveError.self) { try archive.archived(as: .xml) }
+      guard case .notInXML? = error else {
+        Issue.record("\(String(describing: error))")
+        return
+      }
+    }
+  }
 }

@@ -144,4 +144,26 @@ struct HostileItemTests {
     #expect(history.map(\.writer) == [.application("api", issue: 1), .owner])
     #expect(history.map(\.isWriterClaimed) == [false, true])
   }
+
+  /// The older row has valid seals of its own, so only the digest in the tree shows what was done.
+  @Test(arguments: [2, 600])
+  func `a list refuses an older version in place of the newest`(_ count: Int) throws {
+    let store = try StoreFixture()
+    let group = try store.open().group("default")
+    try group.set(contentsOf: (0..<count).map { (name: "item/\($0)", value: "value") })
+    try group.set("item/1", to: "new", Details(label: .to("new")))
+    let place = try ContainerPlace(folder: store.location.home + "/groups/default")
+    let connection = try Connection(at: place, access: .writing)
+    try connection.begin(.immediate)
+    try connection.statement("REPLACE INTO item SELECT * FROM version").run()
+    try connection.commit()
+    connection.close()
+    let refused = VaultError.damaged(group: "default", level: .row, detail: "a row does not match the tree")
+    let opened = try store.open().group("default")
+    #expect(throws: refused) { try opened.items() }
+    #expect(throws: refused) { try opened.listing() }
+    #expect(throws: refused) {
+      _ = try opened.texts(ItemQuery(), removed: false, progress: { _ in }, text: { _, _ in })
+    }
+  }
 }

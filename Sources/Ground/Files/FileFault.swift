@@ -24,7 +24,6 @@ public enum FileFault: Error, Sendable, Equatable {
   /// The system failed.
   case storage(StorageFailure)
 
-  /// The fault for a system call that failed with `number` as its `errno`.
   package init(errno number: CInt) {
     self =
       switch number {

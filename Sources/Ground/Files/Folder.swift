@@ -58,7 +58,6 @@ package struct Folder: ~Copyable {
 
   package func unlock() { file.unlock() }
 
-  /// Reads the file `name`, whose size is at most `limit`.
   package func read(_ name: String, _ trust: FileTrust, limit: Int) throws(FileFault) -> [UInt8] {
     let file = try open(name, O_RDONLY)
     let size = try file.requireRegular(trust, size: 0...limit)
@@ -96,13 +95,11 @@ package struct Folder: ~Copyable {
     return unsafe fstatat(file.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT
   }
 
-  /// Whether the entry `name` is the open file `file`.
   package func holds(_ file: borrowing OpenFile, _ name: String) -> Bool {
     guard let open = try? file.status() else { return false }
     return FileIdentity(name, in: self.file.descriptor) == FileIdentity(open)
   }
 
-  /// Removes the file `name`, if it exists.
   package func remove(_ name: String) throws(FileFault) {
     guard unsafe unlinkat(file.descriptor, name, 0) == 0 || errno == ENOENT else { throw FileFault(errno: errno) }
   }
@@ -158,7 +155,6 @@ package struct Folder: ~Copyable {
   }
 }
 
-/// Atomic changes of names.
 package enum NewName {
   /// Gives the complete `draft` its final name, unless something has that name; so an incomplete file never has it.
   package static func give(_ name: String, to draft: String) throws(FileFault) {
@@ -171,7 +167,6 @@ package enum NewName {
   }
 }
 
-/// Paths as the system resolves them.
 package enum CanonicalPath {
   /// `path` as an absolute path, with the links of its existing part resolved.
   ///
@@ -220,7 +215,6 @@ package enum CanonicalPath {
     throw .link
   }
 
-  /// The folder of `path` and the name in it.
   package static func split(_ path: String) -> (folder: String, name: String) {
     var trimmed = path[...]
     while trimmed.count > 1, trimmed.hasSuffix("/") { trimmed.removeLast() }

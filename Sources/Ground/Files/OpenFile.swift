@@ -55,7 +55,6 @@ package struct OpenFile: ~Copyable {
     return count
   }
 
-  /// Reads at most `limit` bytes from `offset`.
   package func read(limit: Int, at offset: Int = 0) throws(FileFault) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: limit)
     var span = bytes.mutableSpan
@@ -71,7 +70,6 @@ package struct OpenFile: ~Copyable {
     (try? read(limit: count, at: offset)).flatMap { $0.count == count ? $0 : nil }
   }
 
-  /// Writes all of `bytes` at `offset`.
   package func write(_ bytes: UnsafeRawBufferPointer, at offset: Int = 0) throws(FileFault) {
     var count = 0
     while count < bytes.count {
@@ -86,7 +84,6 @@ package struct OpenFile: ~Copyable {
     try unsafe bytes.span.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe write(bytes, at: offset) }
   }
 
-  /// Waits until all written data is on the disk.
   package func synchronize() throws(FileFault) {
     guard fsync(descriptor) == 0 else { throw FileFault(errno: errno) }
   }
@@ -184,7 +181,6 @@ package struct ChangeTime: Equatable, Sendable {
   /// on a busy disk.
   package var isSettled: Bool { age > 1_000_000_000 }
 
-  /// How many nanoseconds ago it was.
   package var age: Int {
     var now = timespec()
     unsafe clock_gettime(CLOCK_REALTIME_COARSE, &now)

@@ -3,7 +3,6 @@ package struct JSONFault: Error, Equatable {
   package enum Kind: Sendable { case syntax, number, text, truncated }
 
   package let kind: Kind
-  /// The number of bytes before the fault.
   package let offset: Int
 }
 
@@ -16,7 +15,6 @@ package struct JSONScanner {
 
   private func broken(_ kind: JSONFault.Kind) -> JSONFault { JSONFault(kind: kind, offset: position) }
 
-  /// The next byte that is not white space.
   package mutating func peek() -> UInt8? {
     while position < bytes.count {
       switch bytes[position] {
@@ -34,7 +32,6 @@ package struct JSONScanner {
     return true
   }
 
-  /// Consumes `word` if it begins here; returns whether it did.
   package mutating func take(_ word: StaticString) -> Bool {
     guard word.withUTF8Buffer({ unsafe bytes[position...].starts(with: $0) }) else { return false }
     position += word.utf8CodeUnitCount
@@ -194,9 +191,6 @@ package struct JSONScanner {
   }
 
   /// Skips the value that comes next.
-  ///
-  /// - Parameter nesting: the most containers inside each other.
-  /// - Returns: the place of the value.
   package mutating func skipValue(nesting: Int = .max) throws(JSONFault) -> Range<Int> {
     _ = peek()
     let start = position

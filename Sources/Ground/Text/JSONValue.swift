@@ -16,7 +16,6 @@ package enum JSONValue: Sendable, Equatable {
     package init(name: String, value: JSONValue, line: Int) { (self.name, self.value, self.line) = (name, value, line) }
   }
 
-  /// How deep arrays and objects may be nested.
   package static let depth = 64
   /// The most values in a text; each takes more memory than the two bytes that it may be written with.
   package static let mostValues = 8_000_000
@@ -24,7 +23,6 @@ package enum JSONValue: Sendable, Equatable {
   /// Why a text cannot be read; lines are counted from 1.
   package enum Fault: Error, Equatable {
     case malformed(line: Int)
-    /// It has more than ``mostValues`` values.
     case tooManyValues(line: Int)
   }
 
@@ -40,12 +38,10 @@ package enum JSONValue: Sendable, Equatable {
     return members.last { $0.name == name }?.value
   }
 
-  /// The elements of an array; empty for anything else.
   package var elements: [JSONValue] { if case .array(let elements) = self { elements } else { [] } }
 
   package var text: String? { if case .string(let text) = self { text } else { nil } }
 
-  /// The value as JSON without white space.
   package var json: [UInt8] {
     var bytes: [UInt8] = []
     write(to: &bytes)
@@ -98,7 +94,6 @@ package enum JSONValue: Sendable, Equatable {
 
     private var fault: Fault { .malformed(line: line) }
 
-    /// The next byte that is not white space; the lines are counted up to it.
     private mutating func peek() -> UInt8? {
       let byte = scanner.peek()
       line += bytes[counted..<scanner.position].count { $0 == 0x0A }

@@ -16,7 +16,6 @@ package struct JSONWriter<Sink: JSONSink> {
   /// Whether each element of the outermost container begins a line, unless it has a key of ours, and the text ends with
   /// a newline.
   package let hasLines: Bool
-  /// The number of open containers.
   @usableFromInline var depth = 0
   @usableFromInline var needsComma = false
 
@@ -26,7 +25,6 @@ package struct JSONWriter<Sink: JSONSink> {
     self.hasLines = hasLines
   }
 
-  /// Begins a container: `{` or `[`.
   @inlinable
   package mutating func open(_ bracket: Unicode.Scalar) throws(Sink.Failure) {
     try beginValue()
@@ -35,7 +33,6 @@ package struct JSONWriter<Sink: JSONSink> {
     depth += 1
   }
 
-  /// Ends a container: `}` or `]`.
   @inlinable
   package mutating func close(_ bracket: Unicode.Scalar) throws(Sink.Failure) {
     try write(UInt8(ascii: bracket))
@@ -44,7 +41,6 @@ package struct JSONWriter<Sink: JSONSink> {
     needsComma = depth > 0
   }
 
-  /// Writes the key of the value that follows.
   @inlinable
   package mutating func key(_ text: String) throws(Sink.Failure) {
     try beginValue()
@@ -83,7 +79,6 @@ package struct JSONWriter<Sink: JSONSink> {
     needsComma = depth > 0
   }
 
-  /// Writes `null`, `true`, `false` or a number.
   @inlinable
   package mutating func word(_ text: String) throws(Sink.Failure) {
     try beginValue()
@@ -110,7 +105,6 @@ package struct JSONWriter<Sink: JSONSink> {
     try quote(codeUnits: codeUnits)
   }
 
-  /// Writes a string of bytes in Base64.
   @inlinable
   package mutating func base64(_ bytes: UnsafeRawBufferPointer) throws(Sink.Failure) {
     try beginValue()
@@ -172,16 +166,13 @@ package struct JSONWriter<Sink: JSONSink> {
   @inlinable
   package mutating func write(_ byte: UInt8) throws(Sink.Failure) { try sink.write(byte) }
 
-  /// Writes text between values, as it is.
   @inlinable
   package mutating func write(_ text: String) throws(Sink.Failure) {
     try unsafe text.utf8Span.span.withUnsafeBytes { (bytes) throws(Sink.Failure) in try unsafe sink.write(bytes) }
   }
 }
 
-/// The text of JSON strings.
 package enum JSONText {
-  /// Which characters are escaped.
   package enum Escaped {
     /// What JSON requires, and DEL.
     case required
@@ -211,7 +202,6 @@ package enum JSONText {
     if run < text.count { try unsafe write(UnsafeRawBufferPointer(rebasing: text[run...])) }
   }
 
-  /// Whether a byte of UTF-8 may be escaped.
   @inlinable
   static func isSpecial(_ byte: UInt8) -> Bool {
     byte < 0x20 || byte >= 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")

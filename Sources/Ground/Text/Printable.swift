@@ -1,6 +1,5 @@
 /// Makes names from hostile bytes safe to print on a terminal or in a log.
 package enum Printable {
-  /// The number of characters after which a name is cut.
   package static let shown = 80
 
   /// `name` with control and format characters as `\u{…}`, cut at 80 characters.

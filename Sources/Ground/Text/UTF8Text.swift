@@ -15,7 +15,6 @@ extension String {
 
 /// Checks of bytes that may be text, without copying them.
 package enum UTF8Text {
-  /// C0, DEL and C1.
   package static func isControl(_ scalar: Unicode.Scalar) -> Bool {
     scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value)
   }

@@ -4,13 +4,10 @@ internal import Ground
 internal import Sealing
 
 extension AccessGroupFile {
-  /// Changes the shape of the group while nobody writes: a new folder with copies of the files replaces the old one. So
-  /// processes that have the old files open or locked have no hold on the new ones. The contents are not checked, and
-  /// users who may only read the files cannot prevent the change.
-  ///
-  /// - Parameter places: `draft` is the path of the new folder and, afterwards, of the old one, which the caller removes.
-  /// - Returns: whether the old files were moved to `places.kept`, because they may have a state that the new ones lack.
-  /// - Throws: `denied`, `busy`, `notFound`, `damaged`, `storage`; the group has its former state and shape then.
+  /// Gives the group another shape while nobody writes: a new folder with copies of the files replaces the old one, so
+  /// that whoever has those open has no hold on the new ones. The contents are not checked. Returns whether the old
+  /// files were moved to `places.kept`, because they may have a state that the new ones lack. On an error the group is
+  /// as before.
   package func take(_ shape: ContainerShape, at places: DraftPlaces) throws(VaultError) -> Bool {
     let place = try resolvedPlace()
     // An exchange would leave the files where the link leads.
@@ -35,23 +32,12 @@ extension AccessGroupFile {
     }
   }
 
-  /// Runs `body` with the lock of files that nobody else can write: those at `place`, or if others may write these or may
-  /// have their lock, closed copies in their place.
-  ///
-  /// Whatever was acknowledged was committed before the exchange, because each writer looks at the path after its commit.
-  /// So the replaced files are copied again, and the copies of which more is proved stay. What is written later to the
-  /// replaced files counts as not done.
-  ///
-  /// Meanwhile they are at the path of `places.kept` with the suffix `DraftPlaces.lockedMark`, also if the process is killed.
-  /// They stay there only if they may have a state that the copies lack.
-  ///
-  /// - Parameters:
-  ///   - shape: the shape that `body` gives the group, which the same Unix group then waits for; `nil` if it removes the
-  ///     group.
-  ///   - isRebuilt: whether `body` makes new files of what is proved. Otherwise others may be able to read the copies then.
-  ///   - body: gets the place, its lock, and whether the files there are copies.
-  /// - Throws: the error of `body`, `damaged`, `denied`, `storage`; the old files are in their place then, unless `body` has
-  ///   put others there.
+  /// Runs `body` with the lock of files that nobody else can write: those at `place`, or closed copies in their place.
+  /// What was acknowledged is in the copies, because each writer looks at the path after its commit; what is written
+  /// later to the replaced files counts as not done. These are at `places.kept` with the suffix
+  /// `DraftPlaces.lockedMark`, and stay there only if they may have a state that the copies lack. On an error they are
+  /// back in their place, unless `body` has put others there. `shape` is the one that `body` gives the group, `nil` for
+  /// a removal; `isRebuilt` says that `body` makes new files, so that others never read the copies.
   func withClosedFiles<Result>(
     of place: ContainerPlace, under lock: borrowing WriterLock, at places: DraftPlaces, for shape: ContainerShape?,
     rebuilding isRebuilt: Bool = false,
@@ -121,7 +107,6 @@ extension AccessGroupFile {
   ///
   /// - Parameters:
   ///   - keepsAll: whether what readers of `kept` do not see was copied, too.
-  ///   - salvage: an unused path.
   /// - Returns: whether they have all that is at `kept`, which may go then, and what is proved in them.
   private func compare(
     _ folder: String, with kept: String, keepingAll keepsAll: Bool = false, salvagingIn salvage: String
@@ -136,8 +121,6 @@ extension AccessGroupFile {
 
   /// Those of the folders at `kept`, with replaced files, whose state the group has or descends from, with all its rows; and
   /// those that were only prepared, and never in the group's place.
-  ///
-  /// - Parameter salvage: an unused path.
   package func superseded(of kept: [String], salvagingIn salvage: String) -> [String] {
     let found = kept.map { (path: $0, state: try? unwitnessed(in: $0).lookAlone(with: nil).state) }
       .filter { $0.state != nil }

@@ -5,14 +5,11 @@ internal import Ground
 /// One SQLite connection to a group's file, used by one thread at a time. An attacker may have written the file.
 @safe package final class Connection {
   package enum Access: Sendable { case reading, writing }
-  /// How a transaction begins.
   package enum Beginning: Sendable {
-    /// With a snapshot for reading.
     case reading
     /// The same, but if the file has not changed since the last snapshot, only the first statement takes a new one.
     /// If the file changes before that, the statement throws `storage(.replaced)`.
     case readingLater
-    /// As the only writer.
     case immediate
   }
 
@@ -41,15 +38,9 @@ internal import Ground
   private var statements: [(key: UInt, statement: Statement)] = []
   var verified = SnapshotCheck()
 
-  /// Opens the group's file at `place` and checks that it is a container of this format.
-  ///
-  /// - Parameters:
-  ///   - isResting: whether nobody writes to the file, as in a backup: if its log is empty, the file is read as it is, and
-  ///     no log or index is created.
-  ///   - isAlone: whether to read without the index and the locks that others share.
-  ///   - index: a copy of that index, so that a connection alone sees what all readers see; `nil` makes one from the log.
-  /// - Throws: `damaged`; `newerFormat`, for `writing` also if only the write version is newer; `notFound`; `denied`;
-  ///   `busy`; `storage`, with `replaced` if the file was replaced meanwhile; `networkFileSystem`. Nothing is changed.
+  /// Opens the group's file at `place` and checks that it is a container of this format; nothing is changed. If nobody
+  /// writes (`isResting`) and the log is empty, no log or index is made. `isAlone` reads without the index and the
+  /// locks that others share, with `index` as a copy of that index, or without it with one made from the log.
   package init(
     at place: ContainerPlace, access: Access, isResting: Bool = false, isAlone: Bool = false, index: LogIndex? = nil
   ) throws(VaultError) {
@@ -111,7 +102,6 @@ internal import Ground
 
   deinit { discard() }
 
-  /// Closes the connection; it and its statements can no longer be used.
   package func close() {
     guard !handle.isClosed, !handle.isForked else { return }
     handle.close()
@@ -131,7 +121,6 @@ internal import Ground
     try Statement(handle, isScan ? "PRAGMA cache_size=-256" : "PRAGMA cache_size=-8192").run()
   }
 
-  /// Identifies the log and the index where SQLite finds them.
   func findCompanions() throws(VaultError) -> Companions {
     let path = handle.isLasting ? location.name : location.path
     return Companions(
@@ -255,15 +244,9 @@ internal import Ground
     return moved == 0 ? try !hasMoved() : false
   }
 
-  /// Checkpoints the log if it holds more than 256 KiB, or 1 MiB if this connection commits often, because each
-  /// checkpoint waits for the disk two or three times. It waits `milliseconds` for readers.
-  ///
-  /// A connection that has committed often then overwrites the log from its beginning, which spares the file system
-  /// from growing it again. Any other connection empties the log, because the next process would otherwise read it from
-  /// beginning to end.
-  ///
-  /// It is not an error if readers prevent the checkpoint: a later writer does it, or this one once the log has grown
-  /// by the same amount again.
+  /// Checkpoints a log of more than 256 KiB, or 1 MiB if this connection commits often, because each checkpoint waits
+  /// for the disk two or three times. Such a connection then overwrites the log; any other one empties it, because the
+  /// next process would read it from beginning to end. If readers prevent that, a later writer does it.
   package func checkpointIfLarge(waiting milliseconds: Int32 = 100) throws(VaultError) {
     let byteCount = handle.logPageCount * ContainerHeader.pageSize
     if byteCount < checkpointedByteCount { checkpointedByteCount = 0 }

@@ -2,14 +2,9 @@ internal import CVaultSQLite
 internal import Glibc
 internal import Ground
 
-/// The connections of this process: for each file, identified by device and inode, its idle readers and one writer. Also
-/// the files that this process has open, and the writers' turns.
-///
-/// Connections are shared between all paths of the same file. Safe from any thread.
-///
-/// SQLite keeps one record of its locks per file and process, and a forked child inherits the record without the locks.
-/// Idle connections are therefore closed before a fork, and the child, which starts with none, cannot open a file that was
-/// still open then.
+/// The connections of this process for each file (device and inode), and the writers' turns. Safe from any thread.
+/// SQLite keeps one record of its locks per file and process, and a forked child inherits it without the locks. So idle
+/// connections are closed before a fork, and the child cannot open a file that was still open then.
 @safe package final class ConnectionPool: @unchecked Sendable {
   // A pthread mutex, because it must be held across a fork: otherwise the child could inherit it locked by another
   // thread.
@@ -45,7 +40,6 @@ internal import Ground
     return try body()
   }
 
-  /// Whether this process has connections to the file that take locks.
   func isOpen(_ identity: FileIdentity) -> Bool { locked { open.contains(identity) } }
 
   /// Opens the file at `path`, whose locks are those of the group's `file`, for `body`, while no further connection opens.
@@ -67,7 +61,6 @@ internal import Ground
 
   /// The connection for writing, once it is the turn of this thread in the process, and of the process among all.
   ///
-  /// - Parameter milliseconds: how long to wait for both, at most.
   /// - Throws: `busy` after that; as `Connection.init`.
   package static func writer(
     at place: ContainerPlace, waiting milliseconds: Int = 10_000

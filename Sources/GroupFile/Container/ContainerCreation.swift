@@ -23,13 +23,9 @@ extension Connection {
     }
   }
 
-  /// Gives a file made by `create` its final name, after everything in it is on the disk and its log is merged and
-  /// deleted.
-  ///
-  /// The connection is closed in any case. Afterwards an empty log and index exist, so that users who may only read the
-  /// folder can open the file.
-  ///
-  /// - Throws: `exists` if a group file exists by now; `storage`, `denied`. The temporary file is removed then.
+  /// Gives a file made by `create` its final name, after everything in it is on the disk and its log is merged; the
+  /// connection is closed in any case. Then an empty log and index exist, so that users who may only read the folder
+  /// can open the file. On an error the temporary file is removed.
   package func place() throws(VaultError) {
     let final = location.sibling(ContainerPlace.groupFileName)
     defer { discard() }

@@ -96,8 +96,6 @@ extension ContainerPlace {
 
   /// Moves anything that is not a regular file away from the paths of log and index, such as a FIFO that somebody put there
   /// to stop everybody. It holds no data.
-  ///
-  /// - Returns: whether something was moved.
   @discardableResult
   func clearCompanions() -> Bool {
     var isMoved = false

@@ -6,11 +6,8 @@ internal import Ground
 /// Only SQLite may open the group's file, its log or its index, and `LogIndex` and `LogFrames` with care: SQLite's locks
 /// end when the process closes *any* descriptor of the file, and an acknowledged write can be lost then.
 package final class ContainerPlace: Equatable, Sendable {
-  /// The folder's path, absolute and without links.
   package let folder: String
-  /// The name of the group's file in the folder.
   let name: String
-  /// The path of the group's file.
   let path: String
   // Stored, because every read needs them.
   let logPath, indexPath, journalPath, lockPath: String
@@ -18,7 +15,6 @@ package final class ContainerPlace: Equatable, Sendable {
   let owner: UInt32
   private let seen = Locked(Sighting())
 
-  /// What the last look at the folder and its files found.
   private struct Sighting {
     /// `nil` if the folder may have changed unnoticed since.
     var folder: (identity: FileIdentity, changed: ChangeTime)?
@@ -62,7 +58,6 @@ package final class ContainerPlace: Equatable, Sendable {
 
   // MARK: Shape
 
-  /// The files in the folder of a group, after their checks.
   struct Shape {
     let identity: FileIdentity
     let log: stat?
@@ -105,14 +100,9 @@ package final class ContainerPlace: Equatable, Sendable {
     return Shape(identity: file.identity, log: log, index: index)
   }
 
-  /// Whether the file can only be read without log and index, because one is missing and cannot be created in the
-  /// folder.
-  ///
-  /// A log with content cannot be read without an index. An empty or missing log adds nothing to the file, and nobody
-  /// can write to the file in this situation.
-  ///
-  /// - Parameter isResting: whether nobody will write to the file, wherever it is.
-  /// - Throws: `storage` or `denied` if a log with content has no index.
+  /// Whether the file can only be read without log and index, because one is missing and cannot be made in the folder,
+  /// so that nobody can write either; or because nobody writes anyway (`isResting`). A log with content and without an
+  /// index cannot be read.
   func isFrozen(_ shape: Shape, isResting: Bool) throws(VaultError) -> Bool {
     if isResting, shape.log?.byteCount ?? 0 == 0 { return true }
     guard shape.log == nil || shape.index == nil else { return false }
@@ -213,7 +203,6 @@ package enum ContainerShape: Equatable, Sendable {
   case visible
 
   package var folderMode: UInt32 { modes.folder }
-  /// The mode of the group's file, its log and its index.
   package var fileMode: UInt32 { modes.file }
 
   private var modes: (folder: UInt32, file: UInt32) {

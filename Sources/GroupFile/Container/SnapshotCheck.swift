@@ -141,7 +141,6 @@ extension Connection {
     return version
   }
 
-  /// The integer that a statement with one row and one column yields.
   func value(_ sql: StaticString) throws(VaultError) -> Int64 {
     let statement = try statement(sql)
     defer { statement.reset() }
@@ -167,7 +166,6 @@ extension Connection {
     try Statement(handle, "PRAGMA synchronous=FULL").run()
   }
 
-  /// How long SQLite waits for another process, in milliseconds.
   static let wait: Int32 = 10_000
 }
 

@@ -77,7 +77,6 @@ internal import Ground
 
   /// Moves to the next row. At the end the statement is reset and can run again with the same parameters.
   ///
-  /// - Returns: whether there is a row.
   /// - Throws: `damaged` if the statement exceeds the limit of its connection; the errors of SQLite. The statement is
   ///   reset then.
   package func step() throws(VaultError) -> Bool {
@@ -101,7 +100,6 @@ internal import Ground
     }
   }
 
-  /// Runs a statement to its end, and ignores its rows.
   package func run() throws(VaultError) { while try step() {} }
 
   /// Runs a statement to its end with `bytes`, which are not copied, as the parameter `index`.
@@ -123,7 +121,6 @@ internal import Ground
 
   /// The bytes of a column in the row just stepped to, lent until the next `step`, `reset` or `bind`.
   ///
-  /// - Parameter count: the numbers of bytes that the format allows.
   /// - Throws: `damaged` if the value is not a blob, or has another length.
   package func blob(_ column: Int32, count: ClosedRange<Int>) throws(VaultError) -> UnsafeRawBufferPointer {
     // The value's own functions take no mutex, which is right for a connection of one thread at a time.
@@ -137,12 +134,10 @@ internal import Ground
     return unsafe UnsafeRawBufferPointer(start: bytes, count: found)
   }
 
-  /// The bytes of a column that holds exactly `count` of them, as `blob(_:count:)`.
   package func blob(_ column: Int32, count: Int) throws(VaultError) -> UnsafeRawBufferPointer {
     unsafe try blob(column, count: count...count)
   }
 
-  /// A copy of the bytes of a column, as `blob(_:count:)`.
   package func bytes(_ column: Int32, count: ClosedRange<Int>) throws(VaultError) -> [UInt8] {
     unsafe Array(try blob(column, count: count))
   }
@@ -189,7 +184,6 @@ internal import Ground
   }
 
   let database: OpaquePointer
-  /// The folder of the file, open to look up names in it.
   let folder: CInt
   /// Whether SQLite opens everything through ``folder``.
   let isLasting: Bool
@@ -271,7 +265,6 @@ internal import Ground
     return (bytes, code)
   }
 
-  /// Throws the error for a result code, unless it is `SQLITE_OK`.
   func check(_ code: Int32) throws(VaultError) { if code != SQLITE_OK { throw error(code) } }
 
   /// The error for `code`, which this handle has just returned.
@@ -282,7 +275,6 @@ internal import Ground
   }
 }
 
-/// Translates SQLite's result codes into errors of the container.
 enum ResultCode {
   /// The error for `code`, extended or not; `systemError` is the errno of the call that failed, or 0.
   static func error(_ code: Int32, systemError: Int32) -> VaultError {

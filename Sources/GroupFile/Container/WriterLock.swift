@@ -12,14 +12,8 @@ package struct WriterLock: ~Copyable {
   /// Whether somebody else may still have the lock that was at the path before, and write.
   let isShared: Bool
 
-  /// Waits for the turn.
-  ///
-  /// - Parameters:
-  ///   - milliseconds: how long to wait for both, at most.
-  ///   - toChangeModes: whether to lock even a group that everyone may read, in order to close it.
-  ///   - replacing: whether a lock file that somebody keeps locked all the time, or that cannot be opened, is replaced by a
-  ///     new one.
-  /// - Throws: `busy` after that; `damaged` if `lock` is not a regular file; `denied`, `storage`, `notFound` (folder).
+  /// Waits `milliseconds` at most for both turns; `toChangeModes` locks even a group that everyone may read. A lock
+  /// file that somebody keeps locked, or that cannot be opened, is replaced if `replacing`, else it is an error.
   package init(
     at place: ContainerPlace, waiting milliseconds: Int = 10_000, toChangeModes: Bool = false, replacing: Bool = false
   ) throws(VaultError) {
@@ -88,7 +82,6 @@ final class LockFile: Sendable {
     self.file = file
   }
 
-  /// Opens the file, and creates it if it does not exist.
   convenience init(_ place: ContainerPlace, _ toChangeModes: Bool) throws(VaultError) {
     let found = try ContainerPlace.status(place.lockPath)
     if let found, !found.isRegular { throw LockFile.foreign }

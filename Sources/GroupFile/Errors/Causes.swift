@@ -41,7 +41,6 @@ public enum RecoveryCodeDefect: Error, Sendable, Equatable {
 
 // Errors of the modules and calls below, as errors of a store.
 extension VaultError {
-  /// The error for a fault of one of a group's files.
   init(_ fault: FileFault) {
     self =
       switch fault {
@@ -74,7 +73,6 @@ extension VaultError {
   }
 }
 
-/// The result of `body`, which handles files of a group.
 func onDisk<Result: ~Copyable>(_ body: @autoclosure () throws(FileFault) -> Result) throws(VaultError) -> Result {
   do { return try body() } catch { throw VaultError(error) }
 }

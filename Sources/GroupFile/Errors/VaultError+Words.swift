@@ -193,7 +193,6 @@ extension VaultError.Contradiction {
 }
 
 extension VerificationLevel {
-  /// The name of a file of this level in a sentence.
   fileprivate var subject: String {
     switch self {
     case .state: "state folder"

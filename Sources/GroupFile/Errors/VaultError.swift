@@ -295,7 +295,6 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
 
 // A group's file does not know the group's name, so its errors leave the name empty; whoever called the file adds it.
 extension VaultError {
-  /// The error of a file of the group `name`, with the name.
   package func named(_ name: String) -> VaultError {
     switch self {
     case .damaged(nil, let level, let detail) where level != .slot: .damaged(group: name, level: level, detail: detail)
@@ -327,7 +326,7 @@ extension VaultError {
   package var isAvoidable: Bool {
     switch self {
     case .busy, .storage(.replaced), .storage(.readOnly), .storage(.memory), .denied(.permissions),
-      .denied(.openToOthers):
+      .denied(.openToOthers), .otherDevice:
       true
     default: isRepairable
     }

@@ -49,9 +49,7 @@ package struct OwnersAcceptance {
   /// Receives a state that a change of the roster would accept, before anything is changed; `false` changes nothing.
   package var confirm: (OfferedState) -> Bool
   package var authority: any RosterAuthority
-  /// Whether a member of the accepted roster is left out.
   package var revokes: @Sendable (Member) -> Bool
-  /// What the owner's registry says of the group.
   package var registration: Registration
   /// As `RosterChange.formerReaders`, of the group that the registry names.
   package var formerReaders: [String: UInt32] = [:]
@@ -61,7 +59,6 @@ package struct OwnersAcceptance {
   package enum Registration: Equatable {
     /// This group is the registry, which lists all others.
     case notNeeded
-    /// The group has this id.
     case present(GroupID)
     /// The group had this id and was removed.
     case removed(GroupID)
@@ -78,8 +75,6 @@ package struct OwnersAcceptance {
     }
 
     /// Why a state of the group with this id must be accepted, whatever else is known of it; `nil` if it need not.
-    ///
-    /// - Parameter isSeen: whether this machine has seen the group.
     func reason(toAccept id: GroupID, isSeen: Bool) -> AcceptanceReason? {
       switch self {
       case .present(let known), .removed(let known): id != known ? .anotherGroup : self == .removed(id) ? .removed : nil
@@ -99,18 +94,10 @@ package struct OwnersAcceptance {
 }
 
 extension AccessGroupFile {
-  /// Accepts the group in its current state, although this machine has verified another state before.
-  ///
-  /// The file must pass all checks but that of the witness. A writer signs the state again, with an epoch above those
-  /// of both states. A reader only replaces its own witness, and so does a writer that may not sign that epoch under
-  /// this roster. An older roster or key would bring removed members back, so only the owner can accept it. A state
-  /// that the owner accepts gets a new roster and a new key at once (format article, "Writing").
-  ///
-  /// - Parameters:
-  ///   - owner: set if the caller is the owner.
-  ///   - takesAnother: whether to accept another group than the one known by this name.
-  ///   - confirm: receives the state before anything is changed; `false` changes nothing.
-  /// - Throws: `rolledBack` for an older roster or key; `anotherGroup`; the errors of a reader.
+  /// Accepts the group in its current state, which must pass all checks but that of the witness. A writer signs it
+  /// again, with an epoch above those of both states; a reader, or a writer that may not sign that epoch, only replaces
+  /// the witness. An older roster or key would bring removed members back, so only the owner can accept it, and the
+  /// state gets a new roster and key at once (format article, "Writing"). If `confirm` says no, nothing is changed.
   package func accept(
     _ owner: (acceptance: OwnersAcceptance, places: DraftPlaces)? = nil, another takesAnother: Bool = false,
     confirm: (OfferedState) -> Bool = { _ in true }
@@ -162,7 +149,6 @@ extension AccessGroupFile {
 
   /// A state from a damaged file, if the owner must accept it explicitly; `nil` if it needs no acceptance.
   ///
-  /// - Parameter isRefused: whether the witness refuses it.
   /// - Throws: `anotherGroup`.
   func offer(
     salvaged state: VerifiedState, _ reading: WitnessReading, isRefused: Bool, to owner: OwnersAcceptance
@@ -204,7 +190,6 @@ extension AccessGroupFile {
     return isSameRevision && state.signedRoster.digest != record.rosterDigest ? .olderRoster : nil
   }
 
-  /// Gives a state a roster, a key and an epoch above everything seen.
   private func renew(
     _ view: Snapshot, _ offered: OfferedState, _ owner: OwnersAcceptance, _ session: WriteSession,
     at places: DraftPlaces

@@ -1,11 +1,6 @@
 extension AccessGroupFile {
-  /// Copies the group's current state into `folder`, and proves the copy completely against its signed root.
-  ///
-  /// Others may write meanwhile. The copy is one file, without log, index and lock.
-  ///
-  /// - Parameter folder: exists and is empty.
-  /// - Returns: `nil` for a group that is bound to this device, because a copy could not be opened elsewhere.
-  /// - Throws: the errors of a reader and of the proof; no copy is left then.
+  /// Copies the group's current state into the empty `folder` as one file, and proves the copy; `nil` for a group that
+  /// is bound to this device. Others may write meanwhile. On an error no copy is left.
   package func backUp(
     to folder: String, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> ProvedGroup? {
@@ -23,7 +18,6 @@ extension AccessGroupFile {
 
   /// Copies one state of the file in `source` into `folder` without a key, so nothing of it is proved.
   ///
-  /// - Parameter folder: exists and is empty.
   /// - Throws: the error of reading the file; `overLimit` for a file of more than 256 MiB, because no signature says
   ///   how large it should be. No copy is left then.
   package static func copyUnproved(from source: String, to folder: String) throws(VaultError) {

@@ -1,12 +1,7 @@
 extension AccessGroupFile {
-  /// Drops tombstones with their history and returns free pages to the file system.
-  ///
-  /// The file is changed in place: a member may be another Unix user, who cannot make a folder next to the group's. The whole
-  /// file is proved first, because the new tree adopts every other row.
-  ///
-  /// - Parameter progress: called now and then with the number of rows proved so far.
-  /// - Returns: the number of dropped tombstones.
-  /// - Throws: the errors of a writer and of the proof; the group is unchanged then.
+  /// Drops tombstones with their history, returns free pages to the file system, and returns the number of tombstones.
+  /// The file is changed in place, because another Unix user cannot make a folder next to the group's. The whole file
+  /// is proved first, because the new tree adopts every other row; on an error it is unchanged.
   package func compact(progress: (UInt64) -> Void = { _ in }) throws(VaultError) -> UInt64 {
     let session = try beginSession()
     let view = try snapshot(session.connection, witness.readToWrite(), strict: true)

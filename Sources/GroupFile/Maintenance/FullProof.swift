@@ -18,9 +18,6 @@ package struct FullProof {
 
   /// Proves the whole file behind `view`.
   ///
-  /// - Parameters:
-  ///   - isName: whether a name is valid for an item.
-  ///   - visit: receives each current row after its versions.
   /// - Throws: the first defect. What `visit` receives is proved only once this call returns.
   package static func run(
     _ view: Snapshot, progress: (UInt64) -> Void = { _ in },
@@ -88,7 +85,6 @@ package struct FullProof {
     guard digest == nil || row.previous == digest else { throw .damaged(.row, "an older version does not match") }
   }
 
-  /// Opens the row's attributes and value; returns the item's name.
   private mutating func proveContent(of row: Row) throws(VaultError) -> String {
     let name = try view.attributes(of: row).name
     if row.place == .blob { blobs += 1 }
@@ -177,7 +173,6 @@ extension VerifiedState {
   }
 }
 
-/// The counts of a group that was proved completely.
 package struct ProvedGroup: Sendable, Equatable {
   package var items: UInt64
   package var tombstones: UInt64
@@ -192,7 +187,6 @@ package struct ProvedGroup: Sendable, Equatable {
 extension AccessGroupFile {
   /// Proves everything in the file.
   ///
-  /// - Parameter progress: called now and then with the number of rows proved so far.
   /// - Throws: the first defect, including an invalid or unavailable witness, which a read would only report as a
   ///   notice.
   package func verify(

@@ -15,13 +15,8 @@ package struct GroupCreation: Sendable {
 
   package init(name: String, time: UInt64) { (self.name, self.time) = (name, time) }
 
-  /// Writes the file under a temporary name in `folder` and then moves it into place.
-  ///
-  /// - Parameters:
-  ///   - owner: signs the roster.
-  ///   - seed: the owner as a member of this group; signs the manifest.
-  /// - Returns: the record for the witness.
-  /// - Throws: `exists` if there is a group file, which is unchanged then; `overLimit` for `keep`; `storage`.
+  /// Writes the file under a temporary name in `folder` and then moves it into place; an existing group file stays.
+  /// Returns the record for the witness.
   package func write(
     to folder: String, groupID: GroupID, owner: SigningKey, seed: MemberSeed
   ) throws(VaultError) -> WitnessRecord {

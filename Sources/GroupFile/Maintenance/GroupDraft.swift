@@ -7,7 +7,6 @@ internal import Ground
 /// The folder is moved as a whole: the old file, log and index stay together and unchanged, and nobody sees a group
 /// that is half replaced.
 package struct GroupDraft: Sendable {
-  /// The draft's folder, on the file system of the store.
   package let folder: String
   private let target: String
   package let fileMode: UInt32
@@ -31,16 +30,9 @@ package struct GroupDraft: Sendable {
     try Connection(at: ContainerPlace(folder: folder), access: .writing).close()
   }
 
-  /// Moves the draft to the group's place, while no writer is active there.
-  ///
-  /// - Parameters:
-  ///   - kept: an unused path, to which the replaced files are moved.
-  ///   - drops: whether the replaced files are not needed. They are in the draft's folder afterwards, for the caller to
-  ///     remove.
-  ///   - isSame: whether the files at the group's place still have the state that the draft was made after.
-  /// - Returns: whether files were moved to `kept`.
-  /// - Throws: `busy`, also if `isSame` says no; `denied`, `storage`. The group is unchanged then, unless the error is
-  ///   `unconfirmed`.
+  /// Moves the draft to the group's place, while no writer is active there; returns whether the replaced files were
+  /// moved to the unused path `kept`. If they are not needed (`drops`), they end in the draft's folder. It is `busy` if
+  /// `isSame` says that the group has another state by now. On any error but `unconfirmed` the group is unchanged.
   package func take(
     keeping kept: String, dropping drops: Bool = false, if isSame: () -> Bool = { true }
   ) throws(VaultError) -> Bool {

@@ -7,7 +7,6 @@ import Sealing
 /// rows are collected in runs of a bounded size, and each run is written in the order of the file. The tree is built from
 /// the only run, or if there are several, from the rows that the file holds in the end.
 struct GroupWriter {
-  /// The new file, in its only transaction.
   let connection: Connection
   private(set) var itemCount: UInt64 = 0
   private(set) var versionRowCount: UInt64 = 0
@@ -167,7 +166,6 @@ private struct Run: Sendable {
     current.sort()
   }
 
-  /// The row at `position` after sorting.
   subscript(_ position: Int) -> Row {
     let place =
       position < older.places.count ? older.places[position] : current.places[position - older.places.count]
@@ -199,7 +197,6 @@ private struct HashedTree {
     for node in nodes { try store(node.place, node.body) }
   }
 
-  /// Stores the other nodes, and returns the root.
   func finish(store: (TreePlace, [UInt8]) throws(VaultError) -> Void) throws(VaultError) -> Digest {
     thread.wait()
     return try done.get().finish(visit: store)

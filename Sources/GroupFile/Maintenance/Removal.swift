@@ -2,17 +2,11 @@ internal import Glibc
 internal import Ground
 
 extension AccessGroupFile {
-  /// Removes the group: flags its witness, so that the file cannot come back unnoticed, and moves its folder away.
-  ///
-  /// If others may write the files, or somebody keeps their lock for ten seconds, the group is closed before. If the folder
-  /// cannot move, because it is a link, a mount point or on another file system, the group's files in it are removed.
-  ///
-  /// - Parameters:
-  ///   - path: an unused path on the store's file system, from where the caller removes the folder.
-  ///   - places: as for `withClosedFiles`.
-  ///   - begin: called once or twice while nobody else writes and nothing is final; it throws if the group is to stay.
-  /// - Throws: the errors of a writer's checks, and of `begin`; the group is there then, as before. `storage` or `denied`
-  ///   if its files cannot be removed; repeating the removal finishes it then.
+  /// Removes the group: flags its witness, so that the file cannot come back unnoticed, and moves its folder to the
+  /// unused `path`, from where the caller removes it. If others may write the files or keep their lock, the group is
+  /// closed before. In a folder that cannot move, the group's files are removed. `begin` is called once or twice before
+  /// anything is final, and throws if the group is to stay. On an error it is there as before; if only its files cannot
+  /// be removed, repeating the removal finishes it.
   package func remove(
     to path: String, at places: DraftPlaces, beginning begin: (Roster) throws(VaultError) -> Void = { _ in }
   ) throws(VaultError) {
@@ -52,13 +46,8 @@ extension AccessGroupFile {
     forgetPlace()
   }
 
-  /// Finishes a removal that was interrupted after the witness was flagged.
-  ///
-  /// The state is not proved: the owner has decided, and an older program may have left a part of the group's files.
-  /// So nothing behind a link is touched: if a group's file is there, the owner has to look at it.
-  ///
-  /// - Parameter path: as for `remove(to:)`.
-  /// - Returns: `false` if the witness is not flagged; nothing is removed then.
+  /// Finishes a removal that was interrupted after the witness was flagged; `false` if it is not. The state is not
+  /// proved, because the owner has decided; so nothing behind a link is touched, and the owner has to look at it.
   package func finishRemoval(to path: String) throws(VaultError) -> Bool {
     func isWanted() -> Bool { witness.read().record?.flags.contains(.removed) == true }
     guard isWanted() else { return false }

@@ -1,12 +1,8 @@
 extension AccessGroupFile {
-  /// Calls `body` with each current item, and with the removed members that could read its value and may have kept a copy;
-  /// there are none if the value was changed since. It is called again for an item with a new value that is one which they
-  /// could read: one of the item's own former values, or one of 8 bytes or more that another item has or had.
-  /// It is also called for each item whose value was changed since, with the newest version that they could read.
-  ///
-  /// - Parameter body: returns whether the item is valid.
-  /// - Returns: whether all are. A writer can sign others, which are skipped.
-  /// - Throws: the errors of a reader's checks.
+  /// Calls `body` with each current item, and with the removed members that could read its value; with none if it was
+  /// changed since, and then also with the newest version that they could read. It is called again for an item with a
+  /// new value that they could read: a former one of the item, or one of 8 bytes or more that another item has or had.
+  /// `body` says whether an item is valid; the result is whether all are.
   package func eachExposure(_ body: (StoredItem, UInt64?, [Writer]) -> Bool) throws(VaultError) -> Bool {
     let view = try beginReading()
     let roster = view.state.roster

@@ -1,6 +1,5 @@
 package import Sealing
 
-/// The owner's changes to a group's members and its key.
 package struct RosterChange: Sendable {
   /// An application's new rights. An existing entry with another issue is removed; one with the same issue gets the
   /// rights.
@@ -33,7 +32,6 @@ package struct RosterChange: Sendable {
   package var isStillWanted: @Sendable () -> Bool = { true }
   /// Called while no other process can write, before anything is written, with the members whose applications leave.
   package var prepare: @Sendable ([Member]) throws(VaultError) -> Void = { _ in }
-  /// Whether an application is removed.
   package var revokes: @Sendable (Member) -> Bool
   /// Whether an application had been removed before, and came back with an older state: it does not get another issue.
   package var staysOut: @Sendable (Member) -> Bool = { _ in false }
@@ -197,6 +195,5 @@ package protocol RosterAuthority: Sendable {
   /// - Throws: `damaged` at the level of the slot if the root seed is another owner's; `storage`.
   func rosterSigningKey() throws(VaultError) -> SigningKey
 
-  /// An application as a member.
   func seed(application: String, issue: UInt32) throws(SealingError) -> MemberSeed
 }

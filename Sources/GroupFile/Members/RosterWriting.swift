@@ -1,7 +1,6 @@
 internal import Ground
 import Sealing
 
-/// The paths for replacing a group's folder by a new one.
 package struct DraftPlaces: Sendable {
   /// An unused path on the store's file system; those that begin with it must be unused too.
   package let draft: String
@@ -20,20 +19,11 @@ package struct DraftPlaces: Sendable {
 }
 
 extension AccessGroupFile {
-  /// Changes the group's members and its key, in one transaction with a manifest that the owner signs.
-  ///
-  /// With a new key, every version of every item that the signed root proves is sealed again into a new file, and all
-  /// other rows are left behind. If the process is killed at any moment, the group is either in its old or in its new
-  /// state.
-  ///
-  /// - Parameters:
-  ///   - places: the paths for the new file and for the replaced one, if the group gets a new key.
-  ///   - acceptance: may accept a state that contradicts what was seen. If accepting were a separate step, a member
-  ///     that this change removes could act in between.
-  ///   - progress: called now and then while a new key is given.
-  /// - Returns: the new state, or the current one if there was nothing to change.
-  /// - Throws: `denied` for anyone but the owner, `contradiction(.superseded)`, `declined`, `overLimit`, `rolledBack`; for a
-  ///   file that is too damaged to be changed in place, an error that `isRepairable`. Nothing is changed then.
+  /// Changes the group's members and its key, in one transaction with a manifest that the owner signs; returns the
+  /// state afterwards. With a new key, every version that the signed root proves is sealed again into a new file, and
+  /// all other rows are left behind. If the process is killed, the group is either in its old or in its new state.
+  /// `acceptance` is part of the same step, so that a member whom it removes cannot act in between. On an error nothing
+  /// is changed; if it `isRepairable`, the file is too damaged to be changed in place.
   @discardableResult
   package func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, at places: DraftPlaces,

@@ -10,11 +10,9 @@ import Sealing
 struct Rotation {
   private let view: Snapshot
   private let keys: GroupKeys
-  /// Proved items that are dropped on request.
   private let dropped: Set<Token>
   private var left: LeftBehind
   private var takenBlobs: UInt64 = 0
-  /// The token of the last row that was read.
   private var last: Token?
   // The versions of proved items, which a second thread opens and seals while this one reads and writes. Those of one item
   // follow each other, the newest first. An array for each item would cost a seventh of the time.
@@ -156,7 +154,6 @@ struct Rotation {
   ///
   /// - Parameters:
   ///   - secret: reads a value that may be outside of its row.
-  ///   - store: receives each value that is too large for its new row.
   private static func sealed(
     _ rows: [Row], of state: VerifiedState, with keys: GroupKeys,
     secret: ((Row) throws(VaultError) -> OpenedSecret)? = nil,

@@ -20,7 +20,6 @@ public struct ChangeID: Sendable, Hashable, CustomStringConvertible {
     description = text
   }
 
-  /// The mark of a version that is written for this request.
   func mark(in group: GroupID) -> UInt64 { Hash.digest(.request, group.bytes + Array(description.utf8)).word }
 }
 

@@ -41,12 +41,10 @@ package struct GroupCommit: Sendable, Equatable {
 }
 
 extension GroupCommit {
-  /// Gathers what a transaction changes.
   struct Draft {
     private(set) var rows: [SealedRow] = []
     private var byteCount = 0
 
-    /// - Throws: `overLimit`.
     mutating func add(_ row: Row, _ blob: [UInt8]?) throws(VaultError) {
       byteCount += row.encoded.count + (blob?.count ?? 0) + 16
       guard byteCount <= GroupCommit.byteLimit - GroupLimits.rosterByteCount * 2 else {

@@ -32,18 +32,10 @@ extension AccessGroupFile {
     _ = try commit.state(after: state, as: context)
   }
 
-  /// Puts a complete file that was fetched from a log in the place of the group's file, with the commits that follow it,
-  /// if the state that they lead to is a later one.
-  ///
-  /// Everything is proved first, as it would be in its place. The file itself may be older than what this machine has
-  /// seen; the state after the commits may not.
-  ///
-  /// - Parameters:
-  ///   - kept: an unused path, to which the replaced files are moved.
-  ///   - drops: whether they are not needed, as for `GroupDraft.take(keeping:dropping:)`.
-  ///   - following: returns the next commits after a state, and none at the end.
-  /// - Returns: whether the file was put in place.
-  /// - Throws: what `following` throws, the errors of a reader, and of the proof; the group is unchanged then.
+  /// Puts a complete file that was fetched from a log in the group's place, with the commits that `following` returns
+  /// after a state, if they lead to a later state; returns whether it did. Everything is proved first, as it would be
+  /// in its place. The file itself may be older than what this machine has seen; the state after the commits may not.
+  /// On an error the group is unchanged.
   package func adopt(
     _ draft: GroupDraft, keeping kept: String, dropping drops: Bool = false,
     following: (PublishedState) throws(VaultError) -> [[UInt8]] = { _ in [] }

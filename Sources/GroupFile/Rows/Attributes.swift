@@ -153,7 +153,6 @@ package struct AttributeFields {
     (valueKind, valueEpoch) = (kind, epoch)
   }
 
-  /// `range`, if it is a text.
   private static func text(_ range: Range<Int>, _ bytes: [UInt8]) throws(VaultError) -> Range<Int> {
     guard unsafe bytes.span.withUnsafeBytes({ unsafe UnsafeRawBufferPointer(rebasing: $0[range]).isUTF8 }) else {
       throw .damaged(.row, "text")
@@ -254,12 +253,10 @@ package struct FieldReader {
     (offset, end) = (range.lowerBound, range.upperBound)
   }
 
-  /// The next field, as a slice of the bytes; `nil` after the last.
   package mutating func next() throws(ByteReader.Failure) -> (tag: UInt8, field: ArraySlice<UInt8>)? {
     try nextRange().map { ($0.tag, bytes[$0.field]) }
   }
 
-  /// The place of the next field in the bytes; `nil` after the last.
   mutating func nextRange() throws(ByteReader.Failure) -> (tag: UInt8, field: Range<Int>)? {
     guard offset < end else { return nil }
     let tag = bytes[offset]

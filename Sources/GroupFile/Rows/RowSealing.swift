@@ -70,7 +70,6 @@ extension GroupKeys {
 
   /// Opens the secret of a proved row, which is in the row, into `padded`: guarded memory for one row after the other.
   ///
-  /// - Returns: its padded size.
   /// - Throws: `damaged(.row, …)`, as `secret(_:in:of:)`.
   func openInline(_ row: Row, into padded: GuardedBytes) throws(VaultError) -> Int {
     let range = row.secretRange
@@ -78,7 +77,6 @@ extension GroupKeys {
     return range.count - SealedBox.overhead
   }
 
-  /// - Returns: the range of the text in `padded`.
   private func open(
     _ box: [UInt8], in range: Range<Int>, token: Token, version: UInt64, nonce: Nonce, into padded: GuardedBytes
   ) throws(VaultError) -> Range<Int> {
@@ -100,9 +98,7 @@ extension GroupKeys {
   /// Seals a row of `token`. Both halves are padded by the same rule and share one nonce under two keys.
   ///
   /// - Parameters:
-  ///   - secret: the value; `nil` makes a tombstone.
   ///   - nonce: random, and used for no other row.
-  /// - Returns: the row, and the sealed secret if it is too large for the row.
   func sealedRow(
     _ attributes: Attributes, _ secret: OpenedSecret?, token: Token, version: UInt64, oldest: UInt64, previous: Digest,
     nonce: Nonce = Nonce()

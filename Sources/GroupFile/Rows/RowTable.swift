@@ -110,7 +110,6 @@ extension Row {
       secret: try statement.blob(8, count: Row.secretByteCount(place)))
   }
 
-  /// The allowed numbers of bytes in the last column.
   static func secretByteCount(_ place: Place) -> ClosedRange<Int> {
     switch place {
     case .none: 0...0
@@ -151,7 +150,6 @@ extension Connection {
     return try unsafe body(statement.blob(0, count: Connection.nodeByteCount))
   }
 
-  /// The possible sizes of a body.
   static let nodeByteCount = 34...TreeNode.leafCapacity * 48
 
   func nodeBody(at place: TreePlace) throws(VaultError) -> [UInt8]? {

@@ -62,7 +62,6 @@ struct TreeWalk {
   private let nodes: NodeScan
   private var pending: [(digest: Digest, place: TreePlace)]
   private var leaf: ArraySlice<TreeEntry> = []
-  /// How many stored nodes the walk has visited.
   private(set) var nodeCount: UInt64 = 0
 
   init(_ view: Snapshot, from root: Digest) {

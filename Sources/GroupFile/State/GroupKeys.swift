@@ -45,7 +45,6 @@ package final class GroupKeys: Sendable {
     nonce.bytes + SealedBox.seal(content, key: metaKey, nonce: nonce, binding: metaBinding(label))
   }
 
-  /// Opens the output of `sealMeta`; `nil` for anything else.
   func openMeta(_ stored: [UInt8], _ label: Label) -> [UInt8]? {
     guard let nonce = Nonce(stored.prefix(24)) else { return nil }
     return try? SealedBox.openUnguarded(

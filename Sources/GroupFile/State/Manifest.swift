@@ -13,7 +13,6 @@ package struct Manifest: Sendable, Equatable {
   package var epoch: UInt64
   /// The number of rows in `item`, tombstones included.
   package var itemCount: UInt64
-  /// The number of rows in `version`.
   package var versionRowCount: UInt64
   package var root: Digest
   /// The link of the previous manifest; zeros for the first.
@@ -97,10 +96,6 @@ enum SignedManifest {
 
   /// Opens a stored manifest and checks it against the roster that it names: ids, digest, the writer's right and the
   /// signature. The versions in it are not checked.
-  ///
-  /// - Parameters:
-  ///   - isProved: whether the signature is known to be right.
-  ///   - roster: returns the roster with a digest; `nil` if there is none.
   static func open(
     _ stored: [UInt8], with keys: GroupKeys, isProved: Bool = false, under roster: (Digest) -> SignedRoster?
   ) throws(VaultError) -> Manifest {
@@ -138,7 +133,6 @@ package struct FormatVersion: Equatable, Sendable {
   package var read: UInt16
   package var write: UInt16
 
-  /// The versions that this code supports.
   package static let known = FormatVersion(read: 1, write: 2)
   /// The versions of a group that no log orders.
   package static let unpublished = FormatVersion(read: 1, write: 1)

@@ -16,7 +16,6 @@ package struct Roster: Sendable, Equatable {
     /// Bits 8 to 23: read and write version, each less 1.
     private static let versionBits: UInt32 = 0x00FF_FF00
 
-    /// The format versions that the owner chose.
     package var version: FormatVersion {
       FormatVersion(read: UInt16(rawValue >> 8 & 0xFF) + 1, write: UInt16(rawValue >> 16 & 0xFF) + 1)
     }
@@ -216,8 +215,6 @@ package struct SignedRoster: Sendable, Equatable {
   }
 
   /// Opens a stored roster and checks that `ownerKey` signed it.
-  ///
-  /// - Parameter isProved: whether the signature is known to be right.
   init(
     opening stored: [UInt8], with keys: GroupKeys, ownerKey: PublicKey, isProved: Bool = false
   ) throws(VaultError) {

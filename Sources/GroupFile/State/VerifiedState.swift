@@ -9,14 +9,12 @@ package final class VerifiedState: Sendable {
   package let keys: GroupKeys
   package let signedRoster: SignedRoster
   package let manifest: Manifest
-  /// The opening member's own entry.
   package let member: Member
   package let link: Digest
   /// The stored bytes that were verified.
   let sealedManifest: [UInt8]
   let sealedRoster: [UInt8]
   let header: [UInt8]
-  /// The opening member's.
   private let seed: MemberSeed
   /// Whether a mark took the place of verifying a signature.
   private let isMarked: Bool
@@ -39,13 +37,10 @@ package final class VerifiedState: Sendable {
   /// The signer of this state, in the form in which attributes name a writer.
   package var signer: Writer? { roster.member(signing: manifest.writerKey)?.who }
 
-  /// Reads and verifies the state in `connection`'s transaction, in the order of the format's reasons 15 to 42.
-  ///
-  /// - Parameters:
-  ///   - known: a state verified before; parts that have not changed since are not opened again.
-  ///   - witnessed: a record whose mark may take the place of verifying the signatures; `nil` verifies them.
-  ///   - mending: whether to accept versions that differ from the owner's, in `user_version` or in a writer's manifest.
-  ///     Only for a change of the roster, which restores the owner's versions.
+  /// Reads and verifies the state in `connection`'s transaction, in the order of the format's reasons 15 to 42. Parts
+  /// that are those of `known` are not opened again, and a mark in `witnessed` takes the place of verifying the
+  /// signatures. `mending` accepts versions that the owner did not sign, for a change of the roster, which restores
+  /// them.
   static func open(
     _ connection: Connection, as context: GroupContext, known: VerifiedState?, witnessed: WitnessRecord? = nil,
     mending: Bool = false
@@ -139,11 +134,13 @@ package final class VerifiedState: Sendable {
       do throws(VaultError) {
         deviceKey = try context.deviceKey(header.deviceKeyID)
       } catch {
-        // The header is not authenticated: if the roster opens without a device key, somebody else set the flag.
-        let keys = try sealing(GroupKeys(groupKey, header, deviceKey: nil))
-        if (try? SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey)) != nil {
-          throw .damaged(.roster, "header")
+        // The header is not authenticated: if the roster opens without a device key, or with the one here, somebody else
+        // changed it.
+        func opens(_ candidate: consuming Key?) throws(VaultError) -> Bool {
+          let keys = try sealing(GroupKeys(groupKey, header, deviceKey: candidate?.copy()))
+          return (try? SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey)) != nil
         }
+        guard try !opens(nil), try !opens(try? context.deviceKey(nil)) else { throw .damaged(.roster, "header") }
         throw error
       }
     }
@@ -195,14 +192,15 @@ package struct GroupContext: Sendable {
   package let kind: Member.Kind
   /// The credential's floor for the group; `nil` for the owner.
   package internal(set) var floor: WitnessRecord?
-  /// Finds the key of a device by its id; throws `otherDevice` with the reason if it is not here.
-  package let deviceKey: @Sendable ([UInt8]) throws(VaultError) -> Key
+  /// Finds the key of a device by its id, or this device's without one; throws `otherDevice` with the reason if it is
+  /// not here.
+  package let deviceKey: @Sendable ([UInt8]?) throws(VaultError) -> Key
 
   package init(
     groupName: String, ownerKey: PublicKey,
     confirmOwner: @escaping @Sendable () throws(VaultError) -> Void = { () throws(VaultError) in },
     seed: MemberSeed, kind: Member.Kind = .owner, floor: WitnessRecord? = nil,
-    deviceKey: @escaping @Sendable ([UInt8]) throws(VaultError) -> Key = { (_) throws(VaultError) in
+    deviceKey: @escaping @Sendable ([UInt8]?) throws(VaultError) -> Key = { (_) throws(VaultError) in
       throw .otherDevice("this machine has no device key")
     }
   ) {
@@ -211,7 +209,6 @@ package struct GroupContext: Sendable {
   }
 }
 
-/// The three parts of table `state`.
 enum StatePart: Int64, CaseIterable {
   /// Group id ‖ generation ‖ flags ‖ device key id, not encrypted, because they are needed to find the wrap.
   case header = 1

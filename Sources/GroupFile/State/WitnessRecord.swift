@@ -222,7 +222,6 @@ extension VerifiedState {
   /// - Parameter checked: the reading that this state, or its predecessor, was compared with. A record that another
   ///   process has written since is compared now, so that of two forks shown in turn only one can ever raise the
   ///   witness.
-  /// - Returns: a notice if it cannot be written.
   func raise(
     _ witness: any Witnessing, from checked: WitnessReading, gapSeen: Bool, _ connection: Connection
   ) -> Notice? {

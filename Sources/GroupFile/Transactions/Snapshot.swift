@@ -5,7 +5,6 @@ package final class Snapshot: ItemReading {
   let connection: Connection
   package let state: VerifiedState
   let cache: ProvedCache
-  /// Facts that the user should know.
   package internal(set) var notices: [Notice] = []
   private let witnessed: WitnessReading
   /// Returns the connection to the pool when the view ends; `nil` if it belongs to somebody else.
@@ -187,7 +186,6 @@ package struct OpenedSecret: Sendable {
   }
 }
 
-/// An item in a snapshot: a proved row and its opened attributes.
 package struct StoredItem: Sendable {
   package let row: Row
   package let attributes: Attributes

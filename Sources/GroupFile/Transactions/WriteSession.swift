@@ -74,13 +74,9 @@ final class WriteSession {
     isCommitted = true
   }
 
-  /// Puts the complete file in `draft` in the place of the group's file. A session alone cannot keep others from writing to
-  /// that one, so it looks at it before and afterwards.
-  ///
-  /// - Parameter kept: an unused path, as for `GroupDraft.take(keeping:dropping:)`. The replaced files are dropped; but those
-  ///   that others may write stay at this path with `DraftPlaces.lockedMark` if they have not just the old state.
-  /// - Throws: `denied`, `storage`, `busy` if others have written already; the group is unchanged then, unless the error is
-  ///   `unconfirmed`.
+  /// Puts the complete file in `draft` in the group's place. A session alone cannot keep others from writing to the old
+  /// file, so it looks at it before and afterwards, and keeps it at `kept` with `DraftPlaces.lockedMark` if it has
+  /// another state. On any error but `unconfirmed` the group is unchanged.
   func exchange(
     for draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState, keeping kept: String
   ) throws(VaultError) {

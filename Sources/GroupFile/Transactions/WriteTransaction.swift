@@ -23,7 +23,6 @@ package final class WriteTransaction: ItemReading {
   private var mark: UInt64?
   /// Whether nobody can have made a change for that request before.
   private var isFirstAttempt = true
-  /// The items that are changed for it.
   private var marked: Set<Token> = []
   /// The error of a row that could not be written; after it, the transaction cannot be committed.
   private var failure: VaultError?
@@ -66,9 +65,7 @@ package final class WriteTransaction: ItemReading {
   /// Writes a new version of the item named in `attributes`; writer, dates and epochs are filled in here.
   ///
   /// - Parameters:
-  ///   - secret: the value; `nil` writes a tombstone.
   ///   - keepsValue: whether the value is an older one of this item, so that it keeps the value epoch in `attributes`.
-  /// - Returns: the new version's number.
   @discardableResult
   package func put(
     _ attributes: Attributes, _ secret: OpenedSecret?, keepsValue: Bool = false
@@ -209,7 +206,6 @@ package final class WriteTransaction: ItemReading {
     try end(with: state)
   }
 
-  /// Stores the tree's changed nodes, and returns its root.
   func storeTree() throws(VaultError) -> Digest {
     let connection = view.connection
     return try editor.finish { (place, body, digest, node) throws(VaultError) in
@@ -228,7 +224,6 @@ package final class WriteTransaction: ItemReading {
   /// Whether other hosts may know of the state that this transaction makes.
   package var hasBegunPublishing: Bool { session.hasBegunPublishing }
 
-  /// Ends the transaction without changes and admits the next writer.
   package func rollback() {
     session.end()
     queue.discard()
@@ -236,7 +231,6 @@ package final class WriteTransaction: ItemReading {
 }
 
 extension VerifiedState {
-  /// Throws if this member may only read.
   func requireWriter() throws(VaultError) { guard member.rights >= .write else { throw .denied(.readOnly) } }
 
   /// Refuses an epoch that readers would refuse from anyone, or from this member.

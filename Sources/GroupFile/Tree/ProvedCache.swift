@@ -144,7 +144,6 @@ private struct DigestTable<Content: Sendable>: Sendable {
   private let multiplier = UInt64.random(in: .min ... .max) | 1
   /// What the table and the allocator add to each content, approximately.
   static var overhead: Int { 160 }
-  /// The approximate size of the content in bytes.
   private(set) var byteCount = 0
 
   var averageByteCount: Int { byteCount / max(count, 1) }
@@ -205,7 +204,6 @@ private struct SealedValues {
     var entryByteCount: Int { (MemoryLayout<Header>.size + boxByteCount + 7) & ~7 }
   }
 
-  /// Where an entry is.
   private struct Place: Equatable {
     let chunk, offset: Int
 

@@ -9,7 +9,6 @@ struct TreeEditor {
   /// A changed node. It is changed in place, because each copy of its arrays would cost as much as the change.
   private final class Node {
     let place: TreePlace
-    /// The entries of a leaf; empty in a branch.
     var entries: [TreeEntry] = []
     /// The children of a branch as they were proved; zero in a leaf.
     var bitmap: UInt16 = 0
@@ -57,8 +56,6 @@ struct TreeEditor {
   init(root: Digest) { self.root = root }
 
   /// The digest of the row at `token`, changes of this transaction included; `nil` is a proof of absence.
-  ///
-  /// - Parameter search: continues below the proved digest of a stored node.
   func digest(
     of token: Token, search: (Digest, TreePlace) throws(VaultError) -> Digest?
   ) throws(VaultError) -> Digest? {
@@ -76,7 +73,6 @@ struct TreeEditor {
     return found ? node.entries[index].digest : nil
   }
 
-  /// Puts `entry` into the tree, replacing an entry with the same token.
   mutating func put(_ entry: TreeEntry, load: Load) throws(VaultError) {
     var node: Node
     if let last, last.place.contains(entry.token) {

@@ -11,7 +11,6 @@ struct TreePlace: Hashable, Sendable {
 
   func child(_ nibble: Int) -> TreePlace { TreePlace(depth: depth + 1, prefix: prefix.appending(nibble, at: depth)) }
 
-  /// Whether `token` belongs below this place.
   func contains(_ token: Token) -> Bool { token.prefix(depth) == prefix }
 
   /// Lends the key in table `node`: u8 depth ‖ prefix 16.
@@ -46,10 +45,8 @@ enum TreeNode: Sendable, Equatable {
 
   /// A subtree with this many items or fewer is a leaf.
   static let leafCapacity = 32
-  /// The digest of a group without items.
   static let emptyRoot = TreeNode.leaf([]).digest(at: .root)
 
-  /// The size of the stored form.
   var byteCount: Int {
     switch self {
     case .leaf(let entries): entries.count * TreeNode.entryByteCount

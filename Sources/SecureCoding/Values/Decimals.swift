@@ -27,6 +27,7 @@ extension ValueClass {
     }
     guard !value.isNaN else { throw fields.invalid("its mantissa is too large") }
     let scaled = Decimal(sign: isNegative ? .minus : .plus, exponent: exponent, significand: value)
+    guard !scaled.isNaN else { throw fields.invalid("its exponent is \(exponent)") }
     return NSDecimalNumber(decimal: scaled)
   }
 }

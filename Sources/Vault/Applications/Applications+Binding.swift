@@ -129,7 +129,6 @@ extension Applications {
     return try groups(of: id).filter { group in rights[group.name].map { $0 < group.rights } ?? true }
   }
 
-  /// Registers an application without writing a credential.
   private func register(_ name: AccessGroup.Name) throws(VaultError) {
     let registry = try store.registry()
     let id = name.description

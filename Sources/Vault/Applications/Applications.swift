@@ -21,7 +21,6 @@ public struct Applications: Sendable {
     return found
   }
 
-  /// The error for an application that the registry does not name.
   func unknown(_ id: String) throws(VaultError) -> VaultError {
     guard let (issue, group) = try knownIssues()[id] else { return .notFound(.application) }
     for (name, state) in try store.verifiedStates() {
@@ -111,8 +110,6 @@ public struct Applications: Sendable {
   /// The highest issue of each application that any roster names, as a member or as removed, with one such group.
   ///
   /// The registry may be an older copy than the groups, so a lower issue in it has been replaced since.
-  ///
-  /// - Parameter leftOut: called for each group of this machine that cannot be read.
   func knownIssues(leftOut: () -> Void = {}) throws(VaultError) -> [String: (issue: UInt32, group: String)] {
     var known: [String: (issue: UInt32, group: String)] = [:]
     for (name, state) in try store.verifiedStates(leftOut: { if !store.isOfOtherDevice($1) { leftOut() } }) {

@@ -171,10 +171,6 @@ extension Applications {
   }
 
   /// The application's new entry in the registry.
-  ///
-  /// - Parameters:
-  ///   - known: its entry so far.
-  ///   - isWritten: whether the credential of an unfinished replacement is in its place.
   private func begin(
     _ name: AccessGroup.Name, _ known: Application?, _ issuance: Issuance, _ lifetime: GroupLifetime?,
     _ registry: Registry, _ isWritten: (Application) -> Bool

@@ -30,7 +30,6 @@ struct Registry: Sendable {
   private static let applicationPrefix = "app/"
   private static let unnamedIssuesName = "issues/unnamed"
 
-  /// All groups that were ever registered, by name.
   func groups() throws(VaultError) -> [AccessGroup.Name: Entry] {
     try entries(Registry.prefix) { (name) throws(VaultError) in
       guard let name = try? AccessGroup.Name(name) else { throw Registry.damaged }
@@ -112,7 +111,6 @@ extension Registry.Entry {
 }
 
 extension Registry {
-  /// The registry of `identity`'s store.
   init(of identity: Identity, at location: StoreLocation, _ notices: NoticeBoard) throws(VaultError) {
     let name = AccessGroup.Name.registry
     let seed = try sealing(identity.registryMember())
@@ -125,7 +123,6 @@ extension Registry {
     self.init(group: AccessGroup(name, .file(file), notices))
   }
 
-  /// All applications that were ever registered, by id.
   func applications() throws(VaultError) -> [String: Application] {
     try entries(Registry.applicationPrefix) { (id) throws(VaultError) in (id, try application(id)) }
   }
@@ -190,7 +187,6 @@ extension Registry {
   /// Changes up to which issues applications were removed from a group, in one transaction.
   ///
   /// - Parameter change: gets an application's id and number, 0 if it was never removed, and returns the new number.
-  /// - Returns: the former numbers of those that are changed.
   @discardableResult
   func changeRemovals(
     of ids: some Sequence<String>, from group: String, _ change: (String, UInt32) -> UInt32
@@ -226,7 +222,6 @@ extension Registry {
   /// - Parameters:
   ///   - rosters: those of the groups. All numbers are at least 1,024 above what they name.
   ///   - isRevoked: whether the groups show that a credential which the registry calls issued was revoked.
-  /// - Returns: the highest issue of unnamed applications.
   @discardableResult
   func raiseIssues(
     above rosters: [(name: AccessGroup.Name, roster: Roster)],
@@ -265,7 +260,6 @@ extension Registry {
 
   /// Records `application` unless another process has replaced or revoked it since `known` was read.
   ///
-  /// - Parameter known: the entry that was read; `nil` if there was none.
   /// - Throws: `contradiction(.superseded)`; nothing is changed then.
   func record(_ application: Application, since known: Application?) throws(VaultError) {
     try change(application.id) { (now) throws(VaultError) in
@@ -279,7 +273,6 @@ extension Registry {
   /// Changes the entry of an application in one step.
   ///
   /// - Parameter change: gets the entry, or `nil` if there is none, while no other process can change it.
-  /// - Returns: the new entry.
   @discardableResult
   func change(
     _ id: String, _ change: (Application?) throws(VaultError) -> Application

@@ -1,7 +1,6 @@
 internal import Glibc
 internal import GroupFile
 
-/// The state of this host's copy of a group.
 package struct GroupCopy: Sendable, Equatable {
   package let state: PublishedState
   package let isPublished: Bool
@@ -64,14 +63,9 @@ extension SecretStore {
     }
   }
 
-  /// Proves a complete file and the commits that follow it. If they lead to a later state than the copy's, the file
-  /// replaces the copy. A copy that this machine refused as too old is kept aside.
-  ///
-  /// - Parameters:
-  ///   - write: writes the file to the path that it receives.
-  ///   - following: returns the next commits after a state; none at the end.
-  /// - Returns: whether the file replaced the copy.
-  /// - Throws: the errors of `write` and `following`, and the error of the proof; the copy is unchanged then.
+  /// Proves a complete file, which `write` writes to a path, and the commits that follow it. If they lead to a later
+  /// state than the copy's, the file replaces the copy; returns whether. A copy that this machine refused as too old is
+  /// kept aside. On an error the copy is unchanged.
   package func adopt(
     _ group: String, _ write: (String) throws(VaultError) -> Void,
     following: (PublishedState) throws(VaultError) -> [[UInt8]]

@@ -115,7 +115,6 @@ public struct Remote: Sendable {
       && isSame(openedPassword, other.openedPassword)
   }
 
-  /// The same servers with another login.
   func loggingIn(as user: String, _ password: OpenedSecret) throws(VaultError) -> Remote {
     var remote = self
     (remote.user, remote.openedPassword) = (user, password)

@@ -87,7 +87,6 @@ struct Credential: Sendable {
     return bytes
   }
 
-  /// - Throws: `damaged`; `newerFormat`; `storage`.
   init(parsing bytes: GuardedBytes) throws(VaultError) {
     let version = try Credential.version(of: bytes)
     guard !version.isSealed else { throw .newerFormat(read: nil, write: nil) }
@@ -188,7 +187,6 @@ struct Credential: Sendable {
 }
 
 extension Credential.Floor {
-  /// The bytes after the group's name.
   fileprivate static let fixedByteCount = 2 * Digest.byteCount + 3 * 8
 
   fileprivate func write(to writer: inout ByteWriter) {

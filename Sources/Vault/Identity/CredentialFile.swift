@@ -2,7 +2,6 @@ internal import Glibc
 internal import GroupFile
 internal import Sealing
 
-/// The file in which an application keeps its credential.
 enum CredentialFile {
   /// The credential in a file that was written with this passphrase; `nil` stands for an unsealed one.
   ///
@@ -58,7 +57,6 @@ enum CredentialFile {
 
     /// Writes the credential, mode 0600, durably.
     ///
-    /// - Parameter passphrase: seals the credential; `nil` leaves it unsealed.
     /// - Throws: as `init`, and `overLimit`. Then no file is left.
     func write(_ credential: Credential, passphrase: GuardedBytes? = nil) throws(VaultError) {
       var bytes = try credential.serialized()

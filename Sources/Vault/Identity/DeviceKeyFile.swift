@@ -41,15 +41,16 @@ enum DeviceKeyFile {
     }
   }
 
-  /// Finds the device key that a group is bound to; throws `otherDevice`, which says what this machine has instead.
-  static func key(_ id: [UInt8], in stateFolder: String?) throws(VaultError) -> Key {
+  /// Finds the device key that a group is bound to, or any if `id` is `nil`; throws `otherDevice`, which says what this
+  /// machine has instead.
+  static func key(_ id: [UInt8]?, in stateFolder: String?) throws(VaultError) -> Key {
     guard let stateFolder else { throw .otherDevice("no state folder is known, so this machine has no device key") }
     let found: DeviceKey?
     do throws(FileFault) { found = try read(in: stateFolder) } catch {
       throw .otherDevice("the device key here \(error.reason)")
     }
     guard let found else { throw .otherDevice("this machine has no device key") }
-    guard found.id == id else { throw .otherDevice("this machine has another device key") }
+    guard id == nil || found.id == id else { throw .otherDevice("this machine has another device key") }
     return found.key.copy()
   }
 

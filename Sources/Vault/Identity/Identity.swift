@@ -43,7 +43,6 @@ final class Identity: Sendable {
   /// Confirms that the owner's key is the root seed's, as ``rosterSigningKey()`` does.
   func confirmOwner() throws(VaultError) { _ = try rosterSigningKey() }
 
-  /// The sole member of the owner's registry.
   func registryMember() throws(SealingError) -> MemberSeed { MemberSeed(try rootSeed.derive(.registry)) }
 
   /// The owner as a member of their groups.
@@ -80,7 +79,6 @@ struct IdentityFile: Equatable, Sendable {
   static let slotLimit = 64
   static let byteLimit = 50 + slotLimit * Slot.byteCount + Digest.byteCount
 
-  /// The file of a new store, with one slot.
   init(ownerKey: PublicKey, first: Slot) { (self.ownerKey, slots) = (ownerKey, [first]) }
 
   /// - Throws: `locked` if there is no passphrase slot; as ``Slot/open(passphrase:ownerKey:)``.
@@ -103,7 +101,6 @@ struct IdentityFile: Equatable, Sendable {
     throw error
   }
 
-  /// - Throws: `overLimit`.
   func nextNumber() throws(VaultError) -> Int {
     guard slots.count < IdentityFile.slotLimit, let last = slots.last?.number, last < Int(UInt16.max) else {
       throw .overLimit("\(IdentityFile.slotLimit) slots")
@@ -133,7 +130,6 @@ struct IdentityFile: Equatable, Sendable {
     if let index { slots[index] = slot } else { try add(slot) }
   }
 
-  /// - Throws: `noSlot`; `lastSlot`.
   mutating func remove(number: Int) throws(VaultError) {
     guard let index = slots.firstIndex(where: { $0.number == number }) else { throw .notFound(.slot(number)) }
     guard slots.count > 1 else { throw .contradiction(.lastSlot) }
@@ -150,7 +146,6 @@ struct IdentityFile: Equatable, Sendable {
     return writer.bytes
   }
 
-  /// - Throws: `damaged`; `newerFormat`.
   init(parsing bytes: [UInt8]) throws(VaultError) {
     guard var reader = try CheckedFile.reader(of: bytes, .identity, hash: .identityHash) else {
       throw .damaged(.identity, "it is not a vault identity, or was altered")

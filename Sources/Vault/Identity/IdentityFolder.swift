@@ -25,13 +25,8 @@ struct IdentityFolder: Sendable {
   /// A file that exists while the store is being recovered; the recovering process holds its lock.
   static let recoveryMarkName = "recovering"
 
-  /// Reads the identity file, which needs no write access.
-  ///
-  /// Other users may be able to read the file if all its slots are opened by keys of full entropy. A passphrase could
-  /// be guessed from it, so a file with a passphrase slot must not be readable by others.
-  ///
-  /// - Throws: `noStore`; `locked` if applications were joined here, but there is no owner; `damaged`, also if there
-  ///   are groups but no identity; `newerFormat`; `recovering`; `denied`; `networkFileSystem`; `storage`.
+  /// Reads the identity file, which needs no write access. Others may be able to read it if all its slots are opened by
+  /// keys of full entropy, but not if one has a passphrase, which could be guessed from it.
   func read() throws(VaultError) -> IdentityFile {
     let home = try openHome()
     do throws(VaultError) {
@@ -126,7 +121,6 @@ struct IdentityFolder: Sendable {
     }
   }
 
-  /// Makes the folders of a store that do not exist yet.
   func makeHome(
     with names: [String] = [IdentityFolder.groupsName, IdentityFolder.folderName]
   ) throws(VaultError) -> Folder {
@@ -264,7 +258,6 @@ extension AccessGroup {
     /// The owner's registry of groups and applications; not for items.
     package static let registry = Name(trusted: "vault.owner")
 
-    /// Whether the name is reserved for the store itself.
     package var isReserved: Bool { description.hasPrefix("vault.") }
   }
 }

@@ -27,7 +27,6 @@ struct RecoveryCode: Sendable {
     bits = try unsafe GuardedBytes(copying: UnsafeRawBufferPointer(rebasing: bytes[..<RecoveryCode.byteCount]))
   }
 
-  /// The key that opens the slot.
   func key() throws(SealingError) -> Key { try Key.hash(.recovery, bits) }
 
   /// The text: upper case, with hyphens between the groups.

@@ -57,7 +57,6 @@ struct SealedCredential: Sendable {
     return writer.bytes
   }
 
-  /// - Throws: `damaged`; `newerFormat`.
   init(parsing bytes: GuardedBytes) throws(VaultError) {
     version = try Credential.version(of: bytes)
     var reader = ByteReader(unsafe bytes.withUnsafeBytes { unsafe Array($0.dropLast(Digest.byteCount)) })

@@ -33,7 +33,6 @@ extension Settings {
     return writer.bytes
   }
 
-  /// - Throws: `damaged`; `newerFormat`.
   init(parsing bytes: [UInt8]) throws(VaultError) {
     guard var reader = try CheckedFile.reader(of: bytes, .settings, hash: .settingsHash) else {
       throw .damaged(.settings, "they are not vault settings, or were altered")

@@ -250,7 +250,6 @@ struct WitnessFile: ~Copyable {
     return (try? ContainerPlace.identity(of: path)) == identity
   }
 
-  /// The record that counts, and its position.
   typealias Newest = (record: WitnessRecord, position: Int)
 
   func bytes() throws(WitnessReading) -> [UInt8] {

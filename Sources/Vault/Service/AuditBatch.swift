@@ -29,7 +29,6 @@ struct AuditBatch {
     return batch.isEmpty ? batches : batches + [batch]
   }
 
-  /// The bytes to be sealed.
   static func serialized(_ records: [[UInt8]], sequence: UInt64, time: Timestamp) -> [UInt8] {
     var writer = ByteWriter(reservingCapacity: headerByteCount + records.reduce(0) { $0 + 4 + $1.count })
     writer.write(.auditBatch)

@@ -29,7 +29,6 @@ package final class AuditLog: Sendable {
 
   /// Appends records in one durable transaction.
   ///
-  /// - Returns: the new end of the chain.
   /// - Throws: ``VaultError/storage(_:)`` and the other errors of a group; nothing is appended then.
   @discardableResult
   package func append(_ records: [AuditRecord], at time: Timestamp = .now) throws(VaultError) -> AuditHead {
@@ -82,14 +81,12 @@ package final class AuditLog: Sendable {
     }
   }
 
-  /// The end of the chain.
   package func head() throws(VaultError) -> AuditHead {
     try group.reading { (view) throws(VaultError) in try AuditHead(endIn: view) }
   }
 
   /// Continues a record whose end was removed or is unreadable, after `end`, and records that.
   ///
-  /// - Parameter end: the last batch that exists.
   /// - Throws: as ``append(_:at:)``.
   func takeUp(after end: AuditHead, at time: Timestamp) throws(VaultError) {
     let record = AuditRecord(
@@ -109,8 +106,6 @@ package final class AuditLog: Sendable {
   ///
   /// - Parameters:
   ///   - count: at least 1; the month of `time` counts as one, even without a batch.
-  ///   - caller: who drops them; the same transaction records it.
-  /// - Returns: the number of dropped batches.
   @discardableResult
   package func dropMonths(
     keeping count: Int, by caller: AuditRecord.Caller, at time: Timestamp = .now

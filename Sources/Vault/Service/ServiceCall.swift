@@ -78,7 +78,6 @@ package struct ServiceCall: Sendable, Equatable {
   }
 }
 
-/// The answer to a ``ServiceCall``.
 package struct ServiceAnswer: Sendable {
   package var failure: VaultError?
   package var number: UInt64?

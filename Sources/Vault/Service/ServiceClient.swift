@@ -7,9 +7,7 @@ internal import Sealing
 /// Safe from any number of threads, which take turns. One connection is kept open. If `vaultd` has closed it, a call is
 /// repeated on a new one only if it reads.
 final class ServiceClient: Sendable {
-  /// How `vaultd` identifies this process.
   let caller: ServiceAnswer.Caller
-  /// The key that identifies the store's owner.
   let ownerKey: PublicKey
   private let path: String
   private let connection: Locked<ServiceConnection?>
@@ -32,7 +30,6 @@ final class ServiceClient: Sendable {
     self.connection = Locked(connection)
   }
 
-  /// - Throws: the error that `vaultd` reports for the call.
   func answer(to call: ServiceCall, _ value: OpenedSecret? = nil) throws(VaultError) -> ServiceAnswer {
     let answer = try connection.withLock { (connection) throws(VaultError) in
       if let open = connection, call.operation.isReading {
@@ -86,7 +83,6 @@ extension SecretStore {
 extension StoreLocation {
   /// Sends `body` to the `vaultd` that `VAULT_SOCKET` names, or to the first of the standard sockets that answers.
   ///
-  /// - Parameter value: sent after the body.
   /// - Throws: ``VaultError/locked(_:)`` if nobody answers.
   func askService(
     _ path: String, _ body: [UInt8], _ value: OpenedSecret? = nil, patience: Int = 30

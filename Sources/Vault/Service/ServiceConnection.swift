@@ -68,10 +68,6 @@ final class ServiceConnection: Sendable {
     return try answer(to: "/vault/1/call", writer.bytes, value, limit: call.answerLimit, or: broken)
   }
 
-  /// - Parameters:
-  ///   - value: sent after the body.
-  ///   - limit: the maximum size of the answer, in bytes.
-  ///   - broken: the error to throw if the connection breaks.
   func answer(
     to path: String, _ body: [UInt8], _ value: OpenedSecret? = nil, limit: Int = 1 << 16,
     or broken: VaultError = brokenChange

@@ -61,7 +61,6 @@ struct BackupFolder: ~Copyable {
     guard try folder.isEmpty() else { throw .taken }
   }
 
-  /// Makes the folder of one group, and returns its path.
   func makeGroup(_ name: String) throws(VaultError) -> String {
     do throws(FileFault) { try draft.folder(IdentityFolder.groupsName, .secret()).makeFolder(name) } catch {
       throw BackupFolder.error(error)
@@ -69,7 +68,6 @@ struct BackupFolder: ~Copyable {
     return "\(path)/\(BackupFolder.draftName)/\(IdentityFolder.groupsName)/\(name)"
   }
 
-  /// Removes the folder of a group that could not be copied.
   func dropGroup(_ name: String) { try? draft.folder(IdentityFolder.groupsName, .secret()).removeTree(name) }
 
   /// Writes the identity file, and turns the draft into the backup.
@@ -94,7 +92,6 @@ struct BackupFolder: ~Copyable {
     }
   }
 
-  /// Removes everything that was created.
   consuming func discard() {
     try? folder.removeTree(BackupFolder.draftName)
     try? folder.removeTree(IdentityFolder.groupsName)

@@ -133,7 +133,6 @@ struct Restoration {
     outcome = .failed(error)
   }
 
-  /// Moves the draft into the group's place.
   mutating func place(in store: SecretStore, _ replacing: Bool, _ drafts: borrowing DraftFolder) {
     guard let prepared else { return }
     let kept = drafts.keepingPath(of: name)

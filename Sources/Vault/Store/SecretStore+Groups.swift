@@ -20,7 +20,6 @@ extension SecretStore {
     }
   }
 
-  /// The groups of ``groupNames()`` without the store's own, sorted.
   package func itemGroupNames() throws(VaultError) -> [String] {
     try groupNames().filter { (try? AccessGroup.Name($0))?.isReserved == false }
   }
@@ -220,18 +219,10 @@ extension SecretStore {
     }
   }
 
-  /// Calls `look`, and calls it again if the group may have been in the middle of being created or removed.
-  ///
-  /// A group's file, its witness and its entry in the registry cannot change at the same moment. A process that creates
-  /// or removes a group holds the lock of the folder of groups until all three agree. The second call runs under that
-  /// lock, so its result is consistent.
-  ///
-  /// - Parameters:
-  ///   - isChange: whether `look` changes the group. Then the second call only waits for the lock, because a change takes
-  ///     the group's own lock first.
-  ///   - look: may be called twice.
-  /// - Returns: the result of `look`; `nil` for a group that was removed meanwhile.
-  /// - Throws: what `look` throws; ``VaultError/busy(group:)`` if another process holds the lock for too long.
+  /// Calls `look`, and calls it again if the group may have been in the middle of being created or removed: its file,
+  /// its witness and its entry in the registry cannot change at the same moment. Whoever changes them holds the lock of
+  /// the folder of groups, and so does the second call; if `look` changes the group, it only waits for that lock,
+  /// because a change takes the group's own lock first. `nil` for a group that was removed meanwhile.
   func settled<Result>(
     _ name: String, isChange: Bool = false, _ look: () throws(VaultError) -> Result
   ) throws(VaultError) -> Result? {

@@ -8,8 +8,6 @@ extension SecretStore {
   /// name. What the groups do not show is lost: an application that is nowhere a member under its newest issue, or that
   /// its private group has removed, counts as revoked, and its next issue is 1,024 higher, because later ones may have
   /// been given out. Groups that do not open are named in notices.
-  ///
-  /// - Parameter confirm: receives what was found before anything is changed.
   func remakeRegistry(_ confirm: (ReturningState) -> Bool) throws(VaultError) -> AcceptedState {
     let identity = try owner()
     let file = try registry().group.file

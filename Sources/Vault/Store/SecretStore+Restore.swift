@@ -107,7 +107,6 @@ extension SecretStore {
     return missing.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
-  /// Records in the store's own registry which groups were restored.
   private func noteRestored(_ steps: inout [Restoration]) {
     do throws(VaultError) {
       let registry = try registry()

@@ -110,7 +110,6 @@ extension SecretStore {
     location.forgetKeyFile(unless: file)
   }
 
-  /// Adds the slot that `make` returns, and records that.
   private func addSlot(_ make: (IdentityFile, Identity) throws(VaultError) -> Slot) throws(VaultError) -> Slot {
     let slot = try changeIdentity { (file, identity) throws(VaultError) in
       let slot = try make(file, identity)

@@ -97,7 +97,6 @@ public final class SecretStore: Sendable {
     }
   }
 
-  /// The 32 bytes of the public key that identifies the store's owner.
   package var ownerKeyBytes: [UInt8] { access.ownerKey.bytes }
 
   /// The notices since the last call: facts that users should know although all calls succeeded.
@@ -126,7 +125,6 @@ public final class SecretStore: Sendable {
     return AccessGroup(kept, of: self)
   }
 
-  /// The member that this process is in the files.
   func member() throws(VaultError) -> MemberSeed {
     guard case .files(let member) = source else { throw .denied(.throughService) }
     return member
@@ -288,7 +286,6 @@ extension AccessGroup {
 /// The age is the time since the newest signature that this machine has proved, by the clocks of the writer and of this
 /// machine. So someone who withholds commits is noticed when the limit has passed, and not before.
 extension SecretStore {
-  /// - Throws: `unordered(.tooOld)`.
   func requireRecent(_ state: VerifiedState, _ name: AccessGroup.Name) throws(VaultError) {
     guard state.isPublished, let limit = try maxAge(of: name.description) else { return }
     let now = testOnlyNow.withLock { $0 } ?? SystemClock.milliseconds()

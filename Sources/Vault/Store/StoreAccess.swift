@@ -175,7 +175,6 @@ extension StoreLocation {
 }
 
 extension IdentityFile {
-  /// The kinds of the slots that the store has, each once.
   fileprivate var kinds: [Slot.Kind] {
     slots.reduce(into: []) { kinds, slot in if !kinds.contains(slot.kind) { kinds.append(slot.kind) } }
   }

@@ -102,7 +102,6 @@ public struct StoreRecovery: Sendable {
 }
 
 extension IdentityFile {
-  /// The identity file of the backup in the folder at `path`.
   init(inBackup path: String) throws(VaultError) {
     do { self = try IdentityFolder(store: path).read() } catch .noStore {
       throw .damaged(.backup, "there is no complete backup at this path")

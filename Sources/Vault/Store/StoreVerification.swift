@@ -183,8 +183,6 @@ extension SecretStore {
 
   /// An error for each member of a group whose credential was replaced or revoked according to the registry, or who was
   /// removed from the group, or is not named there.
-  ///
-  /// - Parameter applications: those of the registry; `nil` if it cannot be read.
   func unwantedMembers(of roster: Roster, _ applications: [String: Application]?) -> [VaultError] {
     guard let applications, let registry = try? registry() else { return [] }
     let isReserved = (try? AccessGroup.Name(roster.groupName))?.isReserved == true

@@ -47,7 +47,6 @@ package enum UnixUser {
   }
 }
 
-/// The system's databases of users and of Unix groups.
 private enum SystemList {
   // The entry of a group lists the names of all its users.
   private static let byteLimit = 1 << 20
@@ -61,7 +60,6 @@ private enum SystemList {
     unsafe entry(group(), { unsafe getgrgid_r(number, $0, $1, $2, $3) }, { unsafe String(cString: $0.gr_name) })
   }
 
-  /// - Parameter empty: an entry for `find` to fill.
   static func entry<Entry, Value>(
     _ empty: Entry,
     _ find: (

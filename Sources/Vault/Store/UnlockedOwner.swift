@@ -41,7 +41,6 @@ struct UnlockedRecord {
 
   private static let byteCount = PublicKey.byteCount + Key.byteCount + 8
 
-  /// - Throws: `outOfMemory`.
   init(_ ownerKey: PublicKey, _ member: MemberSeed, until deadline: UInt64) throws(SealingError) {
     bytes = try GuardedBytes(count: UnlockedRecord.byteCount)
     unsafe bytes.withUnsafeMutableBytes { record in
@@ -80,7 +79,6 @@ struct UnlockedRecord {
 
   static func forget(_ ownerKey: PublicKey) -> Bool { KernelKeyring.forget(name(ownerKey)) }
 
-  /// - Throws: `outOfMemory`.
   func member() throws(SealingError) -> MemberSeed {
     let seed = try unsafe bytes.withUnsafeBytes { (record) throws(SealingError) in
       unsafe try Key(copying: UnsafeRawBufferPointer(rebasing: record[PublicKey.byteCount...].prefix(Key.byteCount)))

@@ -6,7 +6,6 @@ struct Fields<Tag: RawRepresentable<UInt8>> {
 
   /// - Parameters:
   ///   - range: the place of the record in `bytes`; by default all of them.
-  ///   - limit: the largest field, in bytes.
   ///   - unknown: the error for a field that `Tag` does not name; without it, such a field is passed over.
   /// - Throws: `unknown`; `ByteReader.Failure` for bytes that are not fields with rising tags.
   init(_ bytes: [UInt8], in range: Range<Int>? = nil, limit: Int, unknown: (any Error)?) throws {
@@ -24,7 +23,6 @@ struct Fields<Tag: RawRepresentable<UInt8>> {
   /// A number below 2^53.
   func number(_ tag: Tag) throws(ByteReader.Failure) -> UInt64? { try self[tag].map(FieldReader.number) }
 
-  /// A field of exactly one byte.
   func byte(_ tag: Tag) throws(ByteReader.Failure) -> UInt8? {
     guard let field = self[tag] else { return nil }
     guard field.count == 1 else { throw ByteReader.Failure() }

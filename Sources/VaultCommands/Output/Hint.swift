@@ -97,7 +97,7 @@ extension VaultError {
       "use it on that device; to see where the device key belongs: vault paths; if that key is lost for good, so is the group: delete the folder \(circumstances.store)/groups/\(group), then: vault group accept \(group)"
     case .otherDevice: "use it on that device; to see where the device key belongs: vault paths"
     case .denied(.file(.backup, .openToOthers)):
-      "nobody else may read it: chmod -R go= \(circumstances.backup); a FAT or exFAT disk keeps no modes: keep a tar file there, and unpack that on another disk"
+      "it must be yours alone: chmod -R go= \(circumstances.backup); a FAT or exFAT disk keeps no modes: keep a tar file there, and unpack that on another disk"
     case .denied(.file(.backup, _)):
       "it must be yours, and nobody else may write to it: chown -R USER \(circumstances.backup); chmod -R go= \(circumstances.backup)"
     case .denied(.file(.store, .openToOthers)):

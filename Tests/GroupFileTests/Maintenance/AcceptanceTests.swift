@@ -187,4 +187,14 @@ import Testing
     func read() -> WitnessReading { reading }
     func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { false }
   }
+
+  @Test func `a removal is accepted although the witness is invalid`() throws {
+    let group = try GroupFixture()
+    try FileManager.default.removeItem(atPath: group.folder + "/group.vault")
+    group.witness.reading = .invalid
+    #expect(failure { try group.value("a") } == .damaged(.witness, "neither record is valid"))
+    #expect(try group.open().accept() == .removal)
+    #expect(group.witness.record?.flags.contains(.removed) == true)
+    #expect(failure { try group.value("a") } == .notFound(.group))
+  }
 }

@@ -209,4 +209,23 @@ import Testing
     #expect(failure { try group.open(AcceptingChangeTests.thief).value("item/1") } == .denied(.notAMember))
     #expect(group.witness.record?.flags == .acceptedByHand)
   }
+
+  @Test func `a state that only a salvage finds is not changed if the owner declines it`() throws {
+    let group = try forked()
+    try group.tamper { try $0.run("DELETE FROM state WHERE part=1") }
+    let (files, witness) = (try group.files(), group.witness.reading)
+    var reasons: [AcceptanceReason] = []
+    #expect(
+      failure {
+        try group.forceRevocation(
+          of: AcceptingChangeTests.thief, droppingUnproved: true,
+          accepting: acceptance(group) { offered in
+            reasons.append(offered.reason)
+            return false
+          })
+      } == .declined)
+    #expect(reasons == [.older])
+    #expect(try group.files().main == files.main && group.files().log == files.log)
+    #expect(group.witness.reading == witness)
+  }
 }

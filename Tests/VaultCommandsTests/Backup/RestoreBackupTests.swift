@@ -72,7 +72,7 @@ import Testing
       #expect(
         refused.errors == """
           vault: error: the system's permissions do not allow it: the backup is open to other users (mode 777)
-          vault: hint: it must be yours, and nobody else may write to it: chown -R USER \(backup); chmod -R go= \(backup)
+          vault: hint: it must be yours alone: chmod -R go= \(backup); a FAT or exFAT disk keeps no modes: keep a tar file there, and unpack that on another disk
 
           """)
       #expect(refused.status == 12)

@@ -79,4 +79,17 @@ struct BrokenGroupTests {
     let report = try store.open().applications.uninstall(app)
     #expect(report.unchanged.map(\.name) == ["first"] && report.kept == [app, "last"])
   }
+
+  @Test func `a credential is not written again while its replacement is unfinished`() throws {
+    let (store, _) = try store()
+    let mend = try breakGroup("first", in: store)
+    _ = try store.open().applications.issue(app, to: store.path("new"), .replacing)
+    #expect(throws: VaultError.contradiction(.interruptedReplacement)) {
+      try store.open().applications.issue(app, to: store.path("again"), .again)
+    }
+    #expect(!FileManager.default.fileExists(atPath: store.path("again")))
+    try mend()
+    #expect(try store.open().applications.issue(app, to: store.path("new"), .replacing).unchanged == [])
+    _ = try store.open().applications.issue(app, to: store.path("again"), .again)
+  }
 }

@@ -110,4 +110,27 @@ private enum Keyring {
       try SecretStore.open(at: store.location)
     }
   }
+
+  @Test func `a store is unlocked for a second at least and a week at most, and never by an application`() throws {
+    let refused = VaultError.invalid("a store can be unlocked for 1 second to 7 days")
+    for duration in [Duration.seconds(-1), .zero, .milliseconds(999), .seconds(604_801)] {
+      #expect(throws: refused) {
+        try SecretStore.unlock(at: store.location, unlocking: .keyFile(store.keyFile), for: duration)
+      }
+    }
+    let credential = store.folder + "/credential"
+    _ = try store.open().applications.issue("app.one", to: credential)
+    #expect(throws: VaultError.denied(.ownerOnly)) {
+      try SecretStore.unlock(at: store.location, unlocking: .credential(credential), for: .seconds(60))
+    }
+    #expect(UnlockedRecord(of: ownerKey) == nil)
+  }
+
+  @Test func `an unlocked store gives the owner's powers to nobody who owns another store in its place`() throws {
+    try UnlockedRecord(ownerKey, seed(), until: soon).keep(for: 60, as: ownerKey)
+    let other = try Identity.testing()
+    let unlocked = try #require(try UnlockedOwner(ownerKey) { () throws(VaultError) in other })
+    #expect(throws: VaultError.contradiction(.anotherStore)) { try unlocked.identity() }
+    #expect(!unlocked.isOpen)
+  }
 }

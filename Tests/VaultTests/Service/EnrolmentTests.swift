@@ -123,4 +123,26 @@ import Testing
     #expect(served.groups.map { "\($0.name) \($0.rights.rawValue)" } == ["com.example.web write", "team.shared read"])
     #expect(served.unserved.isEmpty)
   }
+
+  @Test func `bindings that cannot be read do not keep the service's replaced credential valid`() throws {
+    let fixture = try ServiceFixture(enrolled: false)
+    try fixture.owner().createGroup(group)
+    _ = try fixture.owner().enrollService(to: fixture.credential, serving: [.init(.write, in: group)])
+    let stolen = fixture.store.folder + "/stolen"
+    try FileManager.default.moveItem(atPath: fixture.credential, toPath: stolen)
+    let folder = fixture.store.location.home + "/groups/vault.service"
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder) {
+      try FileManager.default.removeItem(atPath: folder + "/" + name)
+    }
+    #expect(
+      FileManager.default.createFile(
+        atPath: folder + "/group.vault", contents: Data(repeating: 0x61, count: 8_192),
+        attributes: [.posixPermissions: 0o600]))
+    #expect(throws: VaultError.self) { _ = try fixture.owner().enrollService(to: fixture.credential, .again) }
+    let issued = try fixture.owner().enrollService(to: fixture.credential, .replacing)
+    #expect(issued.unchanged.map(\.name) == ["vault.service"])
+    let thief = try SecretStore.open(at: fixture.store.location, credential: stolen)
+    #expect(throws: VaultError.denied(.notAMember)) { try thief.group(group).items() }
+    #expect(try fixture.service().group(group).items().isEmpty)
+  }
 }

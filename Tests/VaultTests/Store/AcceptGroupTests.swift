@@ -386,4 +386,20 @@ struct AcceptGroupTests {
     }
     #expect(try store.value("a", in: "team") == "old")
   }
+
+  @Test func `verify names a removed group that is back, also on a machine that never saw it`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team")
+    try FileManager.default.copyItem(atPath: folder("team", in: store), toPath: store.path("old"))
+    try store.open().removeGroup("team")
+    try FileManager.default.copyItem(atPath: store.path("old"), toPath: folder("team", in: store))
+    for isSeen in [true, false] {
+      if !isSeen { try forgetWitnesses(store) }
+      let problems = try store.open().verify().compactMap { group -> VaultError? in
+        if case .failure(let error) = group.result { error } else { nil }
+      }
+      #expect(problems.contains(.damaged(group: "team", level: .registry, detail: "the owner removed this group")))
+      #expect(problems.contains { if case .rolledBack("team", _, _, .broughtBack) = $0 { true } else { false } })
+    }
+  }
 }

@@ -1,6 +1,8 @@
 import Foundation
 import Testing
-import Vault
+
+@testable import GroupFile
+@testable import Vault
 
 /// Groups that are bound to this device.
 struct DeviceGroupTests {
@@ -84,5 +86,48 @@ struct DeviceGroupTests {
     #expect(try store.value("a", in: "laptop") == "kept here")
     #expect(throws: refusal) { _ = try openElsewhere().group("laptop").get("a") }
     #expect(try store.open().group("laptop").info().generation == 2)
+  }
+
+  private enum HeaderChange: CaseIterable { case otherDevice, noDevice, missing }
+
+  /// Changes the part of the group's state that is in the clear, as anyone can who may write the file.
+  private func alterHeader(_ change: HeaderChange) throws {
+    var header = StateHeader(of: try store.open().group("laptop").verifiedState().roster)
+    let place = try ContainerPlace(folder: store.location.home + "/groups/laptop")
+    let connection = try Connection(at: place, access: .writing)
+    defer { connection.close() }
+    try connection.begin(.immediate)
+    switch change {
+    case .otherDevice: header.deviceKeyID = [UInt8](repeating: 1, count: 16)
+    case .noDevice:
+      header.flags.remove(.thisDeviceOnly)
+      header.deviceKeyID = [UInt8](repeating: 0, count: 16)
+    case .missing: break
+    }
+    if change == .missing {
+      try connection.statement("DELETE FROM state WHERE part=1").run()
+    } else {
+      try connection.storePart(.header, header.serialized())
+    }
+    try connection.commit()
+  }
+
+  @Test(arguments: HeaderChange.allCases)
+  private func `a changed header does not keep a member in a group of this device`(_ change: HeaderChange) throws {
+    let member = try store.issue("com.example.api", grants: [.init(.write, in: "laptop")])
+    #expect(try member.group("laptop").get("a").exportInsecurelyAsString() == "kept here")
+    try alterHeader(change)
+    try store.open().revoke("com.example.api", from: "laptop")
+    #expect(throws: VaultError.denied(.notAMember)) { try member.group("laptop").items() }
+    #expect(try store.value("a", in: "laptop") == "kept here")
+    #expect(throws: refusal) { _ = try openElsewhere().group("laptop").get("a") }
+  }
+
+  @Test(arguments: HeaderChange.allCases)
+  private func `a changed header of a group of this device is repaired`(_ change: HeaderChange) throws {
+    try alterHeader(change)
+    #expect(try store.open().repairGroup("laptop")?.lost == 0)
+    #expect(try store.value("a", in: "laptop") == "kept here")
+    #expect(try store.open().group("laptop").info().isThisDeviceOnly)
   }
 }

@@ -261,6 +261,33 @@ struct LostRegistryTests {
     #expect(throws: VaultError.denied(.notAMember)) { try credential.group("team").items() }
     try store.open().rotateGroup("team", accepting: { _ in true })
   }
+
+  @Test
+  func `a recovery from a backup with a damaged list of groups ends with its error, and a whole backup finishes it`()
+    throws
+  {
+    let store = try StoreFixture()
+    try store.open().group("default").set("a", to: "kept")
+    try store.open().backUp(to: store.path("whole"))
+    try FileManager.default.copyItem(atPath: store.path("whole"), toPath: store.path("damaged"))
+    try Data(repeating: 0x61, count: 8_192).write(
+      to: URL(fileURLWithPath: store.path("damaged") + "/groups/vault.owner/group.vault"))
+    let place = try StoreLocation(home: store.path("new"), state: store.path("new-state"))
+    func recover(_ backup: String) throws -> SecretStore {
+      let recovery = try StoreRecovery(from: store.path(backup), at: place) { _ throws(VaultError) in
+        .keyFile(store.keyFile)
+      }
+      return try recovery.makeStore(with: nil).store
+    }
+    #expect(
+      throws: VaultError.damaged(group: "vault.owner", level: .container, detail: "it is not a vault file")
+    ) { try recover("damaged") }
+    #expect(throws: VaultError.self) { try SecretStore.open(at: place, unlocking: .keyFile(store.keyFile)) }
+    #expect(throws: VaultError.exists(.storeInRecovery)) {
+      try SecretStore.create(at: place, with: .keyFile(store.keyFile))
+    }
+    #expect(try recover("whole").group("default").get("a").exportInsecurelyAsString() == "kept")
+  }
 }
 
 extension SecretStore {

@@ -24,6 +24,21 @@ final class StoreFixture {
     let secret = try open().group(group).get(name, version: version)
     return secret.exportInsecurelyAsString()
   }
+
+  @Test func `with a damaged witness of its name no group is made`() throws {
+    let store = try StoreFixture()
+    let witnesses = store.folder + "/state/witness/"
+    let known = try #require(FileManager.default.subpaths(atPath: witnesses)?.first { $0.hasSuffix("/default") })
+    #expect(
+      FileManager.default.createFile(
+        atPath: witnesses + known.dropLast("default".count) + "fresh", contents: Data(repeating: 7, count: 512),
+        attributes: [.posixPermissions: 0o600]))
+    #expect(throws: VaultError.damaged(group: "fresh", level: .witness, detail: "neither record is valid")) {
+      try store.open().createGroup("fresh")
+    }
+    #expect(!FileManager.default.fileExists(atPath: store.location.home + "/groups/fresh"))
+    for group in try store.open().verify() { #expect(throws: Never.self) { try group.result.get() } }
+  }
 }
 
 struct SecretStoreTests {

@@ -318,4 +318,16 @@ import Testing
     let elsewhere = try StoreLocation(home: store.folder + "/nowhere", state: store.folder + "/state")
     #expect(throws: VaultError.noStore(path: store.folder + "/nowhere")) { try elsewhere.identity() }
   }
+
+  @Test func `no backup is made with an identity that replaced this one`() throws {
+    let owner = try store.open()
+    let other = try Identity.testing()
+    try write(
+      IdentityFile(ownerKey: other.ownerKey, first: try Slot(number: 1, key: key(1), use: .keyFile, sealing: other)))
+    #expect(
+      throws: VaultError.damaged(
+        group: nil, level: .identity, detail: "another store's identity has replaced it")
+    ) { try owner.backUp(to: store.folder + "/backup") }
+    #expect(!FileManager.default.fileExists(atPath: store.folder + "/backup"))
+  }
 }

@@ -4,7 +4,6 @@ internal import Ground
 /// The frames of a log (https://www.sqlite.org/walformat.html), and which of them readers see.
 struct LogFrames: ~Copyable {
   private let file: OpenFile
-  /// The page that each frame has.
   private(set) var pages: [UInt32] = []
   /// The frames that readers see instead of the file's pages.
   private(set) var visible = 0..<0

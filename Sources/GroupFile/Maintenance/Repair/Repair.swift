@@ -42,7 +42,6 @@ public struct UnprovedItem: Sendable, Equatable {
 
 /// The content recovered from a damaged file, in the tables of a new one.
 struct SalvagedGroup {
-  /// The last signed state, and the new file.
   let view: Snapshot
   let group: GroupRepair
   let itemCount: UInt64
@@ -56,17 +55,9 @@ struct SalvagedGroup {
 
 extension AccessGroupFile {
   /// Rebuilds the group from everything that its last signed state proves, with a roster and a manifest signed by the
-  /// owner.
-  ///
-  /// - Parameters:
-  ///   - draft: an unused path on the store's file system; the same path with the suffix `.salvage` must be unused too.
-  ///   - kept: an unused path, to which the damaged files are moved.
-  ///   - names: unproved items to keep.
-  ///   - members: applications that may be members; if the owner's wrap is lost, one of theirs leads to the key.
-  ///   - isLossAccepted: whether signed items or versions may be given up; called only if some are lost.
-  /// - Returns: `nil` if nothing is damaged.
-  /// - Throws: `rolledBack` if this machine has seen a newer state; `damaged` if no signed state is left; `unproved` if
-  ///   a loss is not accepted; `notFound` for a name that no unproved item has. The group is unchanged then.
+  /// owner; `nil` if nothing is damaged. `draft`, the same path with the suffix `.salvage`, and `kept` for the damaged
+  /// files are unused paths. If the owner's wrap is lost, one of `members` leads to the key. On an error the group is
+  /// unchanged.
   package func repair(
     at draft: String, keeping kept: String, unproved names: [String] = [], by authority: any RosterAuthority,
     members: [MemberSeed] = [], isLossAccepted: (GroupRepair) -> Bool,
@@ -97,13 +88,8 @@ extension AccessGroupFile {
   }
 
   /// Changes the roster of a group whose file is too damaged to be changed in place. Under one lock, so that nobody can
-  /// damage it again meanwhile, the file is rebuilt from what the last signed root proves, with a new key.
-  ///
-  /// - Parameters:
-  ///   - acceptance: may accept a state that contradicts what was seen, if the file holds no other.
-  ///   - members: applications that may be members; if the owner's wrap is lost, one of theirs leads to the key.
-  /// - Throws: `denied`, `contradiction(.superseded)`, `declined`, `overLimit`, `rolledBack`; `unproved` if something signed
-  ///   is lost and the change does not allow dropping it; `damaged` if no signed state is left. Nothing is changed then.
+  /// damage it again meanwhile, it is rebuilt from what the last signed root proves, with a new key. `acceptance` may
+  /// accept a state that contradicts what was seen. On an error nothing is changed.
   package func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, salvagingAt places: DraftPlaces,
     by authority: any RosterAuthority, members: [MemberSeed] = [], progress: (MaintenanceProgress) -> Void = { _ in }
@@ -162,6 +148,8 @@ extension AccessGroupFile {
       _ = lock.isShared
       return false
     } catch {
+      // A device is named by the part of the state that nobody signs.
+      if case .otherDevice = error { return true }
       guard error.isRepairable else { throw error }
       return true
     }
@@ -170,7 +158,6 @@ extension AccessGroupFile {
   /// Rebuilds the group's file from what its last signed state proves, proves the result, and replaces the old file.
   ///
   /// - Parameters:
-  ///   - shape: the shape of the new folder.
   ///   - unsigned: describes the defect of a file without a signed state.
   ///   - sign: writes the new state, for a new key into a further file, which it returns.
   private func makeNew(
@@ -261,13 +248,8 @@ extension AccessGroupFile {
     }
   }
 
-  /// Writes the named unproved values, which an earlier repair listed, as new versions of their items.
-  ///
-  /// - Parameters:
-  ///   - aside: the folder of the damaged files, which are only read.
-  ///   - salvage: an unused path.
-  /// - Throws: `notFound` if a name has no value there that opens under the group's current key; nothing is changed
-  ///   then.
+  /// Writes the named unproved values, which an earlier repair listed, from the damaged files in `aside` as new
+  /// versions of their items. On an error nothing is changed.
   package func adopt(_ names: [String], from aside: String, at salvage: String) throws(VaultError) -> GroupRepair {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     defer { SalvageCopy.remove(salvage) }

@@ -5,16 +5,10 @@ import Sealing
 
 /// A raw copy of a group's damaged file, with its log merged into it.
 enum SalvageCopy {
-  /// Copies the file at `source` into a new folder of this process; a page that cannot be read becomes zeros.
-  ///
-  /// The log is merged without SQLite, which takes none that does not fit to a header that anybody can write. Frames that
-  /// are not merged become pages that no table reaches.
-  ///
-  /// - Parameters:
-  ///   - folder: an unused path.
-  ///   - header: the first bytes of an intact container, for a file that has lost its own; `nil` if there is none.
-  /// - Returns: the copy, and what SQLite finds through the file's tables.
-  /// - Throws: `storage`, `denied`; `damaged` if there is no regular file.
+  /// Copies the file at `source` into the new `folder`; a page that cannot be read becomes zeros, and `header` takes
+  /// the place of one that is lost. The log is merged without SQLite, which takes none that does not fit to a header
+  /// that anybody can write; other frames become pages that no table reaches. Also returns what SQLite finds through
+  /// the tables.
   static func make(
     of source: ContainerPlace, in folder: String, header: [UInt8]?
   ) throws(VaultError) -> (copy: ContainerPlace, StoredParts) {
@@ -40,18 +34,10 @@ enum SalvageCopy {
     }
   }
 
-  /// Copies the file at `place` and its log, up to its last frame, into a folder of this process, while nobody writes to them.
-  /// Their content is not checked, and SQLite's lock to write is not requested, because any reader of the file could hold it
-  /// indefinitely.
-  ///
-  /// The copy may lack a state that the files have: if readers see another one by the index than the log's checksums prove,
-  /// it has what they see, and what is at the log's path may be no log.
-  ///
-  /// - Parameters:
-  ///   - ignoresIndex: whether to rely on the checksums alone.
-  ///   - keepsAll: whether frames that are not seen become pages that no table reaches, so that they can be salvaged.
-  /// - Throws: `storage`, `denied`; `damaged` if there is no regular file, or, for a copy that will be shared with others, if
-  ///   the log is none or has further hard links. When the call returns, the copy is on the disk.
+  /// Copies the file at `place` and its log, unchecked, while nobody writes to them; SQLite's lock is not requested,
+  /// because any reader could hold it. If readers see another state by the index than the log's checksums prove, the
+  /// copy has what they see, unless `ignoresIndex`; with `keepsAll`, other frames become pages that no table reaches.
+  /// When the call returns, the copy is on the disk.
   static func duplicate(
     _ place: ContainerPlace, to target: ContainerPlace, _ shape: ContainerShape, _ source: CopySource = .trusted,
     ignoringIndex ignoresIndex: Bool = false, keepingAll keepsAll: Bool = false

@@ -32,7 +32,6 @@ struct SalvageIndex: ~Copyable {
   private var nodes: [Digest: Location] = [:]
   /// The node that was found last for each place.
   private(set) var nodesByPlace: [TreePlace: Digest] = [:]
-  /// The records in the file's own tables.
   let stored: StoredParts
   /// All records that could be parts of the state: the stored ones, and those on pages that no table reaches.
   private(set) var parts: [StatePart: Set<[UInt8]>] = [:]
@@ -126,7 +125,6 @@ struct SalvageIndex: ~Copyable {
 
   func row(_ record: RowRecord) -> Row? { self.record(at: record.location).flatMap { Row($0) } }
 
-  /// The versions of `token`, oldest first.
   func versions(of token: Token) -> ArraySlice<RowRecord> { rows(below: TreePlace(depth: 32, prefix: token)) }
 
   /// The version of `token` with this number and the proved `digest`.
@@ -140,7 +138,6 @@ struct SalvageIndex: ~Copyable {
     return nil
   }
 
-  /// The versions of all tokens below `place`.
   func rows(below place: TreePlace) -> ArraySlice<RowRecord> {
     let start = rows.sortedIndex { $0.token >= place.prefix }
     return rows[start..<rows.sortedIndex { $0.token.prefix(place.depth) > place.prefix }]
@@ -189,7 +186,6 @@ struct SalvageIndex: ~Copyable {
 }
 
 extension Record {
-  /// The place and body in a row of table `node`.
   fileprivate var node: (place: TreePlace, body: [UInt8])? {
     guard columns.count == 2, let key = bytes(0, 17...17),
       let body = bytes(1, 34...TreeNode.leafCapacity * 48)

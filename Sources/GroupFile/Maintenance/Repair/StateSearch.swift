@@ -43,19 +43,10 @@ struct StateSearch {
   private var deviceFailure: VaultError?
 
   /// The state that every reader of the file would find, if it verifies; otherwise the verified state with the highest
-  /// epoch.
-  ///
-  /// A state that contradicts `witness` is skipped if there is one that does not, because damage must not hide that a
-  /// state is old or a fork. A manifest whose only defect is its versions counts.
-  ///
-  /// - Parameters:
-  ///   - members: applications that may be members. If the owner's wrap is lost, one of theirs leads to the key, so
-  ///     that deleting the wrap does not lock the owner out.
-  ///   - isTaken: whether a state that contradicts the witness is accepted if there is no other: the newest by key,
-  ///     roster and epoch. A state of another group is never accepted.
-  /// - Returns: the state, and whether it contradicts the witness.
-  /// - Throws: the defect of the state, if no signed state is left; `rolledBack` if every state contradicts the
-  ///   witness; `newerFormat` if the owner signed that a later program is needed.
+  /// epoch. One that contradicts `witness` is skipped if there is one that does not, because damage must not hide that
+  /// a state is old or a fork; otherwise `isTaken` decides about the newest, never about another group's. A manifest
+  /// whose only defect is its versions counts. If the owner's wrap was deleted, one of `members` leads to the key. Also
+  /// returns whether the state contradicts the witness.
   static func run(
     _ index: borrowing SalvageIndex, as context: GroupContext, _ witness: WitnessReading, members: [MemberSeed],
     taking isTaken: (VerifiedState) -> Bool = { _ in false }
@@ -127,17 +118,14 @@ struct StateSearch {
     return header.serialized() == stored || isSeen == true
   }
 
-  /// The keys that the wraps of one member and one generation yield.
   private mutating func keys(
     of seed: MemberSeed, _ headers: [StateHeader], _ index: borrowing SalvageIndex
   ) throws(VaultError) -> [Opened] {
     let (groupID, generation) = (headers[0].groupID, headers[0].generation)
     let wraps = index.wraps(of: seed.slotID(group: groupID, generation: generation))
     if wraps.isEmpty, seed === context.seed { failure = .damaged(.wrap, "the owner's wrap is missing") }
-    let devices = Set(headers.filter { $0.flags.contains(.thisDeviceOnly) }.map(\.deviceKeyID))
-    // A machine has one device key.
-    var deviceKey: Key?
-    for device in devices where !wraps.isEmpty && deviceKey == nil { deviceKey = try self.deviceKey(device) }
+    // A machine has one device key. The headers may have been altered, so it is tried whatever device they name.
+    let deviceKey = wraps.isEmpty ? nil : try self.deviceKey(headers)
     var opened: [Opened] = []
     var commitments: Set<Digest> = []
     // Whether a key of another member opens the stored roster: it is the group's.
@@ -164,12 +152,12 @@ struct StateSearch {
     return opened
   }
 
-  private mutating func deviceKey(_ id: [UInt8]) throws(VaultError) -> Key? {
-    do throws(VaultError) {
-      return try context.deviceKey(id)
-    } catch {
+  private mutating func deviceKey(_ headers: [StateHeader]) throws(VaultError) -> Key? {
+    for header in headers where header.flags.contains(.thisDeviceOnly) {
+      do throws(VaultError) { _ = try context.deviceKey(header.deviceKeyID) } catch { deviceFailure = error }
+    }
+    do throws(VaultError) { return try context.deviceKey(nil) } catch {
       guard case .otherDevice = error else { throw error }
-      deviceFailure = error
       return nil
     }
   }

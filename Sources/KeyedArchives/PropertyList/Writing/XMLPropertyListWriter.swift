@@ -59,7 +59,9 @@ struct XMLPropertyListWriter {
       line(depth, "<real>\(Self.text(real))</real>")
     case .date:
       let seconds = Double(bitPattern: node.payload)
-      guard seconds == seconds.rounded(), seconds.magnitude < 2e11 else { throw .notInXML("a fraction of a second") }
+      guard seconds == seconds.rounded() else { throw .notInXML("a fraction of a second") }
+      // From the beginning of the year 0: readers want four digits.
+      guard (-63_145_526_400..<2e11).contains(seconds) else { throw .notInXML("a year of other than four digits") }
       line(depth, "<date>\(UTCDate.text(secondsSince2001: seconds))</date>")
     case .data:
       indent(depth)

@@ -329,6 +329,18 @@ import Testing
     }
     #expect(repaired > 3)
   }
+
+  @Test func `with an invalid witness nothing is repaired`() throws {
+    let fixture = try RepairFixture()
+    defer { fixture.end() }
+    try fixture.group.tamper { try $0.run("DELETE FROM node") }
+    let before = try fixture.group.files()
+    let error = failure { try fixture.repair(witness: MemoryWitness(.invalid)) }
+    #expect(error == .damaged(.witness, "neither record is valid"))
+    let after = try fixture.group.files()
+    #expect(before.main == after.main && before.log == after.log)
+    #expect(!FileManager.default.fileExists(atPath: fixture.aside))
+  }
 }
 
 extension GroupFixture {
