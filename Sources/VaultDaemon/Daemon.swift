@@ -162,8 +162,10 @@
           identify: identification(on: socket), secure: security, answer: answer)
       }
       let credentials = CredentialAnswers(seal: seal, logger: logger)
-      let doors = sockets.filter { $0.name == ListeningSocket.credentials && $0.kind == .unix }.map { socket in
-        CredentialsDoor(socket: socket, manager: configuration.manager, logger: logger, answer: credentials.value)
+      let doors = sockets.filter { $0.name == ListeningSocket.credentials }.map { socket in
+        CredentialsDoor(
+          socket: socket, manager: configuration.manager, limits: configuration.limits, logger: logger,
+          answer: credentials.value)
       }
       let asking = Asking(named: configuration.pinentry, environment: ProcessInfo.processInfo.environment)
       let agents = sockets.filter { $0.name == ListeningSocket.agent && $0.kind == .unix }.map { socket in

@@ -114,8 +114,6 @@
   }
 
   extension ServerQuiescingHelper {
-    private static let settling = TimeAmount.milliseconds(100)
-
     /// Accepts connections that ``end(_:promise:)`` closes.
     func bootstrap(_ group: any EventLoopGroup) -> ServerBootstrap {
       ServerBootstrap(group: group)
@@ -128,13 +126,26 @@
         .childChannelOption(.allowRemoteHalfClosure, value: true)
     }
 
-    /// First no more connections are accepted, and the accepted ones get their handlers; then connections are closed.
-    /// The others wait in the socket's queue for the next process that listens.
+    /// Accepts no more connections, and closes those that are idle or have been answered.
     ///
     /// - Parameter promise: kept when all connections are closed.
     func end(_ server: any Channel, promise: EventLoopPromise<Void>?) {
-      server.setOption(.autoRead, value: false).whenComplete { _ in
-        server.eventLoop.scheduleTask(in: Self.settling) { self.initiateShutdown(promise: promise) }
+      server.acceptNoMore { self.initiateShutdown(promise: promise) }
+    }
+  }
+
+  extension Channel {
+    /// Accepts no more connections on this listening channel, and lets the accepted ones get their handlers: closing it
+    /// would close those that have none yet. The others wait in the socket's queue for the next process that listens.
+    ///
+    /// - Parameter end: called after that, on the event loop.
+    func acceptNoMore(_ end: @escaping @Sendable () -> Void) {
+      setOption(.autoRead, value: false).whenComplete { [eventLoop] _ in
+        eventLoop.scheduleTask(in: .milliseconds(100)) {
+          // A connection gets its handlers on its own event loop, which may be late.
+          let loops = MultiThreadedEventLoopGroup.singleton.makeIterator().map { $0.submit {} }
+          EventLoopFuture.andAllComplete(loops, on: eventLoop).whenComplete { _ in end() }
+        }
       }
     }
   }
