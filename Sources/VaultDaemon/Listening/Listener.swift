@@ -80,17 +80,19 @@
     private func setUp(_ channel: any Channel) -> EventLoopFuture<Accepted?> {
       channel.eventLoop.makeCompletedFuture { try channel.keepFromPrograms() }.flatMap { identify(channel) }.flatMap {
         peer in
-        guard connections.enter(peer) else { return channel.close().map { nil } }
-        channel.closeFuture.whenComplete { _ in connections.leave(peer) }
-        guard socket.kind == .tcp else { return accept(channel, Connection(peer: peer)).map { $0 } }
+        guard let place = connections.enter(peer) else { return channel.close().map { nil } }
+        channel.closeFuture.whenComplete { _ in withExtendedLifetime(place) {} }
+        guard socket.kind == .tcp else { return accept(channel, Connection(peer: peer), place).map { $0 } }
         return channel.eventLoop.makeFutureWithTask(secure).flatMapThrowing { security in
           try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: security.context))
           return Connection(peer: peer, secured: (channel, security.authorities))
-        }.flatMap { accept(channel, $0).map { $0 } }
+        }.flatMap { accept(channel, $0, place).map { $0 } }
       }.flatMapError { _ in channel.close().map { nil } }
     }
 
-    private func accept(_ channel: any Channel, _ connection: Connection) -> EventLoopFuture<Accepted> {
+    private func accept(
+      _ channel: any Channel, _ connection: Connection, _ place: Connections.Place
+    ) -> EventLoopFuture<Accepted> {
       let watch = RequestWatch(limits, isStranger: connection.isTLS)
       do { try channel.pipeline.syncOperations.addHandlers(FirstRequest(), ListMethod(watch)) } catch {
         return channel.eventLoop.makeFailedFuture(error)
@@ -101,8 +103,11 @@
         httpDecoderConfiguration: .init(
           maxHeaderFieldSize: limits.header, maxHeaderListSize: limits.header, maxHeaderFieldCount: 100))
       let http = HTTP1Channel(
-        responder: { [answer] (request, writer, _) in
+        responder: { [answer, weak place] (request, writer, _) in
+          // Nobody waits for an answer any more if the connection is closed.
+          guard let place else { throw ChannelError.alreadyClosed }
           let response = await answer(request, connection)
+          withExtendedLifetime(place) {}
           try await writer.write(response: response.head, body: response.body)
         }, configuration: configuration)
       return http.setup(channel: channel, logger: logger).flatMapThrowing { value in
