@@ -115,6 +115,7 @@
         guard request.method == .post else { throw Refusal.unknownMethod }
         return try await NativeCall(body).answer(visit)
       case "v1":
+        guard !request.wantsWrapping else { throw Refusal.invalid("response wrapping is not supported") }
         switch target.parts.dropFirst().first {
         case "sys": return try await system.answer(to: request, target, visit, body: .body(body))
         case "auth":
@@ -132,6 +133,14 @@
         }
       default: throw Refusal.notFound
       }
+    }
+  }
+
+  extension Request {
+    /// Whether the client expects a token for the answer in place of the answer.
+    fileprivate var wantsWrapping: Bool {
+      guard let name = HTTPField.Name("X-Vault-Wrap-TTL"), let time = headers[name] else { return false }
+      return KVDuration.seconds(.string(time)) != 0
     }
   }
 
