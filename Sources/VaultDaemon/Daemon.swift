@@ -112,7 +112,7 @@
     private static func openSockets(
       _ configuration: Configuration, _ environment: [String: String]
     ) throws(ListeningSocket.Problem) -> [ListeningSocket] {
-      var sockets = ListeningSocket.activated(by: { environment[$0] })
+      var sockets = try ListeningSocket.activated(by: { environment[$0] })
       // After a handover the sockets already exist.
       for (path, name) in [(configuration.socket, ListeningSocket.http), (configuration.agent, ListeningSocket.agent)] {
         guard let path else { continue }
@@ -168,7 +168,7 @@
           answer: credentials.value)
       }
       let asking = Asking(named: configuration.pinentry, environment: ProcessInfo.processInfo.environment)
-      let agents = sockets.filter { $0.name == ListeningSocket.agent && $0.kind == .unix }.map { socket in
+      let agents = sockets.filter { $0.name == ListeningSocket.agent }.map { socket in
         AgentDoor(
           socket: socket, manager: configuration.manager, usesPeerDescriptors: configuration.usesPeerDescriptors,
           limits: configuration.limits, connections: connections,
