@@ -77,7 +77,8 @@ struct CredentialsDoorTests {
     #expect(try await Self.ask(path, as: "\0\(UUID().uuidString)/unit/web.service/db") == Array("s3cr3t".utf8))
   }
 
-  @Test func `no unit gets an empty credential when the door ends, and others wait for the next one`() async throws {
+  @Test(.timeLimit(.minutes(5)))
+  func `no unit gets an empty credential when the door ends, and others wait for the next one`() async throws {
     let path = NSTemporaryDirectory() + "door-\(UUID().uuidString.prefix(8))"
     defer { unlink(path) }
     let socket = try ListeningSocket.unix(at: path)
