@@ -197,8 +197,8 @@ struct HostileClientTests {
     #expect(budget.take(4, for: "four") && budget.held == 60)
   }
 
-  /// Keeps all threads for reading busy that a caller can have, until the returned closure is called. Not for two tests:
-  /// together, two callers can have all threads.
+  /// Keeps all threads for reading busy that a caller can have, until the returned closure is called. Not for two
+  /// tests: together, two callers can have all threads.
   private func occupy(_ caller: String) async -> () -> Void {
     let (begun, go) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
     for _ in 0..<8 {
