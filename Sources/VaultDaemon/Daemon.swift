@@ -112,7 +112,7 @@
     private static func openSockets(
       _ configuration: Configuration, _ environment: [String: String]
     ) throws(ListeningSocket.Problem) -> [ListeningSocket] {
-      var sockets = ListeningSocket.activated(by: { environment[$0] })
+      var sockets = try ListeningSocket.activated(by: { environment[$0] })
       // After a handover the sockets already exist.
       for (path, name) in [(configuration.socket, ListeningSocket.http), (configuration.agent, ListeningSocket.agent)] {
         guard let path else { continue }
@@ -162,11 +162,13 @@
           identify: identification(on: socket), secure: security, answer: answer)
       }
       let credentials = CredentialAnswers(seal: seal, logger: logger)
-      let doors = sockets.filter { $0.name == ListeningSocket.credentials && $0.kind == .unix }.map { socket in
-        CredentialsDoor(socket: socket, manager: configuration.manager, logger: logger, answer: credentials.value)
+      let doors = sockets.filter { $0.name == ListeningSocket.credentials }.map { socket in
+        CredentialsDoor(
+          socket: socket, manager: configuration.manager, limits: configuration.limits, logger: logger,
+          answer: credentials.value)
       }
       let asking = Asking(named: configuration.pinentry, environment: ProcessInfo.processInfo.environment)
-      let agents = sockets.filter { $0.name == ListeningSocket.agent && $0.kind == .unix }.map { socket in
+      let agents = sockets.filter { $0.name == ListeningSocket.agent }.map { socket in
         AgentDoor(
           socket: socket, manager: configuration.manager, usesPeerDescriptors: configuration.usesPeerDescriptors,
           limits: configuration.limits, connections: connections,

@@ -217,15 +217,14 @@ package enum JSONText {
       guard escaped != .required, let found = unsafe UTF8Text.steering(text, at: position) else { return nil }
       return (numbered(found.scalar), found.byteCount)
     }
-    guard escaped != .terminalControls else { return byte == 0x7F ? (numbered(0x7F), 1) : nil }
-    switch byte {
-    case UInt8(ascii: "\""): return ("\\\"", 1)
-    case UInt8(ascii: "\\"): return ("\\\\", 1)
-    case UInt8(ascii: "\n"): return ("\\n", 1)
-    case UInt8(ascii: "\r"): return ("\\r", 1)
-    case UInt8(ascii: "\t"): return ("\\t", 1)
-    default: return (numbered(UInt32(byte)), 1)
-    }
+    guard escaped != .terminalControls || byte == 0x7F else { return nil }
+    return (ascii[Int(byte)], 1)
+  }
+
+  /// The escapes of ASCII, made once: a value can have a million of them.
+  private static let ascii = (0..<0x80).map { byte in
+    let short = ["\"": "\\\"", "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"]
+    return short[String(UnicodeScalar(UInt8(byte)))] ?? numbered(UInt32(byte))
   }
 
   @usableFromInline

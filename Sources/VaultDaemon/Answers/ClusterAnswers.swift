@@ -19,6 +19,7 @@
     func answer(to request: Request, _ target: Target, _ connection: Connection) async throws -> Response? {
       let parts = target.parts
       guard parts.starts(with: ["vault", "1"]), parts != ["vault", "1", "call"] else { return nil }
+      guard !failures.isBlocked(connection.peer.key) else { throw Refusal.tooManyFailures }
       guard !seal.isShut else { throw Refusal.sealed }
       if parts == ["vault", "1", "join"], request.method == .post { return Response(try await join(connection)) }
       guard parts.count == 4, connection.peer.user != nil, let wanted = ClusterRequest(rawValue: parts[2]) else {
@@ -32,7 +33,7 @@
         return Response(ServiceAnswer(number: number))
       } catch {
         // Failures of the cluster, lost races and a sealed daemon are not the caller's fault.
-        if !connection.peer.isDaemonsUser, !error.isNobodysFault { failures.count(connection.peer) }
+        if !connection.peer.isDaemonsUser, !error.isNobodysFault { failures.count(connection.peer.key) }
         guard let error = error as? VaultError else { throw error }
         return Response(ServiceAnswer(failure: error))
       }
@@ -40,7 +41,7 @@
 
     private func join(_ connection: Connection) async throws -> ServiceAnswer {
       guard connection.peer.isDaemonsUser else {
-        failures.count(connection.peer)
+        failures.count(connection.peer.key)
         return ServiceAnswer(failure: .service(.denied, "permission denied"))
       }
       do {
@@ -72,7 +73,9 @@
       if isTrusted {
         try await perform(wanted, replica, request.body.collect(upTo: limit))
       } else {
-        try await bodies.lend(request.body, upTo: limit, else: .tooLarge) { try await perform(wanted, replica, $0) }
+        try await bodies.lend(request.body, to: connection.peer.key, upTo: limit, else: .tooLarge) {
+          try await perform(wanted, replica, $0)
+        }
       }
       return replica.logEpoch
     }

@@ -48,26 +48,26 @@
         return Response(.ok, "text/plain; version=0.0.4", Array(try await metrics.text(seal).utf8))
       }
       if let answer = try await changeSeal(request, target, connection) { return answer }
-      guard !failures.isBlocked(connection.peer) else {
-        throw Refusal(status: .tooManyRequests, retryAfter: 60, "too many failed requests; wait a minute")
-      }
       let cluster = ClusterAnswers(
         seal: seal, replication: replication, limits: limits, bodies: bodies, failures: failures)
       if let answer = try await cluster.answer(to: request, target, connection) { return answer }
       guard let opened = seal.current else { throw Refusal.sealed }
-      var isKnown = false
+      let visit = try await Blocking.$caller.withValue(connection.peer.key) {
+        try await opened.visit(connection, token: connection.token(of: request))
+      }
+      let (caller, isKnown) = (visit.caller, visit.application != nil)
+      guard !failures.isBlocked(caller) else { throw Refusal.tooManyFailures }
       do {
-        let visit = try await opened.visit(connection, token: connection.token(of: request))
-        isKnown = visit.application != nil
         return try await bodies.lend(
-          request.body, upTo: isKnown ? limits.body : limits.strangersBody, else: isKnown ? .tooLarge : .unknownCaller
+          request.body, to: caller, upTo: isKnown ? limits.body : limits.strangersBody,
+          else: isKnown ? .tooLarge : .unknownCaller
         ) { body in
-          try await dispatch(request, target, body, visit, system)
+          try await Blocking.$caller.withValue(caller) { try await dispatch(request, target, body, visit, system) }
         }
       } catch {
-        // Losing a race for a version is not an attack, if the application is known.
-        let status = Refusal(error).status
-        if status == .forbidden || !isKnown && status == .badRequest { failures.count(connection.peer) }
+        // Losing a race for a version is not an attack, if the application is known; a wrong login always is.
+        let (status, isGuess) = (Refusal(error).status, !isKnown || target.parts.starts(with: ["v1", "auth"]))
+        if status == .forbidden || isGuess && status == .badRequest { failures.count(caller) }
         throw error
       }
     }
@@ -84,7 +84,7 @@
       let isSealing = target.parts[2] == "seal"
       let before = seal.current
       guard connection.peer.isDaemonsUser else {
-        failures.count(connection.peer)
+        failures.count(connection.peer.key)
         if let before { try await record(isSealing, in: before, connection, .denied) }
         throw Refusal.denied
       }
@@ -115,6 +115,7 @@
         guard request.method == .post else { throw Refusal.unknownMethod }
         return try await NativeCall(body).answer(visit)
       case "v1":
+        guard !request.wantsWrapping else { throw Refusal.invalid("response wrapping is not supported") }
         switch target.parts.dropFirst().first {
         case "sys": return try await system.answer(to: request, target, visit, body: .body(body))
         case "auth":
@@ -132,6 +133,14 @@
         }
       default: throw Refusal.notFound
       }
+    }
+  }
+
+  extension Request {
+    /// Whether the client expects a token for the answer in place of the answer.
+    fileprivate var wantsWrapping: Bool {
+      guard let name = HTTPField.Name("X-Vault-Wrap-TTL"), let time = headers[name] else { return false }
+      return KVDuration.seconds(.string(time)) != 0
     }
   }
 

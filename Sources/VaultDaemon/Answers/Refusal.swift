@@ -27,6 +27,8 @@
     }
     static let tooManyBodies = Refusal(
       status: .tooManyRequests, retryAfter: 1, "too many large requests at once; try again")
+    static let tooManyFailures = Refusal(
+      status: .tooManyRequests, retryAfter: 60, "too many failed requests; wait a minute")
     static let unknownMethod = Refusal(status: .methodNotAllowed, "unsupported operation")
 
     init(status: HTTPResponse.Status, retryAfter: Int? = nil, _ messages: String...) {

@@ -30,6 +30,10 @@
 
     /// The answer to one message, after its record is durable.
     func answer(_ message: ByteBuffer, _ peer: Peer) async -> ByteBuffer {
+      await Blocking.$caller.withValue(peer.key) { await answered(message, peer) }
+    }
+
+    private func answered(_ message: ByteBuffer, _ peer: Peer) async -> ByteBuffer {
       var message = message
       do {
         guard let opened = seal.current else { throw Refusal.sealed }

@@ -11,6 +11,8 @@
     let application: String?
     /// The token that identifies the application; `nil` if its process does.
     var token: ServiceTokens.Token?
+    /// The key that limits are counted by. Nobody else at an application's address can use up what the application may.
+    var caller: String { application.map { "application \($0)" } ?? connection.peer.key }
 
     /// The answer to `operation`, after its record is durable.
     ///

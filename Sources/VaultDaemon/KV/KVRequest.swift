@@ -27,7 +27,10 @@
       self.query = query
       let wantsList = request.method == .get && ["true", "1"].contains(query["list"])
       method = wantsList ? Self.list : request.method == .head ? .get : request.method
-      guard target.parts.count > 2, let mount = target.parts.dropFirst().first else { throw .notFound }
+      // HashiCorp's client lists a whole mount without a slash behind its name.
+      guard target.parts.count > (method == Self.list ? 1 : 2), let mount = target.parts.dropFirst().first else {
+        throw .notFound
+      }
       self.mount = mount
       parts = Array(target.parts.dropFirst(2))
       contentType = request.headers[.contentType] ?? ""
@@ -202,8 +205,15 @@
 
     // MARK: Version 1
 
-    /// How long a client of version 1 may use an answer, in seconds: 32 days, HashiCorp's default.
-    private static let lease = 2_764_800
+    /// How long a client of version 1 may use an answer, in seconds: what the data say, and at most 32 days, which is
+    /// HashiCorp's default.
+    private static func lease(of data: JSONValue) -> Int {
+      let longest = 2_764_800
+      guard let seconds = (data["ttl"] ?? data["lease"]).flatMap(KVDuration.seconds), seconds > 0 else {
+        return longest
+      }
+      return min(seconds, longest)
+    }
 
     private func firstVersion() throws(Refusal) -> Operation {
       let rest = parts.joined(separator: "/")
@@ -211,9 +221,14 @@
       let path = try KVPath(rest)
       switch method {
       case .get:
-        return operation(.read, path.name) { .data(try KVValue.data(of: try $0.open(path.name)), lease: Self.lease) }
+        return operation(.read, path.name) {
+          let data = try KVValue.data(of: try $0.open(path.name))
+          return .data(data, lease: Self.lease(of: data))
+        }
       case .post, .put:
-        let (bytes, kind) = try KVValue.value(of: try json())
+        let json = try json()
+        guard json.members?.isEmpty == false else { throw .invalid("missing data fields") }
+        let (bytes, kind) = try KVValue.value(of: json)
         return operation(.write, path.name, .write) { group in
           try (id.map(group.answering) ?? group).set(path.name, to: try Secret(bytes), kind: kind)
           return .nothing

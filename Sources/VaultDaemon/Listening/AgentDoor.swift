@@ -26,9 +26,11 @@
             {
               Peer(of: $0, usesDescriptor: usesPeerDescriptors, manager: manager)
             }
-            guard let peer, let peer, connections.enter(peer) else { throw ChannelError.eof }
-            channel.closeFuture.whenComplete { _ in connections.leave(peer) }
-            let messages = AgentMessages(limits) { await answer($0, peer) }
+            guard let peer, let peer, let place = connections.enter(peer) else { throw ChannelError.eof }
+            let messages = AgentMessages(limits) { message in
+              defer { withExtendedLifetime(place) {} }
+              return await answer(message, peer)
+            }
             try channel.pipeline.syncOperations.addHandlers(FirstRequest(), messages)
           }
         }

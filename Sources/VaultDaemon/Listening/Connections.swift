@@ -4,40 +4,48 @@
   import NIOCore
   import Synchronization
 
-  /// Limits the bytes of bodies that are held for all callers together.
+  /// Limits the bytes of bodies that are held for all callers together, and leaves room for those that hold none.
   final class BodyBudget: Sendable {
     private let limit: Int
-    private let state = Mutex(0)
+    private let state = Mutex((all: 0, ofCallers: [String: Int]()))
 
     init(limit: Int) { self.limit = limit }
 
     /// How many bytes are held.
-    var held: Int { state.withLock { $0 } }
+    var held: Int { state.withLock { $0.all } }
 
-    /// - Returns: false if that would exceed the limit; then nothing is taken.
-    func take(_ count: Int) -> Bool {
-      state.withLock { held in
-        guard count <= limit - held else { return false }
-        held += count
+    /// - Returns: false if the caller would then hold more bytes than are left for others; then nothing is taken.
+    func take(_ count: Int, for caller: String) -> Bool {
+      state.withLock { state in
+        let held = state.ofCallers[caller, default: 0] + count
+        guard held <= limit - state.all - count else { return false }
+        state.all += count
+        state.ofCallers[caller] = held
         return true
       }
     }
 
-    func giveBack(_ count: Int) { state.withLock { $0 -= count } }
+    private func giveBack(_ count: Int, of caller: String) {
+      state.withLock { state in
+        state.all -= count
+        let left = state.ofCallers[caller, default: 0] - count
+        state.ofCallers[caller] = left > 0 ? left : nil
+      }
+    }
 
     /// Lends the body of a request, and counts it until the answer is made.
     ///
     /// - Parameter refusal: for a body of more than `limit` bytes.
     func lend<Answer>(
-      _ requestBody: RequestBody, upTo limit: Int, else refusal: Refusal,
+      _ requestBody: RequestBody, to caller: String, upTo limit: Int, else refusal: Refusal,
       _ answer: (ByteBuffer) async throws -> Answer
     ) async throws -> Answer {
       var body = ByteBuffer()
-      defer { giveBack(body.readableBytes) }
+      defer { giveBack(body.readableBytes, of: caller) }
       do {
         for try await part in requestBody {
           guard body.readableBytes + part.readableBytes <= limit else { throw refusal }
-          guard take(part.readableBytes) else { throw Refusal.tooManyBodies }
+          guard take(part.readableBytes, for: caller) else { throw Refusal.tooManyBodies }
           body.writeImmutableBuffer(part)
         }
       } catch {
@@ -64,10 +72,10 @@
     /// Counts a connection.
     ///
     /// - Parameter peer: the caller: a user, or over TCP an address.
-    /// - Returns: false if that would exceed a limit.
-    func enter(_ peer: Peer) -> Bool {
+    /// - Returns: `nil` if that would exceed a limit.
+    func enter(_ peer: Peer) -> Place? {
       let key = peer.key
-      return state.withLock { state in
+      let isFree = state.withLock { state in
         // Root's connections count towards the total, but other users cannot keep root out.
         guard state.all < limits.connections || peer.user == 0 else { return false }
         guard state.ofCallers[key, default: 0] < limits.connectionsPerUser else { return false }
@@ -75,10 +83,21 @@
         state.ofCallers[key, default: 0] += 1
         return true
       }
+      return isFree ? Place(self, key) : nil
     }
 
-    func leave(_ peer: Peer) {
-      let key = peer.key
+    /// Counts as a connection until it is released: when the connection is closed and no request of it is worked on.
+    /// Otherwise, a caller could close connections and leave any number of requests behind.
+    final class Place: Sendable {
+      private let connections: Connections
+      private let key: String
+
+      fileprivate init(_ connections: Connections, _ key: String) { (self.connections, self.key) = (connections, key) }
+
+      deinit { connections.leave(key) }
+    }
+
+    private func leave(_ key: String) {
       state.withLock { state in
         state.all -= 1
         let left = state.ofCallers[key, default: 1] - 1

@@ -14,12 +14,12 @@
     let socket: ListeningSocket
     /// The service manager, which apart from root is the only one that gets an answer.
     let manager: ServiceManager
+    let limits: Limits
     let logger: Logger
     let answer: @Sendable (CredentialRequest) async -> [UInt8]?
 
     /// One byte more than systemd accepts for all credentials of a unit.
     private static let refusal = 1 << 20 | 1
-    private static let patience = TimeAmount.seconds(30)
 
     func run() async throws {
       let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -43,17 +43,18 @@
           }
         }
       } onGracefulShutdown: {
-        server.channel.close(promise: nil)
+        server.channel.acceptNoMore { server.channel.close(promise: nil) }
       }
     }
 
     private func serve(_ channel: any Channel) async {
-      // A client that does not read must not keep its connection.
-      let deadline = channel.eventLoop.scheduleTask(in: Self.patience) { channel.close(promise: nil) }
-      defer { deadline.cancel() }
       do {
         let request = try await request(on: channel)
         let value: [UInt8]? = if let request { await answer(request) } else { nil }
+        // A client that does not read must not keep its connection. Making the answer may take longer: a connection
+        // that is closed meanwhile would be an empty credential.
+        let deadline = channel.eventLoop.scheduleTask(in: TimeAmount(limits.transfer)) { channel.close(promise: nil) }
+        defer { deadline.cancel() }
         try await channel.writeAndFlush(ByteBuffer(bytes: value ?? [UInt8](repeating: 0, count: Self.refusal))).get()
       } catch {
         logger.debug("a credential was not taken", metadata: ["error": "\(type(of: error))"])

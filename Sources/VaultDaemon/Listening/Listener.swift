@@ -80,17 +80,19 @@
     private func setUp(_ channel: any Channel) -> EventLoopFuture<Accepted?> {
       channel.eventLoop.makeCompletedFuture { try channel.keepFromPrograms() }.flatMap { identify(channel) }.flatMap {
         peer in
-        guard connections.enter(peer) else { return channel.close().map { nil } }
-        channel.closeFuture.whenComplete { _ in connections.leave(peer) }
-        guard socket.kind == .tcp else { return accept(channel, Connection(peer: peer)).map { $0 } }
+        guard let place = connections.enter(peer) else { return channel.close().map { nil } }
+        channel.closeFuture.whenComplete { _ in withExtendedLifetime(place) {} }
+        guard socket.kind == .tcp else { return accept(channel, Connection(peer: peer), place).map { $0 } }
         return channel.eventLoop.makeFutureWithTask(secure).flatMapThrowing { security in
           try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: security.context))
           return Connection(peer: peer, secured: (channel, security.authorities))
-        }.flatMap { accept(channel, $0).map { $0 } }
+        }.flatMap { accept(channel, $0, place).map { $0 } }
       }.flatMapError { _ in channel.close().map { nil } }
     }
 
-    private func accept(_ channel: any Channel, _ connection: Connection) -> EventLoopFuture<Accepted> {
+    private func accept(
+      _ channel: any Channel, _ connection: Connection, _ place: Connections.Place
+    ) -> EventLoopFuture<Accepted> {
       let watch = RequestWatch(limits, isStranger: connection.isTLS)
       do { try channel.pipeline.syncOperations.addHandlers(FirstRequest(), ListMethod(watch)) } catch {
         return channel.eventLoop.makeFailedFuture(error)
@@ -101,8 +103,11 @@
         httpDecoderConfiguration: .init(
           maxHeaderFieldSize: limits.header, maxHeaderListSize: limits.header, maxHeaderFieldCount: 100))
       let http = HTTP1Channel(
-        responder: { [answer] (request, writer, _) in
+        responder: { [answer, weak place] (request, writer, _) in
+          // Nobody waits for an answer any more if the connection is closed.
+          guard let place else { throw ChannelError.alreadyClosed }
           let response = await answer(request, connection)
+          withExtendedLifetime(place) {}
           try await writer.write(response: response.head, body: response.body)
         }, configuration: configuration)
       return http.setup(channel: channel, logger: logger).flatMapThrowing { value in
@@ -114,8 +119,6 @@
   }
 
   extension ServerQuiescingHelper {
-    private static let settling = TimeAmount.milliseconds(100)
-
     /// Accepts connections that ``end(_:promise:)`` closes.
     func bootstrap(_ group: any EventLoopGroup) -> ServerBootstrap {
       ServerBootstrap(group: group)
@@ -128,13 +131,26 @@
         .childChannelOption(.allowRemoteHalfClosure, value: true)
     }
 
-    /// First no more connections are accepted, and the accepted ones get their handlers; then connections are closed.
-    /// The others wait in the socket's queue for the next process that listens.
+    /// Accepts no more connections, and closes those that are idle or have been answered.
     ///
     /// - Parameter promise: kept when all connections are closed.
     func end(_ server: any Channel, promise: EventLoopPromise<Void>?) {
-      server.setOption(.autoRead, value: false).whenComplete { _ in
-        server.eventLoop.scheduleTask(in: Self.settling) { self.initiateShutdown(promise: promise) }
+      server.acceptNoMore { self.initiateShutdown(promise: promise) }
+    }
+  }
+
+  extension Channel {
+    /// Accepts no more connections on this listening channel, and lets the accepted ones get their handlers: closing it
+    /// would close those that have none yet. The others wait in the socket's queue for the next process that listens.
+    ///
+    /// - Parameter end: called after that, on the event loop.
+    func acceptNoMore(_ end: @escaping @Sendable () -> Void) {
+      setOption(.autoRead, value: false).whenComplete { [eventLoop] _ in
+        eventLoop.scheduleTask(in: .milliseconds(100)) {
+          // A connection gets its handlers on its own event loop, which may be late.
+          let loops = MultiThreadedEventLoopGroup.singleton.makeIterator().map { $0.submit {} }
+          EventLoopFuture.andAllComplete(loops, on: eventLoop).whenComplete { _ in end() }
+        }
       }
     }
   }

@@ -86,19 +86,26 @@
     /// - Parameters:
     ///   - environment: `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`.
     ///   - first: the number of the first descriptor.
+    /// - Throws: ``Problem`` for a socket of which the daemon does not know what to answer on it.
     static func activated(
       by environment: (String) -> String?, first: CInt = 3, process: pid_t = getpid()
-    ) -> [ListeningSocket] {
+    ) throws(Problem) -> [ListeningSocket] {
       guard environment("LISTEN_PID") == String(process), let count = environment("LISTEN_FDS").flatMap({ CInt($0) }),
         (1...1_024).contains(count)
       else { return [] }
       let names = (environment("LISTEN_FDNAMES") ?? "").split(separator: ":", omittingEmptySubsequences: false)
-      return (0..<count).compactMap { position in
+      var sockets: [ListeningSocket] = []
+      for position in 0..<count {
         let descriptor = first + position
         _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
-        let name = Int(position) < names.count ? String(names[Int(position)]) : http
-        return Kind(of: descriptor).map { ListeningSocket(descriptor: descriptor, kind: $0, name: name) }
+        guard let kind = Kind(of: descriptor) else { continue }
+        let name = names.dropFirst(Int(position)).first.flatMap { $0.isEmpty ? nil : String($0) } ?? http
+        guard name == http || kind == .unix && [credentials, agent].contains(name) else {
+          throw .unknownName(name, kind)
+        }
+        sockets.append(ListeningSocket(descriptor: descriptor, kind: kind, name: name))
       }
+      return sockets
     }
 
     /// Restores the length of the queue: NIO has called listen on the socket again, with a queue of 128.
@@ -170,6 +177,7 @@
       case inUse(String)
       case path(String, CInt)
       case system(String, CInt)
+      case unknownName(String, Kind)
 
       var message: String {
         switch self {
@@ -177,6 +185,10 @@
         case .inUse(let path): "another process listens on '\(path)'"
         case .path(let path, let code): "the socket '\(path)' cannot be made: \(unsafe String(cString: strerror(code)))"
         case .system(let call, let code): "\(call): \(unsafe String(cString: strerror(code)))"
+        case .unknownName(let name, .unix):
+          "systemd passes a socket named '\(name)': in its unit, set FileDescriptorName=http, credentials or ssh-agent"
+        case .unknownName(let name, .tcp):
+          "systemd passes a network socket named '\(name)': in its unit, set FileDescriptorName=http"
         }
       }
     }

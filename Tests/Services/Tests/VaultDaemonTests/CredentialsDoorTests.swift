@@ -44,9 +44,7 @@ struct CredentialsDoorTests {
       // A process that another test is starting can still hold the first socket.
       let path = folder + "/\(isServed).sock"
       let socket = try ListeningSocket.unix(at: path)
-      let door = CredentialsDoor(
-        socket: socket, manager: manager, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-      ) {
+      let door = CredentialsDoor(socket: socket, manager: manager, limits: Limits(), logger: RunningDaemon.logger) {
         $0.unit == "web.service" && $0.id == "db" ? Array("s3cr3t".utf8) : nil
       }
       let group = ServiceGroup(services: [door], logger: door.logger)
@@ -58,6 +56,60 @@ struct CredentialsDoorTests {
       #expect(given == (isServed ? Array("s3cr3t".utf8) : [UInt8](repeating: 0, count: 1 << 20 | 1)))
       #expect(refused.count == 1 << 20 | 1 && refused.allSatisfy { $0 == 0 })
       #expect(unnamed.count == 1 << 20 | 1)
+      await group.triggerGracefulShutdown()
+      try await running.value
+    }
+  }
+
+  @Test func `a unit waits for its credential longer than a client may take to read it`() async throws {
+    let path = NSTemporaryDirectory() + "door-\(UUID().uuidString.prefix(8))"
+    defer { unlink(path) }
+    var limits = Limits()
+    limits.transfer = .seconds(1)
+    let door = CredentialsDoor(
+      socket: try .unix(at: path), manager: .user(geteuid()), limits: limits, logger: RunningDaemon.logger
+    ) { _ in
+      try? await Task.sleep(for: .seconds(2))
+      return Array("s3cr3t".utf8)
+    }
+    let running = Task { try await ServiceGroup(services: [door], logger: door.logger).run() }
+    defer { running.cancel() }
+    #expect(try await Self.ask(path, as: "\0\(UUID().uuidString)/unit/web.service/db") == Array("s3cr3t".utf8))
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `no unit gets an empty credential when the door ends, and others wait for the next one`() async throws {
+    let path = NSTemporaryDirectory() + "door-\(UUID().uuidString.prefix(8))"
+    defer { unlink(path) }
+    let socket = try ListeningSocket.unix(at: path)
+    defer { close(socket.descriptor) }
+    let clients = (0..<32).map { _ in
+      Task {
+        var wrong = 0
+        while !Task.isCancelled {
+          let value = try await Self.ask(path, as: "\0\(UUID().uuidString)/unit/web.service/db")
+          if value != [1] { wrong += 1 }
+        }
+        return wrong
+      }
+    }
+    for round in 1...20 {
+      // As systemd does, this keeps the socket open between two processes.
+      let copy = ListeningSocket(descriptor: fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 3), kind: .unix, name: "")
+      let (answers, answered) = AsyncStream<Void>.makeStream()
+      let door = CredentialsDoor(
+        socket: copy, manager: .user(geteuid()), limits: Limits(), logger: RunningDaemon.logger
+      ) { _ in
+        answered.yield()
+        return [1]
+      }
+      let group = ServiceGroup(services: [door], logger: door.logger)
+      let running = Task { try await group.run() }
+      for await _ in answers.prefix(100) {}
+      if round == 20 {
+        for client in clients { client.cancel() }
+        for client in clients { #expect(try await client.value == 0) }
+      }
       await group.triggerGracefulShutdown()
       try await running.value
     }

@@ -83,7 +83,7 @@ struct HealthTests {
       #expect(await interface.answer(request, over: Connection(peer: stranger)).status == .forbidden)
     }
     #expect(try told().suffix(2) == ["13 12 seal", "12 12 unseal"])
-    #expect(!daemon.seal.isSealed && interface.failures.isBlocked(stranger))
+    #expect(!daemon.seal.isSealed && interface.failures.isBlocked(stranger.key))
   }
 
   @Test(.timeLimit(.minutes(1)))

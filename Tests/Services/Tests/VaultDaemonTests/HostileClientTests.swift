@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import VaultFoundation
 
@@ -151,7 +152,7 @@ struct HostileClientTests {
     async throws
   {
     let daemon = try RunningDaemon {
-      $0.limits.bodies = 1_000
+      $0.limits.bodies = 2_000
       $0.limits.transfer = .seconds(3_600)
     }
     let socket = daemon.socket
@@ -161,8 +162,8 @@ struct HostileClientTests {
     let begun = "POST /v1/web/data/a HTTP/1.1\r\nHost: x\r\n\(length)\r\n\r\n\(body.dropLast())"
     var first = try #require(RawClient(socket))
     first.send(Array(begun.utf8))
-    // Until the first body is there but for its last byte, the second one finds room. If the first one came while a second
-    // one was there, it was refused, and has to come again.
+    // A caller may hold as much as it leaves to others. Until the first body is there but for its last byte, the second
+    // one finds room. If the first one came while a second one was there, it was refused, and has to come again.
     var answer = try await daemon.curl("/v1/web/data/b", "--include", "-d", body)
     var attempt = 0
     while answer.status == 200 {
@@ -174,11 +175,80 @@ struct HostileClientTests {
       answer = try await daemon.curl("/v1/web/data/b", "--include", "-d", body)
     }
     #expect(answer.status == 429 && answer.body.contains("Retry-After: 1"))
+    try daemon.bind("other", unit: "nowhere.service")
+    try daemon.set("a", in: "other", to: "1")
+    let other = try daemon.token(of: "other")
+    #expect(try await daemon.curl("/v1/other/data/b", "-H", "X-Vault-Token: \(other)", "-d", body).status == 200)
     #expect(try await daemon.curl("/v1/web/data/b", "-d", #"{"data":{"value":"small"}}"#).status == 200)
     first.send(Array("}".utf8))
     let last = first
     #expect(await onThread { last.answer()?.status } == 200)
     #expect(try await daemon.curl("/v1/web/data/b", "-d", body).status == 200)
+  }
+
+  @Test func `the bodies of any callers leave room for those of another one`() {
+    let budget = BodyBudget(limit: 64)
+    let taken = ["one", "two", "three"].map { caller in
+      var count = 0
+      while budget.take(1, for: caller) { count += 1 }
+      return count
+    }
+    #expect(taken == [32, 16, 8])
+    #expect(budget.take(4, for: "four") && budget.held == 60)
+  }
+
+  /// Keeps all threads for reading busy that a caller can have, until the returned closure is called. Not for two
+  /// tests: together, two callers can have all threads.
+  private func occupy(_ caller: String) async -> () -> Void {
+    let (begun, go) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    for _ in 0..<8 {
+      Task {
+        try await Blocking.$caller.withValue(caller) {
+          try await Blocking.read {
+            begun.signal()
+            go.wait()
+          }
+        }
+      }
+    }
+    await onThread { for _ in 0..<8 { begun.wait() } }
+    return { for _ in 0..<8 { go.signal() } }
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `an application that asks for too much waits, but no other one, and its closed connections count meanwhile`()
+    async throws
+  {
+    let daemon = try RunningDaemon(binds: false) { $0.limits.connectionsPerUser = 20 }
+    try daemon.bind("crowd", user: String(getuid()))
+    try daemon.bind("other", unit: "nowhere.service")
+    for application in ["crowd", "other"] { try daemon.set("a", in: application, to: "1") }
+    let (token, socket) = (try daemon.token(of: "other"), daemon.socket)
+    let hasEnded = Atomic(false)
+    let release = await occupy("application crowd")
+    defer { release() }
+    let waiting = Task {
+      let status = try await daemon.curl("/v1/crowd/data/a").status
+      hasEnded.store(true, ordering: .relaxed)
+      return status
+    }
+    for _ in 0..<10 {
+      #expect(try await daemon.curl("/v1/other/data/a", "-H", "X-Vault-Token: \(token)").status == 200)
+    }
+    let answers = await onThread { () -> [Int?] in
+      (0..<300).map { number in
+        // Some are closed before their requests begin, and not counted.
+        let client = number < 200 ? RawClient(socket) : nil
+        _ = client?.send(Array("GET /v1/crowd/data/a HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+        return withExtendedLifetime(client) { RawClient(socket)?.request("GET", "/v1/sys/health")?.status }
+      }
+    }
+    #expect(answers.suffix(100).allSatisfy { $0 == nil })
+    let isEarly = hasEnded.load(ordering: .relaxed)
+    #expect(!isEarly)
+    release()
+    #expect(try await waiting.value == 200)
+    while try await daemon.curl("/v1/sys/health").status != 200 {}
   }
 
   @Test func `a silent connection over TCP is closed soon`() async throws {

@@ -181,6 +181,43 @@ struct KVTests {
     #expect(try text() == "value")
   }
 
+  @Test func `a client that asks for a wrapping token gets no secret in its place`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("a", in: "web", to: "secret")
+    for (time, status) in [("60s", 400), ("300", 400), ("often", 400), ("0", 200)] {
+      let answer = try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Wrap-TTL: \(time)")
+      #expect(answer.status == status && answer.body.contains("secret") == (status == 200))
+    }
+    #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Wrap-TTL;").status == 200)
+  }
+
+  // MARK: Version 1
+
+  @Test func `version 1 lists a mount without a slash, refuses empty data, and tells how long data are valid`()
+    async throws
+  {
+    let daemon = try RunningDaemon()
+    try daemon.set("settings/kv-version/web", in: "vault.service", to: "1")
+    try daemon.set("one", in: "web", to: "secret")
+    for body in ["", "{}"] {
+      let answer = try await daemon.curl("/v1/web/one", "-d", body)
+      #expect(answer.status == 400 && answer.body.contains("missing data fields"))
+    }
+    #expect(try daemon.text("one", in: "web") == "secret")
+    for (path, method) in [("web?list=true", "GET"), ("web/?list=true", "GET"), ("web", "LIST"), ("web/", "LIST")] {
+      #expect(try await daemon.curl("/v1/\(path)", "-X", method).body.contains(#""keys":["one"]"#))
+    }
+    #expect(try await daemon.curl("/v1/web").status == 404)
+    let leases = [
+      (#""ttl":"30s""#, 30), (#""ttl":45"#, 45), (#""lease":"1h""#, 3_600), (#""ttl":"1y""#, 2_764_800),
+      (#""ttl":-5"#, 2_764_800), (#""ttl":"40000h""#, 2_764_800), (#""b":"c""#, 2_764_800),
+    ]
+    for (member, seconds) in leases {
+      #expect(try await daemon.curl("/v1/web/two", "-d", #"{"a":"b",\#(member)}"#).status == 204)
+      #expect(try await daemon.curl("/v1/web/two").body.contains(#""lease_duration":\#(seconds),"#))
+    }
+  }
+
   @Test func `a request for capabilities names at most 1,000 paths`() async throws {
     let daemon = try RunningDaemon()
     for (count, status) in [(1_000, 200), (1_001, 400)] {

@@ -93,6 +93,12 @@ final class RunningDaemon: Sendable {
     _ = try owner().applications.bind(application, .init(certificate: certificate))
   }
 
+  /// A token, for an application that is not whoever runs the tests.
+  func token(of application: String) throws -> String {
+    guard let tokens = seal.current?.tokens else { throw Refusal.sealed }
+    return try tokens.issue(for: application, by: "approle", lasting: 3_600, limit: 3_600).text
+  }
+
   func unbind(_ application: String) throws { _ = try owner().applications.unbind(application) }
 
   /// The status of curl's answer for a whole URL; 0 if there is none.

@@ -201,6 +201,37 @@ struct TokenTests {
     #expect(try told().records.allSatisfy { $0.subject?.utf8.count ?? 0 < 1_000 })
   }
 
+  @Test func `wrong tokens keep an address from logging in, but not from using valid tokens`() async throws {
+    let address = try ListeningSocket.tcp("127.0.0.1:0")
+    let port = try #require(address.port)
+    let daemon = try RunningDaemon(others: [address]) { $0.limits.failuresPerMinute = 3 }
+    try daemon.set("a", in: "web", to: "value")
+    let (trust, authority) = ("--cacert", try await daemon.useTLS().path("ca.pem"))
+    let (url, token) = ("https://127.0.0.1:\(port)/v1/", try daemon.token(of: "web"))
+    let (login, secret) = (url + "auth/approle/login", #"{"role_id":"web","secret_id":"0123456789abcdef"}"#)
+    var (reads, logins): ([Int], [Int]) = ([], [])
+    // Once, a new minute may begin meanwhile.
+    for _ in 0..<8 {
+      let wrong = "X-Vault-Token: hvs.0000"
+      reads.append(try await daemon.status(of: url + "web/data/a", trust, authority, "-H", wrong))
+    }
+    for _ in 0..<8 { logins.append(try await daemon.status(of: login, trust, authority, "-d", secret)) }
+    #expect(reads.prefix(3) == [403, 403, 403] && reads.contains(429) && logins.contains(429))
+    let right = "X-Vault-Token: \(token)"
+    #expect(try await daemon.status(of: url + "web/data/a", trust, authority, "-H", right) == 200)
+  }
+
+  @Test func `an application that guesses the secrets of roles is ignored for a while`() async throws {
+    let daemon = try RunningDaemon { $0.limits.failuresPerMinute = 3 }
+    var statuses: [Int] = []
+    // Once, a new minute may begin meanwhile.
+    for _ in 0..<8 {
+      let guess = #"{"role_id":"other","secret_id":"0123456789abcdef"}"#
+      statuses.append(try await daemon.curl("/v1/auth/approle/login", "-d", guess).status)
+    }
+    #expect(statuses.prefix(3) == [400, 400, 400] && statuses.contains(429))
+  }
+
   @Test func `TCP answers only with TLS, and only tokens count there`() async throws {
     let address = try ListeningSocket.tcp("127.0.0.1:0")
     let port = try #require(address.port)

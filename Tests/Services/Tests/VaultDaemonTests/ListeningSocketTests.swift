@@ -1,0 +1,30 @@
+import Foundation
+import Testing
+
+@testable import VaultDaemon
+
+/// Sockets that systemd passes.
+struct ListeningSocketTests {
+  private func activated(_ socket: ListeningSocket, names: String?) throws(ListeningSocket.Problem) -> [String] {
+    let environment = ["LISTEN_PID": String(getpid()), "LISTEN_FDS": "1", "LISTEN_FDNAMES": names]
+    return try ListeningSocket.activated(by: { environment[$0] ?? nil }, first: socket.descriptor).map(\.name)
+  }
+
+  @Test func `a socket of systemd has one of three names, and one without a name answers HTTP`() throws {
+    let path = NSTemporaryDirectory() + "activated-\(UUID().uuidString.prefix(8))"
+    defer { unlink(path) }
+    let local = try ListeningSocket.unix(at: path)
+    let remote = try ListeningSocket.tcp("127.0.0.1:0")
+    defer { for socket in [local, remote] { close(socket.descriptor) } }
+    for name in ["http", "credentials", "ssh-agent"] { #expect(try activated(local, names: name) == [name]) }
+    for socket in [local, remote] {
+      for names in [nil, "", "http"] { #expect(try activated(socket, names: names) == ["http"]) }
+    }
+    #expect(throws: ListeningSocket.Problem.unknownName("vaultd.socket", .unix)) {
+      try activated(local, names: "vaultd.socket")
+    }
+    for name in ["credentials", "ssh-agent", "web.socket"] {
+      #expect(throws: ListeningSocket.Problem.unknownName(name, .tcp)) { try activated(remote, names: name) }
+    }
+  }
+}
