@@ -206,9 +206,10 @@ package enum SecretFile {
       let draft = "\(folder)/.vault-\(number).new"
       let file = try OpenFile(draft, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
       // As on FAT, where each file has the mode that its mount says.
-      do throws(FileFault) { _ = try file.requireRegular(.secret(), size: 0...0) } catch {
+      let mode = (try? file.status())?.st_mode ?? 0
+      guard mode & 0o077 == 0 else {
         unsafe unlink(draft)
-        throw error
+        throw .openToOthers(mode: mode & 0o7777)
       }
       self.file = file
       self.path = path

@@ -59,6 +59,7 @@ enum SystemReason {
     case ENOTDIR: "a part of its path is not a directory"
     case ELOOP: "it is a symbolic link"
     case EBADF: "it is not open"
+    case EILSEQ: "its path is not UTF-8"
     case EIO: "an I/O error"
     default: "system error \(code)"
     }

@@ -155,9 +155,14 @@ private func environmentVariables() throws(Failure) -> [String: String] {
   var variables: [String: String] = [:]
   for name in Session.variables {
     guard let value = unsafe getenv(name) else { continue }
-    // With its bytes replaced, it could name another file or folder.
-    guard let text = unsafe String(validatingCString: value) else { throw Failure(.usage, "\(name) is not UTF-8") }
-    variables[name] = text
+    if let text = unsafe String(validatingCString: value) {
+      variables[name] = text
+    } else if ["NO_COLOR", "TERM", "VISUAL", "EDITOR", "SSH_ASKPASS_PROMPT"].contains(name) {
+      variables[name] = unsafe String(cString: value)
+    } else if name != "HOME" {
+      // With its bytes replaced, it would name another file or folder.
+      throw Failure(.usage, "\(name) is not UTF-8")
+    }
   }
   return variables
 }

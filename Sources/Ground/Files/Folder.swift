@@ -136,7 +136,9 @@ package struct Folder: ~Copyable {
   ///
   /// - Throws: `wrongKind` if something else is in the way; `denied`, `storage`.
   package static func make(_ path: String) throws(FileFault) {
-    guard path.hasPrefix("/"), !path.utf8.contains(0) else { throw .missing }
+    guard !path.utf8.contains(0) else { throw .missing }
+    // Only below a folder whose path is not UTF-8 are paths relative.
+    guard path.hasPrefix("/") else { throw .storage(.pathNotText) }
     var parent = "/"
     for part in path.split(separator: "/") {
       let made = parent + part
@@ -264,7 +266,7 @@ package enum NetworkFileSystem {
 
   private static let overFUSE = [
     "sshfs", "rclone", "s3fs", "gcsfuse", "goofys", "blobfuse", "blobfuse2", "juicefs", "glusterfs", "ceph-fuse", "mfs",
-    "curlftpfs", "smbnetfs", "gvfsd-fuse",
+    "curlftpfs", "smbnetfs", "gvfsd-fuse", "davfs2", "vmhgfs-fuse", "grpcfuse",
   ]
 
   /// The kind of network file system with this magic number.

@@ -326,7 +326,7 @@ extension VaultError {
   package var isAvoidable: Bool {
     switch self {
     case .busy, .storage(.replaced), .storage(.readOnly), .storage(.memory), .denied(.permissions),
-      .denied(.openToOthers), .otherDevice:
+      .denied(.openToOthers):
       true
     default: isRepairable
     }

@@ -129,9 +129,7 @@ package struct FullProof {
   /// Checks that there is exactly one wrap for each member, the one that the roster names.
   private func proveWraps() throws(VaultError) {
     let roster = view.state.roster
-    guard Set(roster.members.map(\.slotID)).count == roster.members.count else {
-      throw .damaged(.wrap, "two members have the same slot")
-    }
+    guard Set(roster.members.map(\.slotID)).count == roster.members.count else { throw .damaged(.wrap, "a slot twice") }
     for member in roster.members {
       guard let wrap = try view.connection.wrap(member.slotID),
         Wrap.digest(wrap, slotID: member.slotID) == member.wrapDigest

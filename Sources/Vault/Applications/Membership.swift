@@ -272,7 +272,7 @@ extension SecretStore {
       notices.post(changed.left, of: name.description, keptAside: nil)
       return changed.state
     } catch {
-      guard error.isAvoidable else { throw error.named(name.description) }
+      guard file.canAvoid(error) else { throw error.named(name.description) }
       obstacle = error
     }
     do throws(VaultError) {

@@ -95,7 +95,8 @@ extension Applications {
       func mend() throws(VaultError) -> Roster {
         try store.change(name, rotation, accepting: confirm) { progress(group, $0) }.roster
       }
-      if revoking, wanted == nil, unread.contains(where: { $0.name == group && $0.problem.isAvoidable }),
+      if revoking, wanted == nil, let file = try? store.group(name).file,
+        unread.contains(where: { $0.name == group && file.canAvoid($0.problem) }),
         let roster = (try? store.group(name).verifiedState().roster) ?? (try? mend()),
         roster.isPurged(with: id, in: group)
       {

@@ -67,7 +67,8 @@ public struct StoreLocation: Sendable {
     var environment: [String: String] = [:]
     for variable in variables {
       guard let value = unsafe getenv(variable) else { continue }
-      guard let text = unsafe String(validatingCString: value) else { throw .invalid("\(variable) is not UTF-8") }
+      let text = unsafe String(validatingCString: value)
+      guard text != nil || variable == "HOME" else { throw .invalid("\(variable) is not UTF-8") }
       environment[variable] = text
     }
     return try StoreLocation(environment: environment)

@@ -85,7 +85,7 @@ extension SecretStore {
     let result = try accept(file, name, owner, takesAnother) { confirm(ReturningState($0, leaves)) }
     let accepted: AcceptedState
     do throws(VaultError) { accepted = try result.get() } catch {
-      if owner != nil, error.isAvoidable {
+      if owner != nil, file.canAvoid(error) {
         return try acceptRebuilt(name, file, takesAnother, isDroppingUnproved, confirm, instead: error)
       }
       // This machine never saw the group, but the owner's registry lists it.

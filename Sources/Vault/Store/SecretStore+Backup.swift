@@ -132,7 +132,7 @@ extension SecretStore {
       }
     } catch {
       switch error {
-      case .otherDevice: return .leftOut
+      case _ where isOfOtherDevice(error): return .leftOut
       case .storage(let failure) where failure != .replaced && failure != .inputOutput:
         // The copies of the other groups would fail too.
         throw error

@@ -94,7 +94,7 @@ extension VaultError {
     case .ownerNeeded: "name what opens the store: --passphrase-fd, --key-file or --recovery-fd"
     case .noKeyring: "use a key file instead: vault slot add key-file --new-key-file FILE"
     case .otherDevice(let group, _) where !circumstances.isApplication:
-      "use it on that device; to see where the device key belongs: vault paths; if that key is lost for good, so is the group: delete the folder \(circumstances.store)/groups/\(group), then: vault group accept \(group)"
+      "use it on that device; to see where the device key belongs: vault paths; if that key is lost for good, so is the group: delete the folder \(circumstances.store)/groups/\(group), then: vault group accept \(group); or, if it was never bound to a device: vault restore-backup DIR \(group) --replace"
     case .otherDevice: "use it on that device; to see where the device key belongs: vault paths"
     case .denied(.file(.backup, .openToOthers)):
       "it must be yours alone: chmod -R go= \(circumstances.backup); a FAT or exFAT disk keeps no modes: keep a tar file there, and unpack that on another disk"

@@ -150,8 +150,9 @@ import Testing
       echo "$?"
       ls -A "$folder" | grep -ac jos; ls -A .
       "$vault" get a "$(printf '\351')"
+      NO_COLOR="$odd" EDITOR="$odd" HOME="/$odd" "$vault" get a
       """#)
-    #expect(result.output == "23\n64\n1\n")
+    #expect(result.output == "23\n64\n1\nvalue")
     #expect(
       result.errors == """
         vault: error: the path is not UTF-8

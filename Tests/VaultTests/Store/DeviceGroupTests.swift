@@ -1,6 +1,8 @@
 import Foundation
+import Glibc
 import Testing
 
+@testable import Ground
 @testable import GroupFile
 @testable import Vault
 
@@ -121,6 +123,40 @@ struct DeviceGroupTests {
     #expect(throws: VaultError.denied(.notAMember)) { try member.group("laptop").items() }
     #expect(try store.value("a", in: "laptop") == "kept here")
     #expect(throws: refusal) { _ = try openElsewhere().group("laptop").get("a") }
+  }
+
+  @Test func `on another device a change of members and a repair change nothing, not even the lock`() throws {
+    _ = try store.issue("com.example.api", grants: [.init(.write, in: "laptop")])
+    let path = store.location.home + "/groups/laptop/lock"
+    let lock = try OpenFile(path, O_RDWR)
+    try lock.lock(waiting: 1_000)
+    let before = FileIdentity(try lock.status())
+    let open = try openElsewhere()
+    #expect(throws: refusal) { _ = try open.repairGroup("laptop") }
+    #expect(FileIdentity(try OpenFile(path, O_RDWR).status()) == before)
+    lock.unlock()
+    #expect(throws: refusal) { try open.revoke("com.example.api", from: "laptop") }
+    #expect(throws: refusal) { try open.rotateGroup("laptop") }
+    #expect(try store.value("a", in: "laptop") == "kept here")
+  }
+
+  @Test func `a group that was altered to look like another device's is no silent gap in a backup`() throws {
+    let place = try ContainerPlace(folder: store.location.home + "/groups/default")
+    let connection = try Connection(at: place, access: .writing)
+    try connection.begin(.immediate)
+    var header = StateHeader(of: try store.open().group("default").verifiedState().roster)
+    header.flags.insert(.thisDeviceOnly)
+    header.deviceKeyID = [UInt8](repeating: 1, count: 16)
+    try connection.storePart(.header, header.serialized())
+    try connection.statement("UPDATE state SET bytes = randomblob(length(bytes)) WHERE part = 2").run()
+    try connection.commit()
+    connection.close()
+    let outcomes = try store.open().backUp(to: store.path("backup")).groups
+    let outcome = try #require(outcomes.first { $0.name == "default" }?.outcome)
+    guard case .failed(.otherDevice) = outcome else {
+      Issue.record("\(outcome)")
+      return
+    }
   }
 
   @Test(arguments: HeaderChange.allCases)

@@ -63,7 +63,6 @@ extension AccessGroupFile {
     members: [MemberSeed] = [], isLossAccepted: (GroupRepair) -> Bool,
     progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> GroupRepair? {
-    guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let place = try ContainerPlace(folder: folder)
     guard AccessGroupFile.exists(in: folder) else { throw .notFound(.group) }
     let isCleared = place.clearCompanions()
@@ -94,7 +93,6 @@ extension AccessGroupFile {
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, salvagingAt places: DraftPlaces,
     by authority: any RosterAuthority, members: [MemberSeed] = [], progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> (state: VerifiedState, left: LeftBehind) {
-    guard context.kind == .owner else { throw .denied(.ownerOnly) }
     let place = try ContainerPlace(folder: folder)
     place.clearCompanions()
     var change = change
@@ -142,17 +140,22 @@ extension AccessGroupFile {
       if (try? FullProof.run(lookAlone()) { progress(.proved($0)) }) != nil { return false }
       let lock = try WriterLock(at: place, replacing: true)
       do throws(VaultError) { _ = try FullProof.run(lookAlone()) { progress(.proved($0)) } } catch {
-        guard error.isAvoidable else { throw error }
+        guard canAvoid(error) else { throw error }
         return true
       }
       _ = lock.isShared
       return false
     } catch {
-      // A device is named by the part of the state that nobody signs.
-      if case .otherDevice = error { return true }
+      if case .otherDevice = error, canAvoid(error) { return true }
       guard error.isRepairable else { throw error }
       return true
     }
+  }
+
+  /// Whether new files can avoid what caused `error`. If this machine has verified a group that is now another device's,
+  /// its state was altered where nobody signs it, or the device key is gone.
+  package func canAvoid(_ error: VaultError) -> Bool {
+    if case .otherDevice = error { witness.read() != .absent } else { error.isAvoidable }
   }
 
   /// Rebuilds the group's file from what its last signed state proves, proves the result, and replaces the old file.
@@ -251,7 +254,6 @@ extension AccessGroupFile {
   /// Writes the named unproved values, which an earlier repair listed, from the damaged files in `aside` as new
   /// versions of their items. On an error nothing is changed.
   package func adopt(_ names: [String], from aside: String, at salvage: String) throws(VaultError) -> GroupRepair {
-    guard context.kind == .owner else { throw .denied(.ownerOnly) }
     defer { SalvageCopy.remove(salvage) }
     let transaction = try beginWriting()
     let (copy, stored) = try SalvageCopy.make(

@@ -89,7 +89,10 @@ extension StoreRestoration {
         }
         _ = try store.group(group.name).info()
       } catch {
-        guard case .rolledBack = error else { continue }
+        switch error {
+        case .rolledBack, .anotherGroup: break
+        default: continue
+        }
         session.warn("\(error.message); it stays closed until you run: vault group accept \(group.name)")
       }
     }

@@ -162,6 +162,7 @@ extension ProjectFile {
   private static func canonical(_ path: String) -> String? {
     guard let resolved = unsafe realpath(path, nil) else { return nil }
     defer { unsafe free(resolved) }
+    errno = EILSEQ
     return unsafe String(validatingCString: resolved)
   }
 
