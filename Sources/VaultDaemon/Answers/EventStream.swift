@@ -36,7 +36,7 @@
           }
           // Since then, the owner may have removed the group or the binding, or the token may have ended.
           guard await isStill(application) else { break }
-          guard await Self.mayRead(group, application, access) else { continue }
+          guard await mayRead(group, application) else { continue }
           let json: JSONValue = ["group": .string(group), "name": .string(name), "version": .number(version)]
           try await writer.write(
             ByteBuffer(string: "event: change\ndata: \(String(decoding: json.json, as: UTF8.self))\n\n"))
@@ -48,11 +48,16 @@
     }
 
     private func isStill(_ application: String) async -> Bool {
-      (try? await visit.opened.visit(visit.connection, token: token))?.application == application
+      await Blocking.$caller.withValue(visit.caller) {
+        (try? await visit.opened.visit(visit.connection, token: token))?.application == application
+      }
     }
 
-    private static func mayRead(_ group: String, _ application: String, _ access: Access) async -> Bool {
-      (try? await Blocking.read { _ = try access.group(group, for: application, .read) }) != nil
+    private func mayRead(_ group: String, _ application: String) async -> Bool {
+      let access = visit.opened.access
+      return await Blocking.$caller.withValue(visit.caller) {
+        (try? await Blocking.read { _ = try access.group(group, for: application, .read) }) != nil
+      }
     }
   }
 

@@ -140,7 +140,7 @@
     /// Whether the client expects a token for the answer in place of the answer.
     fileprivate var wantsWrapping: Bool {
       guard let name = HTTPField.Name("X-Vault-Wrap-TTL"), let time = headers[name] else { return false }
-      return KVDuration.seconds(.string(time)) != 0
+      return !["", "0", "0s"].contains(time)
     }
   }
 

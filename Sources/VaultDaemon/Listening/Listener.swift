@@ -104,10 +104,14 @@
           maxHeaderFieldSize: limits.header, maxHeaderListSize: limits.header, maxHeaderFieldCount: 100))
       let http = HTTP1Channel(
         responder: { [answer, weak place] (request, writer, _) in
-          // Nobody waits for an answer any more if the connection is closed.
-          guard let place else { throw ChannelError.alreadyClosed }
-          let response = await answer(request, connection)
-          withExtendedLifetime(place) {}
+          // A stream notices late that its connection is closed, so it counts only until it begins.
+          func answered() async throws -> Response {
+            // Nobody waits for an answer any more if the connection is closed.
+            guard let place else { throw ChannelError.alreadyClosed }
+            defer { withExtendedLifetime(place) {} }
+            return await answer(request, connection)
+          }
+          let response = try await answered()
           try await writer.write(response: response.head, body: response.body)
         }, configuration: configuration)
       return http.setup(channel: channel, logger: logger).flatMapThrowing { value in

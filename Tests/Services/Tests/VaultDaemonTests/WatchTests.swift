@@ -22,6 +22,29 @@ struct WatchTests {
     #expect(!text.contains("secret"))
   }
 
+  @Test(.timeLimit(.minutes(5))) func `a listener that has left does not count as a connection any more`() async throws
+  {
+    let daemon = try RunningDaemon { $0.limits.connectionsPerUser = 4 }
+    let socket = daemon.socket
+    /// Waits until a listener is accepted.
+    @Sendable func listen() -> RawClient {
+      while true {
+        guard let client = RawClient(socket) else { continue }
+        client.send(Array("GET /v1/events HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+        if Self.receive(client, until: "groups").contains("groups") { return client }
+      }
+    }
+    // The daemon writes to each listener every 15 seconds, and then notices anyway. A busy machine gets more attempts.
+    let isPrompt = await onThread {
+      (0..<5).contains { _ in
+        let start = ContinuousClock.now
+        for _ in 0..<2 { withExtendedLifetime((listen(), listen(), listen())) {} }
+        return start.duration(to: .now) < .seconds(10)
+      }
+    }
+    #expect(isPrompt)
+  }
+
   @Test func `a listener receives each change once, whoever came and left before or meanwhile`() async throws {
     let daemon = try RunningDaemon(serves: false)
     try daemon.owner().grant(.read, in: "default", to: Applications.service)
