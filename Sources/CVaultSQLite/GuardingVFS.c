@@ -36,7 +36,6 @@ static _Thread_local int last_opened = -1;
 
 // Whether this thread opens a file whose bytes alone are wanted.
 static _Thread_local int opens_raw;
-
 // Why this thread's last call of open could not make a file; 0 if it could, or need not.
 static _Thread_local int not_made;
 

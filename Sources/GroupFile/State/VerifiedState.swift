@@ -134,7 +134,7 @@ package final class VerifiedState: Sendable {
       do throws(VaultError) {
         deviceKey = try context.deviceKey(header.deviceKeyID)
       } catch {
-        // The header is not authenticated. If the roster opens without a device key, or with the one here, it was altered.
+        // The header is not signed. If the roster opens without a device key, or with the one here, it was altered.
         func opens(_ candidate: consuming Key?) throws(VaultError) -> Bool {
           let keys = try sealing(GroupKeys(groupKey, header, deviceKey: candidate?.copy()))
           return (try? SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey)) != nil

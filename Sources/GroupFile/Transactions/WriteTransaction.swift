@@ -90,8 +90,9 @@ package final class WriteTransaction: ItemReading {
     changeCount += 1
     var (version, oldest): (UInt64, UInt64) = (1, 1)
     if let old {
-      // The new version must be one that another can follow.
-      guard old.version + 1 < GroupLimits.lastVersion else { throw .overLimit("2^53 versions") }
+      // Only a removal may take the version that no other can follow: then the owner sees the row, and can remove it.
+      let end = secret == nil ? GroupLimits.lastVersion : GroupLimits.lastVersion - 1
+      guard old.version < end else { throw .overLimit("2^53 versions") }
       version = old.version + 1
       let keep = UInt64(view.state.roster.keep)
       oldest =

@@ -9,7 +9,8 @@ enum OutputFile {
   ///   - warn: is called if others can read the file.
   ///   - content: writes the bytes; they are flushed here.
   /// - Throws: `denied` for a symbolic link or anything else that is not a regular file, or without permission; `usage`
-  ///   if the folder does not exist; `storage`. An existing file is unchanged then.
+  ///   if the folder does not exist; `storage`. An existing file is unchanged then, unless only its folder could not be
+  ///   synced.
   static func write(_ path: String, warning warn: (String) -> Void, content: (Output) throws -> Void) throws {
     try refuseWhatIsNoFile(path)
     let draft = try Draft(beside: path)
@@ -90,7 +91,9 @@ private final class Draft {
     let parent = unsafe open(CanonicalPath.split(path).folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard parent >= 0 else { return }
     defer { close(parent) }
-    guard fsync(parent) == 0 || errno == EINVAL else { throw OutputFile.failure(errno) }
+    guard fsync(parent) == 0 || errno == EINVAL else {
+      throw Failure(.storage, "the file of --output is there, but may be lost if the power fails")
+    }
   }
 
   private func link() -> Int32 {

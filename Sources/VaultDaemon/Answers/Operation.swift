@@ -39,7 +39,7 @@
       try await writers.run(body)
     }
 
-    /// For changes of published groups, which wait for their cluster: for one caller as many as can share a commit.
+    /// For changes of published groups, which wait for their cluster: for one caller half as many as can share a commit.
     /// Changes of other groups, and logins, do not wait for it.
     static func order<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
       try await orderers.run(body)

@@ -185,7 +185,7 @@
   struct Limits: Sendable {
     var connections = 4_096
     var connectionsPerUser = 1_024
-    /// How many requests of one user or address may be refused in a minute.
+    /// How many requests of one application, user or address may be refused in a minute.
     var failuresPerMinute = 600
     /// In bytes, of all header fields together.
     var header = 32 * 1_024

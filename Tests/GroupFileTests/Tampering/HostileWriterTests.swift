@@ -49,8 +49,10 @@ import Testing
     let last = UInt64(1 << 53) - before
     try group.storeRow("name", version: last, oldest: last)
     #expect(throws: VaultError.overLimit("2^53 versions")) { try group.set(["name": "third"]) }
-    #expect(throws: VaultError.overLimit("2^53 versions")) { try group.destroy("name") }
     #expect(try group.value("name") == "forged")
+    // The last removal makes a row that a list shows, so that the owner can leave it behind.
+    if before == 3 { return try group.destroy("name") }
+    #expect(throws: VaultError.overLimit("2^53 versions")) { try group.destroy("name") }
   }
 
   @Test func `an oldest version above the version itself is damage`() throws {

@@ -24,7 +24,9 @@ final class StoreFixture {
     let secret = try open().group(group).get(name, version: version)
     return secret.exportInsecurelyAsString()
   }
+}
 
+struct SecretStoreTests {
   @Test func `with a damaged witness of its name no group is made`() throws {
     let store = try StoreFixture()
     let witnesses = store.folder + "/state/witness/"
@@ -39,9 +41,7 @@ final class StoreFixture {
     #expect(!FileManager.default.fileExists(atPath: store.location.home + "/groups/fresh"))
     for group in try store.open().verify() { #expect(throws: Never.self) { try group.result.get() } }
   }
-}
 
-struct SecretStoreTests {
   @Test func `reads of one state agree even if another program writes between them`() throws {
     let store = try StoreFixture()
     let group = try store.open().group("default")

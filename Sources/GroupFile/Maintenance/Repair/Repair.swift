@@ -152,10 +152,10 @@ extension AccessGroupFile {
     }
   }
 
-  /// Whether new files can avoid what caused `error`. If this machine has verified a group that is now another device's,
-  /// its state was altered where nobody signs it, or the device key is gone.
+  /// Whether new files can avoid what caused `error`. If this machine has verified a group that is now of another
+  /// device, its state was altered where nobody signs it, or the device key is gone.
   package func canAvoid(_ error: VaultError) -> Bool {
-    if case .otherDevice = error { witness.read() != .absent } else { error.isAvoidable }
+    if case .otherDevice = error { witness.read().record != nil } else { error.isAvoidable }
   }
 
   /// Rebuilds the group's file from what its last signed state proves, proves the result, and replaces the old file.
