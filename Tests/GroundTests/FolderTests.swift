@@ -67,7 +67,7 @@ import Testing
     #expect(temporary.mode("a/b/c") == 0o700)
     temporary.write("file", [])
     #expect(throws: FileFault.wrongKind) { try Folder.make(temporary.file("file/x")) }
-    #expect(throws: FileFault.missing) { try Folder.make("relative") }
+    #expect(throws: FileFault.storage(.pathNotText)) { try Folder.make("relative") }
     temporary.makeLink("nowhere", to: "no/where")
     #expect(throws: FileFault.missing) { try Folder.make(temporary.file("nowhere")) }
   }

@@ -35,7 +35,7 @@ import Vault
     (
       .otherDevice(group: "laptop", reason: "this machine has no device key"), 11,
       "locked: 'laptop' opens only on the machine it was made on; this machine has no device key",
-      "use it on that device; to see where the device key belongs: vault paths; if that key is lost for good, so is the group: delete the folder STORE/groups/laptop, then: vault group accept laptop"
+      "use it on that device; to see where the device key belongs: vault paths; if that key is lost for good, so is the group: delete the folder STORE/groups/laptop, then: vault group accept laptop; or, if it was never bound to a device: vault restore-backup DIR laptop --replace"
     ),
     (
       .locked(.nothingNamed([.keyFile], "the state folder belongs to another user")), 11,
