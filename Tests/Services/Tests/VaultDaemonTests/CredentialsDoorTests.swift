@@ -77,44 +77,6 @@ struct CredentialsDoorTests {
     #expect(try await Self.ask(path, as: "\0\(UUID().uuidString)/unit/web.service/db") == Array("s3cr3t".utf8))
   }
 
-  @Test(.timeLimit(.minutes(5)))
-  func `no unit gets an empty credential when the door ends, and others wait for the next one`() async throws {
-    let path = NSTemporaryDirectory() + "door-\(UUID().uuidString.prefix(8))"
-    defer { unlink(path) }
-    let socket = try ListeningSocket.unix(at: path)
-    defer { close(socket.descriptor) }
-    let clients = (0..<32).map { _ in
-      Task {
-        var wrong = 0
-        while !Task.isCancelled {
-          let value = try await Self.ask(path, as: "\0\(UUID().uuidString)/unit/web.service/db")
-          if value != [1] { wrong += 1 }
-        }
-        return wrong
-      }
-    }
-    for round in 1...20 {
-      // As systemd does, this keeps the socket open between two processes.
-      let copy = ListeningSocket(descriptor: fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 3), kind: .unix, name: "")
-      let (answers, answered) = AsyncStream<Void>.makeStream()
-      let door = CredentialsDoor(
-        socket: copy, manager: .user(geteuid()), limits: Limits(), logger: RunningDaemon.logger
-      ) { _ in
-        answered.yield()
-        return [1]
-      }
-      let group = ServiceGroup(services: [door], logger: door.logger)
-      let running = Task { try await group.run() }
-      for await _ in answers.prefix(100) {}
-      if round == 20 {
-        for client in clients { client.cancel() }
-        for client in clients { #expect(try await client.value == 0) }
-      }
-      await group.triggerGracefulShutdown()
-      try await running.value
-    }
-  }
-
   @Test func `a unit to which two applications offer their own items of one name gets neither`() async throws {
     let daemon = try RunningDaemon(binds: false, serves: false)
     let request = try #require(CredentialRequest(peerName: "x/unit/web.service/db", peer: Peer()))
