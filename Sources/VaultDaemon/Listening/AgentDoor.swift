@@ -2,7 +2,6 @@
   import Glibc
   import NIOCore
   import NIOExtras
-  import NIOPosix
   import ServiceLifecycle
 
   /// Accepts connections of SSH clients on one socket. Each message has its length before it and is answered in turn. A
@@ -16,10 +15,8 @@
     let answer: @Sendable (ByteBuffer, Peer) async -> ByteBuffer
 
     func run() async throws {
-      let group = MultiThreadedEventLoopGroup.singleton
-      let quiescing = ServerQuiescingHelper(group: group)
-      let server = try await quiescing.bootstrap(group)
-        .childChannelInitializer { channel in
+      try await socket.accept(
+        { channel in
           channel.eventLoop.makeCompletedFuture {
             try channel.keepFromPrograms()
             let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self)
@@ -32,14 +29,9 @@
               return await answer(message, peer)
             }
             try channel.pipeline.syncOperations.addHandlers(FirstRequest(), messages)
+            return channel
           }
-        }
-        .withBoundSocket(socket.descriptor).get()
-      socket.lengthenQueue()
-      try? await gracefulShutdown()
-      let end = group.any().makePromise(of: Void.self)
-      quiescing.end(server, promise: end)
-      try? await end.futureResult.get()
+        }, serve: { try? await $0.closeFuture.get() })
     }
   }
 

@@ -22,29 +22,14 @@
     private static let refusal = 1 << 20 | 1
 
     func run() async throws {
-      let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-        // systemd sends nothing and closes its sending side at once.
-        .childChannelOption(.allowRemoteHalfClosure, value: true)
-        .bind(socket.descriptor) { channel in
+      // systemd sends nothing and closes its sending side at once.
+      try await socket.accept(
+        { channel in
           channel.eventLoop.makeCompletedFuture {
             try channel.keepFromPrograms()
             return channel
           }
-        }
-      socket.lengthenQueue()
-      await withGracefulShutdownHandler {
-        await withDiscardingTaskGroup { tasks in
-          do {
-            try await server.executeThenClose { inbound in
-              for try await connection in inbound { tasks.addTask { await serve(connection) } }
-            }
-          } catch {
-            logger.error("no more credentials are given", metadata: ["error": "\(type(of: error))"])
-          }
-        }
-      } onGracefulShutdown: {
-        server.channel.acceptNoMore { server.channel.close(promise: nil) }
-      }
+        }, serve: serve)
     }
 
     private func serve(_ channel: any Channel) async {

@@ -4,18 +4,15 @@
   import HummingbirdCore
   import Logging
   import NIOCore
-  import NIOExtras
   import NIOHTTP1
   import NIOHTTPTypes
   import NIOHTTPTypesHTTP1
-  import NIOPosix
   import NIOSSL
   import ServiceLifecycle
-  import Synchronization
   import VaultFoundation
 
-  /// Accepts connections on one socket and answers HTTP on them. A graceful shutdown accepts no more connections and
-  /// answers the requests that have begun.
+  /// Accepts connections on one socket and answers HTTP on them. A graceful shutdown answers the requests that have
+  /// begun.
   ///
   /// Hummingbird's own server binds its socket itself. This one can take it from systemd, and sees each connection
   /// before the first byte of HTTP is read.
@@ -33,47 +30,12 @@
     let answer: Answer
 
     func run() async throws {
-      let group = MultiThreadedEventLoopGroup.singleton
-      let quiescing = ServerQuiescingHelper(group: group)
-      let server = try await quiescing.bootstrap(group)
-        .bind(socket.descriptor) { channel in setUp(channel).map(Pending.init) }
-      socket.lengthenQueue()
-      await withGracefulShutdownHandler {
-        await withDiscardingTaskGroup { tasks in
-          do {
-            try await server.executeThenClose { inbound in
-              for try await pending in inbound {
-                guard let accepted = pending.take() else { continue }
-                tasks.addTask { await accepted.http.handle(value: accepted.channel, logger: logger) }
-              }
-            }
-          } catch {
-            logger.error("no more connections are accepted", metadata: ["error": "\(type(of: error))"])
-          }
-        }
-      } onGracefulShutdown: {
-        quiescing.end(server.channel, promise: nil)
-      }
+      try await socket.accept(setUp) { await $0.http.handle(value: $0.channel, logger: logger) }
     }
 
     private struct Accepted: Sendable {
       let http: HTTP1Channel
       let channel: HTTP1Channel.Value
-    }
-
-    /// A connection that has been accepted but not yet taken over. If the listener ends at that moment, the connection
-    /// must be closed explicitly: an async channel that is only released ends the process.
-    private final class Pending: Sendable {
-      private let accepted: Mutex<Accepted?>
-
-      init(_ accepted: Accepted?) { self.accepted = Mutex(accepted) }
-
-      func take() -> Accepted? { accepted.withLock { $0.take() } }
-
-      deinit {
-        guard let left = take() else { return }
-        Task { try? await left.channel.executeThenClose { _, _ in } }
-      }
     }
 
     /// - Returns: `nil` for a connection that is closed at once.
@@ -118,43 +80,6 @@
         let codec = try channel.pipeline.syncOperations.handler(type: HTTP1ToHTTPServerCodec.self)
         try channel.pipeline.syncOperations.addHandler(RequestHead(), position: .before(codec))
         return Accepted(http: http, channel: value)
-      }
-    }
-  }
-
-  extension ServerQuiescingHelper {
-    /// Accepts connections that ``end(_:promise:)`` closes.
-    func bootstrap(_ group: any EventLoopGroup) -> ServerBootstrap {
-      ServerBootstrap(group: group)
-        .serverChannelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture {
-            try channel.pipeline.syncOperations.addHandler(self.makeServerChannelHandler(channel: channel))
-          }
-        }
-        // A client that has finished sending may still wait for the answer.
-        .childChannelOption(.allowRemoteHalfClosure, value: true)
-    }
-
-    /// Accepts no more connections, and closes those that are idle or have been answered.
-    ///
-    /// - Parameter promise: kept when all connections are closed.
-    func end(_ server: any Channel, promise: EventLoopPromise<Void>?) {
-      server.acceptNoMore { self.initiateShutdown(promise: promise) }
-    }
-  }
-
-  extension Channel {
-    /// Accepts no more connections on this listening channel, and lets the accepted ones get their handlers: closing it
-    /// would close those that have none yet. The others wait in the socket's queue for the next process that listens.
-    ///
-    /// - Parameter end: called after that, on the event loop.
-    func acceptNoMore(_ end: @escaping @Sendable () -> Void) {
-      setOption(.autoRead, value: false).whenComplete { [eventLoop] _ in
-        eventLoop.scheduleTask(in: .milliseconds(100)) {
-          // A connection gets its handlers on its own event loop, which may be late.
-          let loops = MultiThreadedEventLoopGroup.singleton.makeIterator().map { $0.submit {} }
-          EventLoopFuture.andAllComplete(loops, on: eventLoop).whenComplete { _ in end() }
-        }
       }
     }
   }

@@ -1,5 +1,10 @@
 #if Daemon
   import Glibc
+  import NIOCore
+  import NIOExtras
+  import NIOPosix
+  import ServiceLifecycle
+  import Synchronization
 
   /// A socket on which the daemon accepts connections, made by systemd or by the daemon.
   struct ListeningSocket: Sendable, Equatable {
@@ -211,6 +216,87 @@
       var value: CInt = 0
       var size = socklen_t(MemoryLayout<CInt>.size)
       return unsafe getsockopt(descriptor, SOL_SOCKET, name, &value, &size) == 0 ? value : nil
+    }
+  }
+
+  extension ListeningSocket {
+    /// Accepts connections and serves them side by side, until a graceful shutdown: this accepts no more, tells those
+    /// that are idle to end, and waits for the others. What has not been accepted waits in the socket's queue for the
+    /// next process that listens.
+    ///
+    /// - Parameter setUp: returns `nil` for a connection that is not served.
+    func accept<Accepted: Sendable>(
+      _ setUp: @escaping @Sendable (any Channel) -> EventLoopFuture<Accepted?>,
+      serve: @escaping @Sendable (Accepted) async -> Void
+    ) async throws {
+      let group = MultiThreadedEventLoopGroup.singleton
+      let quiescing = ServerQuiescingHelper(group: group)
+      let arrivals = Arrivals()
+      let (connections, accepted) = AsyncStream<Accepted>.makeStream()
+      let server = try await ServerBootstrap(group: group)
+        .serverChannelInitializer { channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandlers(
+              arrivals, quiescing.makeServerChannelHandler(channel: channel))
+          }
+        }
+        // A client that has finished sending may still wait for the answer.
+        .childChannelOption(.allowRemoteHalfClosure, value: true)
+        .childChannelInitializer { channel in
+          setUp(channel).map { connection in
+            // Only after this is the listening channel told that the connection is ready.
+            channel.eventLoop.execute { arrivals.settle(channel) }
+            // Nothing is forgotten, even if the listening channel was closed by an error.
+            guard let connection, case .terminated = accepted.yield(connection) else { return }
+            Task { await serve(connection) }
+          }
+        }
+        .withBoundSocket(descriptor).get()
+      lengthenQueue()
+      server.closeFuture.whenComplete { _ in accepted.finish() }
+      await withGracefulShutdownHandler {
+        await withDiscardingTaskGroup { tasks in
+          for await connection in connections { tasks.addTask { await serve(connection) } }
+        }
+      } onGracefulShutdown: {
+        arrivals.end(server) { quiescing.initiateShutdown(promise: nil) }
+      }
+      server.close(promise: nil)
+    }
+  }
+
+  /// The connections that a listening channel has accepted and not set up yet. It closes them if it is closed itself.
+  private final class Arrivals: ChannelInboundHandler, Sendable {
+    typealias InboundIn = any Channel
+
+    private let state = Mutex<(arriving: Set<ObjectIdentifier>, end: (@Sendable () -> Void)?)>(([], nil))
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+      let channel = unwrapInboundIn(data)
+      state.withLock { _ = $0.arriving.insert(ObjectIdentifier(channel)) }
+      channel.closeFuture.whenComplete { _ in self.settle(channel) }
+      context.fireChannelRead(data)
+    }
+
+    func settle(_ channel: any Channel) {
+      let end = state.withLock { state in
+        state.arriving.remove(ObjectIdentifier(channel))
+        return state.arriving.isEmpty ? state.end.take() : nil
+      }
+      end?()
+    }
+
+    /// Accepts no more connections.
+    ///
+    /// - Parameter end: called when all those that have been accepted are set up.
+    func end(_ server: any Channel, _ end: @escaping @Sendable () -> Void) {
+      server.setOption(.autoRead, value: false).whenComplete { _ in
+        let isSettled = self.state.withLock { state in
+          if !state.arriving.isEmpty { state.end = end }
+          return state.arriving.isEmpty
+        }
+        if isSettled { end() }
+      }
     }
   }
 #endif

@@ -1,6 +1,8 @@
 import Foundation
 import Glibc
 import Logging
+import NIOCore
+import NIOPosix
 import ServiceLifecycle
 import Testing
 
@@ -77,6 +79,50 @@ struct CredentialsDoorTests {
     #expect(try await Self.ask(path, as: "\0\(UUID().uuidString)/unit/web.service/db") == Array("s3cr3t".utf8))
   }
 
+  @Test(.timeLimit(.minutes(5)))
+  func `no unit gets an empty credential when the door ends, and others wait for the next one`() async throws {
+    let path = NSTemporaryDirectory() + "door-\(UUID().uuidString.prefix(8))"
+    defer { unlink(path) }
+    let socket = try ListeningSocket.unix(at: path)
+    defer { close(socket.descriptor) }
+    // A connection goes from one event loop to another before it is served, and this one is late.
+    let late = MultiThreadedEventLoopGroup.singleton.next()
+    let delay = late.scheduleRepeatedTask(initialDelay: .zero, delay: .milliseconds(1)) { _ in
+      usleep(.random(in: 0...10_000))
+    }
+    defer { delay.cancel() }
+    let clients = (0..<32).map { _ in
+      Task {
+        var wrong = 0
+        while !Task.isCancelled {
+          let value = try await Self.ask(path, as: "\0\(UUID().uuidString)/unit/web.service/db")
+          if value != [1] { wrong += 1 }
+        }
+        return wrong
+      }
+    }
+    for round in 1...10 {
+      // As systemd does, this keeps the socket open between two processes.
+      let copy = ListeningSocket(descriptor: fcntl(socket.descriptor, F_DUPFD_CLOEXEC, 3), kind: .unix, name: "")
+      let (answers, answered) = AsyncStream<Void>.makeStream()
+      let door = CredentialsDoor(
+        socket: copy, manager: .user(geteuid()), limits: Limits(), logger: RunningDaemon.logger
+      ) { _ in
+        answered.yield()
+        return [1]
+      }
+      let group = ServiceGroup(services: [door], logger: door.logger)
+      let running = Task { try await group.run() }
+      for await _ in answers.prefix(100) {}
+      if round == 10 {
+        for client in clients { client.cancel() }
+        for client in clients { #expect(try await client.value == 0) }
+      }
+      await group.triggerGracefulShutdown()
+      try await running.value
+    }
+  }
+
   @Test func `a unit to which two applications offer their own items of one name gets neither`() async throws {
     let daemon = try RunningDaemon(binds: false, serves: false)
     let request = try #require(CredentialRequest(peerName: "x/unit/web.service/db", peer: Peer()))
@@ -104,6 +150,9 @@ struct CredentialsDoorTests {
     if let name { try #require(call(bind, descriptor, name) == 0) }
     try #require(call(connect, descriptor, path) == 0)
     shutdown(descriptor, CInt(SHUT_WR))
+    // A connection that the door has forgotten is empty, too.
+    var limit = timeval(tv_sec: 120, tv_usec: 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
     var found: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while true {
