@@ -299,6 +299,29 @@ import VaultFoundation
     try? FileManager.default.removeItem(atPath: file + "-wal")
     #expect(throws: KeychainStatus.decode) { try Keychain(store.open()).copyMatching(generic("s", "a")) }
   }
+
+  private static let statuses: [(KeychainStatus, [VaultError])] = [
+    (.itemNotFound, [.notFound(.item), .notFound(.version(2))]),
+    (.missingEntitlement, [.notFound(.group), .denied(.notAMember)]),
+    (.duplicateItem, [.conflict(expected: 0, present: 1), .exists(.group)]),
+    (.param, [.invalid("x"), .overLimit("x")]),
+    (.interactionNotAllowed, [.locked(.keyFile(.missing, path: nil)), .ownerNeeded(.noStateFolder), .noKeyring("x")]),
+    (.interactionNotAllowed, [.otherDevice(group: "g", reason: "x")]),
+    (.readOnly, [.denied(.readOnly), .denied(.ownerOnly)]),
+    (.authFailed, [.denied(.openToOthers("x")), .denied(.permissions("x")), .wrongKey(.keyFile)]),
+    (.decode, [.damaged(group: "g", level: .container, detail: "x"), .anotherGroup("g"), .strangeRows(group: "g")]),
+    (.decode, [.rolledBack(found: 1, known: 2, reason: .olderState), .unproved(items: 1, versions: 0)]),
+    (.decode, [.newerFormat(read: 2, write: 2), .witnessUnavailable(group: "g", reason: "x")]),
+    (.notAvailable, [.noStore(path: "/x"), .busy(group: "g")]),
+    (.allocate, [.storage(.memory)]),
+    (.inputOutput, [.storage(.full), .storage(.readOnly), .networkFileSystem("nfs")]),
+    (.internalComponent, [.contradiction(.lastSlot), .unexpected("x"), .tooManyStates]),
+  ]
+
+  @Test(arguments: statuses.indices) func `each error of the store has its status`(_ number: Int) {
+    let (status, errors) = Self.statuses[number]
+    for error in errors { #expect(KeychainStatus(error) == status, "\(error.status)") }
+  }
 }
 
 /// A store in a folder of its own, which is removed with this object.

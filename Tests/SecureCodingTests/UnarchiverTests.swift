@@ -234,4 +234,89 @@ import Testing
       #expect(unarchiver.decodeObject(of: NSString.self, forKey: key) == "x")
     }
   }
+
+  @Test func `a name in the archive is mapped to a class by setClass, and so are two names to one class`() throws {
+    let archive = PlistValue.archive(
+      [
+        .dict([("city", .uid(3)), ("$class", .uid(2))]), .describe("old.Place"), .string("東京"),
+        .dict([("city", .uid(3)), ("$class", .uid(5))]), .describe("Place"),
+      ], top: [("a", .uid(1)), ("b", .uid(4))])
+    let unarchiver = try SecureUnarchiver(reading: Data(archive.binary()), allowing: [])
+    try unarchiver.setClass(Address.self, forClassName: "old.Place")
+    try unarchiver.setClass(Address.self, forClassName: "Place")
+    #expect(try unarchiver.require(Address.self, forKey: "a").city == "東京")
+    // Without classes of its own, a call at the top accepts what was mapped.
+    #expect((unarchiver.decodeObject(forKey: "b") as? Address)?.city == "東京")
+
+    let other = try SecureUnarchiver(reading: Data(archive.binary()), allowing: [])
+    try other.setClass(Address.self, forClassName: "Place")
+    let error = #expect(throws: ArchiveError.self) { try other.require(Address.self, forKey: "b") }
+    #expect(error?.code == "classRefused", "the archive holds a name that nobody mapped")
+    #expect(throws: ArchiveError.self) { try other.setClass(NSObject.self, forClassName: "old.Place") }
+  }
+
+  @Test func `a dictionary is decoded with classes for its keys and others for its values`() throws {
+    func reader() throws -> SecureUnarchiver {
+      let archiver = SecureArchiver()
+      archiver.encode(["x": Address(city: "y")] as NSDictionary, forKey: "addresses")
+      archiver.encode(["x": ["y"]] as NSDictionary, forKey: "nested")
+      archiver.encode([NSNumber(value: 1): "one", NSDate(timeIntervalSince1970: 1): "date"], forKey: "mixed")
+      return try SecureUnarchiver(reading: try archiver.finishEncoding(), allowing: [Address.self])
+    }
+    let good = try reader()
+    let typed = good.decodeDictionary(withKeyClass: NSString.self, objectClass: Address.self, forKey: "addresses")
+    #expect(typed?["x"]?.city == "y" && typed?.count == 1)
+    let untyped = good.decodeDictionary(
+      withKeyClasses: [NSNumber.self, NSString.self], objectClasses: [NSString.self, Address.self], forKey: "addresses")
+    #expect((untyped?["x"] as? Address)?.city == "y" && untyped?.count == 1)
+    let listed = good.decodeDictionary(
+      withKeyClasses: [NSString.self], objectClasses: [NSArray.self, NSString.self], forKey: "nested")
+    #expect(listed?["x"] as? [String] == ["y"])
+    let mixed = good.decodeDictionary(
+      withKeyClasses: [NSNumber.self, NSDate.self], objectClasses: [NSString.self], forKey: "mixed")
+    #expect(mixed?[NSNumber(value: 1)] as? String == "one")
+    #expect(mixed?[Date(timeIntervalSince1970: 1)] as? String == "date")
+    #expect(good.decodeDictionary(withKeyClasses: [], objectClasses: [], forKey: "none") == nil)
+    try good.finish()
+
+    let refused: [(SecureUnarchiver) -> Any?] = [
+      { $0.decodeDictionary(withKeyClass: NSString.self, objectClass: NSString.self, forKey: "addresses") },
+      { $0.decodeDictionary(withKeyClass: NSNumber.self, objectClass: Address.self, forKey: "addresses") },
+      { $0.decodeDictionary(withKeyClasses: [Address.self], objectClasses: [NSString.self], forKey: "addresses") },
+      { $0.decodeDictionary(withKeyClasses: [NSString.self], objectClasses: [NSString.self], forKey: "nested") },
+      { $0.decodeArrayOfObjects(ofClass: Address.self, forKey: "addresses") },
+    ]
+    for (number, call) in refused.enumerated() {
+      let unarchiver = try reader()
+      #expect(call(unarchiver) == nil, "\(number)")
+      #expect((unarchiver.error as? ArchiveError)?.code == "classRefused", "\(number)")
+    }
+  }
+
+  @Test func `an array of several classes is decoded, but no container in it that is not among them`() throws {
+    func reader() throws -> SecureUnarchiver {
+      let archiver = SecureArchiver()
+      archiver.encode(["x", Address(city: "y"), ["z"]] as NSArray, forKey: "values")
+      return try SecureUnarchiver(reading: try archiver.finishEncoding(), allowing: [Address.self])
+    }
+    let read = try reader().decodeArrayOfObjects(
+      ofClasses: [NSString.self, Address.self, NSArray.self], forKey: "values")
+    #expect(read?.count == 3 && read?[2] as? [String] == ["z"])
+    let unarchiver = try reader()
+    #expect(unarchiver.decodeArrayOfObjects(ofClasses: [NSString.self, Address.self], forKey: "values") == nil)
+    #expect((unarchiver.error as? ArchiveError)?.code == "classRefused")
+  }
+
+  @Test func `lent bytes have their length, and missing ones have none`() throws {
+    let archive = PlistValue.archive([.string("x")], top: [("bytes", .data([1, 2, 3])), ("root", .uid(1))])
+    let unarchiver = try SecureUnarchiver(reading: Data(archive.binary()), allowing: [])
+    var count = -1
+    let bytes = unsafe try #require(unarchiver.decodeBytes(forKey: "bytes", returnedLength: &count))
+    #expect(unsafe Array(UnsafeBufferPointer(start: bytes, count: count)) == [1, 2, 3])
+    #expect(unsafe unarchiver.decodeBytes(forKey: "none", returnedLength: &count) == nil)
+    #expect(count == 0)
+    try unarchiver.finish()
+    #expect(unsafe unarchiver.decodeBytes(forKey: "root", returnedLength: nil) == nil)
+    #expect((unarchiver.error as? ArchiveError)?.code == "wrongType")
+  }
 }

@@ -31,13 +31,18 @@ extension NSCoder {
     return dictionary
   }
 
-  /// The dictionary under `key`, whose keys and values must each have one of these classes.
+  /// The dictionary under `key`, whose keys and values must each have one of these classes. A key that Swift has a type
+  /// for, such as a string, a date or a UUID, is of that type, so `dictionary["name"]` finds it, as on Apple's systems;
+  /// a number is an `NSNumber`.
   public func decodeDictionary(
     withKeyClasses keyClasses: [AnyClass], objectClasses: [AnyClass], forKey key: String
   ) -> [AnyHashable: Any]? {
     guard let pairs = pairs(keyClasses, objectClasses, key) else { return nil }
     var dictionary: [AnyHashable: Any] = [:]
-    for (key, value) in pairs { dictionary[AnyHashable(key)] = value }
+    for (key, value) in pairs {
+      let bridged = NSSet(object: key) as? Set<AnyHashable>
+      dictionary[bridged?.first ?? AnyHashable(key)] = value
+    }
     return dictionary
   }
 
