@@ -153,6 +153,7 @@
           }))
       let answer = Interface(
         seal: seal, limits: configuration.limits, bodies: BodyBudget(limit: configuration.limits.bodies),
+        answers: BodyBudget(limit: configuration.limits.answers),
         failures: Failures(limit: configuration.limits.failuresPerMinute),
         metrics: DaemonMetrics(connections), replication: replication, logger: logger
       ).answer

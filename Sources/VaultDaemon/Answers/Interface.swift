@@ -13,6 +13,7 @@
     let seal: Seal
     let limits: Limits
     let bodies: BodyBudget
+    let answers: BodyBudget
     let failures: Failures
     let metrics: DaemonMetrics
     let replication: Replication
@@ -58,12 +59,13 @@
       let (caller, isKnown) = (visit.caller, visit.application != nil)
       guard !failures.isBlocked(caller) else { throw Refusal.tooManyFailures }
       do {
-        return try await bodies.lend(
+        let answer = try await bodies.lend(
           request.body, to: caller, upTo: isKnown ? limits.body : limits.strangersBody,
           else: isKnown ? .tooLarge : .unknownCaller
         ) { body in
           try await Blocking.$caller.withValue(caller) { try await dispatch(request, target, body, visit, system) }
         }
+        return try answers.count(answer, for: caller)
       } catch {
         // Losing a race for a version is not an attack, if the application is known; a wrong login always is.
         let (status, isGuess) = (Refusal(error).status, !isKnown || target.parts.starts(with: ["v1", "auth"]))

@@ -26,7 +26,7 @@
         "'\(name)' is not a mount: this interface uses the name itself; 'vault get -g \(name)' reads such a group")
     }
     static let tooManyBodies = Refusal(
-      status: .tooManyRequests, retryAfter: 1, "too many large requests at once; try again")
+      status: .tooManyRequests, retryAfter: 1, "too many large requests or answers at once; try again")
     static let tooManyFailures = Refusal(
       status: .tooManyRequests, retryAfter: 60, "too many failed requests; wait a minute")
     static let unknownMethod = Refusal(status: .methodNotAllowed, "unsupported operation")

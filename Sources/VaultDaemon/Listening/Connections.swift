@@ -4,7 +4,8 @@
   import NIOCore
   import Synchronization
 
-  /// Limits the bytes of bodies that are held for all callers together, and leaves room for those that hold none.
+  /// Limits the bytes of the bodies of requests or answers that are held for all callers together, and leaves room for
+  /// those that hold none.
   final class BodyBudget: Sendable {
     private let limit: Int
     private let state = Mutex((all: 0, ofCallers: [String: Int]()))
@@ -53,6 +54,30 @@
       }
       return try await answer(body)
     }
+
+    /// Counts a large answer for as long as it, or its body, exists.
+    func count(_ answer: Response, for caller: String) throws(Refusal) -> Response {
+      guard let count = answer.largeSize else { return answer }
+      guard take(count, for: caller) else { throw .tooManyBodies }
+      let share = Share { self.giveBack(count, of: caller) }
+      var counted = answer
+      counted.body = ResponseBody(contentLength: count) { writer in
+        defer { withExtendedLifetime(share) {} }
+        try await answer.body.write(writer)
+      }
+      return counted
+    }
+
+    private final class Share: Sendable {
+      private let end: @Sendable () -> Void
+      init(_ end: @escaping @Sendable () -> Void) { self.end = end }
+      deinit { end() }
+    }
+  }
+
+  extension Response {
+    /// In bytes; `nil` for an answer so small that as many as there may be connections take little memory.
+    var largeSize: Int? { body.contentLength.flatMap { $0 > 32 * 1_024 ? $0 : nil } }
   }
 
   /// Counts the open connections, for each user and in total.

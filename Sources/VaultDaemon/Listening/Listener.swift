@@ -75,6 +75,10 @@
           }
           let response = try await answered()
           try await writer.write(response: response.head, body: response.body)
+          // It is counted, and must be until it no longer takes memory.
+          guard response.largeSize != nil else { return }
+          try await bound.eventLoop.flatSubmit { bound.value.waitForWrites(on: bound.eventLoop) }.get()
+          withExtendedLifetime(response) {}
         }, configuration: configuration)
       return http.setup(channel: channel, logger: logger).flatMapThrowing { value in
         let codec = try channel.pipeline.syncOperations.handler(type: HTTP1ToHTTPServerCodec.self)
@@ -120,6 +124,8 @@
     var bodies = 64 * 1_024 * 1_024
     /// In bytes, for a caller without a binding or token, who can only log in.
     var strangersBody = 64 * 1_024
+    /// In bytes, of all large answers together, until their clients have taken them.
+    var answers = 256 * 1_024 * 1_024
     /// How long a connection may be silent between two requests.
     var idle = Duration.seconds(300)
     /// How long a connection over TCP may take to agree on TLS and begin its first request.

@@ -27,6 +27,7 @@
     private var requestDeadline: NIODeadline?
     private var answerDeadline: NIODeadline?
     private var waitingWrites = 0
+    private var allWritten: [EventLoopPromise<Void>] = []
     private var timer: Scheduled<Void>?
 
     init(_ limits: Limits, isStranger: Bool = false) { (self.limits, self.isStranger) = (limits, isStranger) }
@@ -78,8 +79,23 @@
         watch.value.waitingWrites -= 1
         watch.value.answerDeadline =
           watch.value.waitingWrites == 0 ? nil : watch.value.deadline(in: watch.value.limits.transfer)
+        watch.value.settleWrites()
       }
       context.write(data, promise: written)
+    }
+
+    /// Waits until the client has taken all that was written, or the connection is closed.
+    func waitForWrites(on eventLoop: any EventLoop) -> EventLoopFuture<Void> {
+      let promise = eventLoop.makePromise(of: Void.self)
+      allWritten.append(promise)
+      settleWrites()
+      return promise.futureResult
+    }
+
+    private func settleWrites() {
+      guard waitingWrites == 0 else { return }
+      for promise in allWritten { promise.succeed() }
+      allWritten = []
     }
 
     /// The deadline for something that begins now.

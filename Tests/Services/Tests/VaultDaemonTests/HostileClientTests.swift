@@ -186,6 +186,30 @@ struct HostileClientTests {
     #expect(try await daemon.curl("/v1/web/data/b", "-d", body).status == 200)
   }
 
+  @Test func `large answers that nobody takes are limited, and count no longer than they wait`() async throws {
+    let daemon = try RunningDaemon {
+      $0.limits.answers = 4 * 1_024 * 1_024
+      ($0.limits.transfer, $0.limits.idle) = (.seconds(3_600), .seconds(3_600))
+    }
+    try daemon.set("large", in: "web", to: String(repeating: "x", count: 1_000_000))
+    try daemon.set("small", in: "web", to: "x")
+    let request = Array("GET /v1/web/data/large HTTP/1.1\r\nHost: x\r\n\r\n".utf8)
+    // Three answers and half of the limit: the first two are held, and the third one is refused.
+    let clients = try (0..<3).map { _ in
+      let client = try #require(RawClient(daemon.socket))
+      client.send(request)
+      return client
+    }
+    var status = 200
+    for _ in 0..<500 where status == 200 { status = try await daemon.curl("/v1/web/data/large").status }
+    #expect(status == 429)
+    #expect(try await daemon.curl("/v1/web/data/small").status == 200)
+    let answers = await onThread { clients.map { $0.answer()?.status } }
+    #expect(answers.filter { $0 == 200 }.count == 2 && answers.filter { $0 == 429 }.count == 1)
+    for _ in 0..<500 where status != 200 { status = try await daemon.curl("/v1/web/data/large").status }
+    #expect(status == 200)
+  }
+
   @Test func `the bodies of any callers leave room for those of another one`() {
     let budget = BodyBudget(limit: 64)
     let taken = ["one", "two", "three"].map { caller in

@@ -69,7 +69,7 @@ final class RunningDaemon: Sendable {
   func interface(_ failures: Failures = Failures(limit: .max)) -> Interface {
     let log = Self.logger
     return Interface(
-      seal: seal, limits: Limits(), bodies: BodyBudget(limit: 0), failures: failures,
+      seal: seal, limits: Limits(), bodies: BodyBudget(limit: 0), answers: BodyBudget(limit: 0), failures: failures,
       metrics: DaemonMetrics(Connections(Limits())),
       replication: Replication({ [] }, log, log: { _, _ in throw LogError.unavailable }), logger: log)
   }
