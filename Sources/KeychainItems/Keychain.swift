@@ -31,7 +31,7 @@ public final class Keychain: Sendable {
 
   /// Adds an item.
   ///
-  /// - Returns: the item as stored.
+  /// - Returns: the item as stored, or as given if another process has removed it since.
   /// - Throws: `duplicateItem` if there is an item with the same primary key, whichever process added it; `param` for an item
   ///   that cannot be stored; `missingEntitlement`, `readOnly`.
   @discardableResult
@@ -42,11 +42,10 @@ public final class Keychain: Sendable {
       // The version is checked under the lock of the group's writers.
       let details = item.details(over: nil, isAdded: true)
       try group.set(name, to: item.secret(), kind: item.kind, details, ifVersion: 0)
-      // It is stored, even if another process has removed it since.
-      guard let opened = try? group.open(name), let added = KeychainItem(opened, in: group, withData: true) else {
-        return item
+      let added = try Keychain.present { () throws(VaultError) in
+        KeychainItem(try group.open(name), in: group, withData: true)
       }
-      return added
+      return (added ?? nil) ?? item
     }
   }
 

@@ -205,11 +205,10 @@ package enum SecretFile {
       let number = String(UInt64.random(in: .min ... .max), radix: 16)
       let draft = "\(folder)/.vault-\(number).new"
       let file = try OpenFile(draft, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-      // As on FAT, where each file has the mode that its mount says.
-      let mode = (try? file.status())?.st_mode ?? 0
-      guard mode & 0o077 == 0 else {
+      // As on FAT, where each file has the owner and the mode that its mount says.
+      do throws(FileFault) { try FileTrust.secret().check(file.status()) } catch {
         unsafe unlink(draft)
-        throw .openToOthers(mode: mode & 0o7777)
+        throw error
       }
       self.file = file
       self.path = path

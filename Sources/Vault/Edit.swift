@@ -200,9 +200,7 @@ extension AccessGroup {
 
   /// - Throws: ``VaultError/denied(_:)`` for a member that may only read.
   package func requireWriter() throws(VaultError) {
-    try reading { (transaction) throws(VaultError) in
-      guard transaction.view.state.member.rights >= .write else { throw .denied(.readOnly) }
-    }
+    try reading { (transaction) throws(VaultError) in try transaction.view.state.requireWriter() }
   }
 }
 

@@ -182,7 +182,7 @@ extension Item {
     }
 
     static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-      scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) || scalar.value == 0x2028 || scalar.value == 0x2029
+      UTF8Text.isControl(scalar) || scalar.value == 0x2028 || scalar.value == 0x2029
     }
 
     /// The NFC of characters that are assigned later may change, and with it the place of the item.
@@ -276,10 +276,9 @@ package struct OneState {
   /// All kept versions of `name`, newest first, removals included; empty if there never was such an item.
   package func history(_ name: String) throws(VaultError) -> [Item] {
     let name = try Item.Name(name).description
-    guard try inGroup(group, reading.storedRow(name)) != nil else { return [] }
-    return try inGroup(group, reading.history(name)).map { (version) throws(VaultError) in
-      try Item(version, in: reading.view.state)
-    }
+    var versions: [StoredItem] = []
+    do throws(VaultError) { versions = try inGroup(group, reading.history(name)) } catch .notFound(.item) {}
+    return try versions.map { (version) throws(VaultError) in try Item(version, in: reading.view.state) }
   }
 
   /// Opens the secret of `name`, and returns it with the item's metadata.

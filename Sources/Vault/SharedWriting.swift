@@ -189,7 +189,7 @@ private final class Handed<Value>: Sendable {
   }
 
   /// Takes the value, or returns `nil` if `deadline` passes without it.
-  func take(until deadline: Deadline) -> Value? {
+  func take(until deadline: Deadline?) -> Value? {
     guard given.wait(until: deadline) else { return nil }
     return value.withLock { value in
       defer { value = nil }
@@ -197,11 +197,7 @@ private final class Handed<Value>: Sendable {
     }
   }
 
-  func take() -> Value {
-    while true {
-      if let value = take(until: Deadline(after: 60_000)) { return value }
-    }
-  }
+  func take() -> Value { take(until: nil)! }
 }
 
 extension AccessGroup {

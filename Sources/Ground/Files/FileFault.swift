@@ -70,7 +70,7 @@ public enum StorageFailure: String, Sendable {
   case unconfirmed = "the change could not be confirmed: it may have been made or not"
   case memory = "there is too little memory"
   case tooManyFiles = "too many files are open"
-  case pathTooLong = "the path of the store is too long"
+  case pathTooLong = "the path is too long"
   case pathNotText = "the path is not UTF-8"
   case stateFolder = "the state folder cannot be written"
   case forked = "the process that opened the file has forked"

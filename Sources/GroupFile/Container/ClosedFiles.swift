@@ -105,8 +105,7 @@ extension AccessGroupFile {
 
   /// Compares the files in `folder` with those at `kept`.
   ///
-  /// - Parameters:
-  ///   - keepsAll: whether what readers of `kept` do not see was copied, too.
+  /// - Parameter keepsAll: whether what readers of `kept` do not see was copied, too.
   /// - Returns: whether they have all that is at `kept`, which may go then, and what is proved in them.
   private func compare(
     _ folder: String, with kept: String, keepingAll keepsAll: Bool = false, salvagingIn salvage: String

@@ -7,7 +7,7 @@ internal import Ground
   package enum Access: Sendable { case reading, writing }
   package enum Beginning: Sendable {
     case reading
-    /// The same, but if the file has not changed since the last snapshot, only the first statement takes a new one.
+    /// As `reading`, but if the file has not changed since the last snapshot, only the first statement takes a new one.
     /// If the file changes before that, the statement throws `storage(.replaced)`.
     case readingLater
     case immediate

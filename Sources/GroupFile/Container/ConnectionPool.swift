@@ -61,7 +61,7 @@ internal import Ground
 
   /// The connection for writing, once it is the turn of this thread in the process, and of the process among all.
   ///
-  /// - Throws: `busy` after that; as `Connection.init`.
+  /// - Throws: `busy` after `milliseconds`; as `Connection.init`.
   package static func writer(
     at place: ContainerPlace, waiting milliseconds: Int = 10_000
   ) throws(VaultError) -> ConnectionLease {

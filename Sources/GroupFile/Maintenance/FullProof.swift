@@ -113,11 +113,11 @@ package struct FullProof {
     defer { stored.reset() }
     let limit = view.state.manifest.itemCount + view.state.manifest.versionRowCount
     var count: UInt64 = 0
-    var last: (token: Token, version: Int64)?
+    var last: (token: Token, version: UInt64)?
     while count <= limit, try stored.step() {
       let key = unsafe (
         token: Token(loadingFrom: try stored.blob(0, count: Token.byteCount)),
-        version: try stored.integer(1, in: 1...Int64(ByteReader.counterLimit - 1))
+        version: try stored.counter(1, from: 1)
       )
       if let last, last >= key { throw .damaged(.row, "order of large values") }
       last = key

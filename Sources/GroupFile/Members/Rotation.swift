@@ -152,8 +152,7 @@ struct Rotation {
   /// Opens the versions of items and seals them again. An item's versions come newest first, and are returned oldest
   /// first.
   ///
-  /// - Parameters:
-  ///   - secret: reads a value that may be outside of its row.
+  /// - Parameter secret: reads a value that may be outside of its row.
   private static func sealed(
     _ rows: [Row], of state: VerifiedState, with keys: GroupKeys,
     secret: ((Row) throws(VaultError) -> OpenedSecret)? = nil,

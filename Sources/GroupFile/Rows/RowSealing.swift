@@ -97,8 +97,7 @@ extension GroupKeys {
 
   /// Seals a row of `token`. Both halves are padded by the same rule and share one nonce under two keys.
   ///
-  /// - Parameters:
-  ///   - nonce: random, and used for no other row.
+  /// - Parameter nonce: random, and used for no other row.
   func sealedRow(
     _ attributes: Attributes, _ secret: OpenedSecret?, token: Token, version: UInt64, oldest: UInt64, previous: Digest,
     nonce: Nonce = Nonce()

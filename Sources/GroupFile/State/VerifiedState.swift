@@ -31,7 +31,7 @@ package final class VerifiedState: Sendable {
     (self.keys, self.signedRoster, self.manifest, self.member) = (keys, signedRoster, manifest, member)
     (self.sealedManifest, self.sealedRoster, self.header) = (sealedManifest, sealedRoster, header)
     (self.seed, self.isMarked) = (seed, isMarked)
-    link = Manifest.link(after: manifest.previousLink, rest: manifest.rest())
+    link = manifest.link()
   }
 
   /// The signer of this state, in the form in which attributes name a writer.

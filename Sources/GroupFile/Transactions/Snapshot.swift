@@ -222,7 +222,7 @@ extension ItemReading {
 
   /// The current version of `name`, or the given one; throws `notFound` if it is not kept, or has no value.
   package func present(_ name: String, version: UInt64? = nil) throws(VaultError) -> StoredItem {
-    guard let current = try storedRow(at: view.state.keys.token(of: name)) else { throw .notFound(.item) }
+    guard let current = try storedRow(name) else { throw .notFound(.item) }
     let missing = VaultError.notFound(version.map(VaultError.Missing.version) ?? .item)
     let wanted = version ?? current.version
     guard wanted <= current.version, wanted >= current.oldest else { throw missing }
@@ -242,7 +242,7 @@ extension ItemReading {
 
   /// All kept versions of `name`, newest first, tombstones included; throws `notFound` if it is absent.
   package func history(_ name: String) throws(VaultError) -> [StoredItem] {
-    guard let current = try storedRow(at: view.state.keys.token(of: name)) else { throw .notFound(.item) }
+    guard let current = try storedRow(name) else { throw .notFound(.item) }
     var versions = [try item(current, name)]
     var row = current
     while let older = try view.predecessor(of: row, oldest: current.oldest) {

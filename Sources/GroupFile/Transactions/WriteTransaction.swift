@@ -64,8 +64,7 @@ package final class WriteTransaction: ItemReading {
 
   /// Writes a new version of the item named in `attributes`; writer, dates and epochs are filled in here.
   ///
-  /// - Parameters:
-  ///   - keepsValue: whether the value is an older one of this item, so that it keeps the value epoch in `attributes`.
+  /// - Parameter keepsValue: whether the value is an older one of this item, so that it keeps the value epoch in `attributes`.
   @discardableResult
   package func put(
     _ attributes: Attributes, _ secret: OpenedSecret?, keepsValue: Bool = false
@@ -144,7 +143,7 @@ package final class WriteTransaction: ItemReading {
   package func destroy(_ name: String) throws(VaultError) {
     let token = view.state.keys.token(of: name)
     guard try answered(at: token) == nil else { return }
-    guard let item = try stored(name) else { throw .notFound(.item) }
+    guard let item = try stored(name, at: token) else { throw .notFound(.item) }
     let attributes = Attributes(name: name, created: item.attributes.created, changed: time, valueKind: 0)
     try put(attributes, nil, over: item.row, at: token, endingHistory: true)
     session.frees = true
@@ -232,7 +231,7 @@ package final class WriteTransaction: ItemReading {
 }
 
 extension VerifiedState {
-  func requireWriter() throws(VaultError) { guard member.rights >= .write else { throw .denied(.readOnly) } }
+  package func requireWriter() throws(VaultError) { guard member.rights >= .write else { throw .denied(.readOnly) } }
 
   /// Refuses an epoch that readers would refuse from anyone, or from this member.
   func requirePermitted(epoch: UInt64) throws(VaultError) {

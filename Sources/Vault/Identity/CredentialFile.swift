@@ -77,7 +77,7 @@ enum CredentialFile {
       case .taken: .exists(.credentialPlace)
       case .missing, .wrongKind: .invalid("the credential's folder does not exist")
       case .storage(let failure): .storage(failure)
-      case .openToOthers: .denied(.file(.credential, fault))
+      case .openToOthers, .foreignOwner: .denied(.file(.credential, fault))
       default: .denied(.permissions("the credential's folder \(fault.reason)"))
       }
     }

@@ -104,8 +104,7 @@ package final class AuditLog: Sendable {
 
   /// Drops all batches except those of the newest `count` months, and notes where the chain now begins.
   ///
-  /// - Parameters:
-  ///   - count: at least 1; the month of `time` counts as one, even without a batch.
+  /// - Parameter count: at least 1; the month of `time` counts as one, even without a batch.
   @discardableResult
   package func dropMonths(
     keeping count: Int, by caller: AuditRecord.Caller, at time: Timestamp = .now

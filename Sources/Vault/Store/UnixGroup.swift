@@ -42,7 +42,8 @@ package enum UnixUser {
   /// The home folder of a user; `nil` if there is no such user, or it is not an absolute path.
   static func homeFolder(of number: uid_t) -> String? {
     let path = unsafe SystemList.entry(
-      passwd(), { unsafe getpwuid_r(number, $0, $1, $2, $3) }, { unsafe $0.pw_dir.map { unsafe String(cString: $0) } })
+      passwd(), { unsafe getpwuid_r(number, $0, $1, $2, $3) },
+      { unsafe $0.pw_dir.flatMap { unsafe String(validatingCString: $0) } })
     return path.flatMap { $0.hasPrefix("/") ? $0 : nil }
   }
 }

@@ -78,8 +78,8 @@ extension VaultError {
       "see what is wrong: systemctl status vaultd, or vaultd --check; without VAULT_SOCKET, the store's files are opened"
     case .locked(.joinedStore):
       "name an application's credential: --credential FILE; or make a store of your own elsewhere: VAULT_HOME"
-    case .locked(.keyFile(.openToOthers, _)):
-      "nobody else may read a key file: chmod 600 FILE; a FAT or exFAT disk keeps no modes: mount it with umask=077"
+    case .locked(.keyFile(.openToOthers, _)), .locked(.keyFile(.foreignOwner, _)):
+      "a key file must be yours, and nobody else may read it: chmod 600 FILE; a FAT or exFAT disk keeps no modes: mount it with uid=USER,umask=077"
     case .locked(.keyFile(.denied, _)): "look at the owner and mode of the file and of the folders above it"
     case .locked(.keyFile(.missing, _)):
       "check --key-file, VAULT_KEY_FILE and the path in: vault paths; if it is lost, a recovery code makes another: vault slot add key-file --new-key-file FILE --recovery-fd 0"
@@ -103,8 +103,8 @@ extension VaultError {
     case .denied(.file(.store, .openToOthers)):
       "if it is yours: chmod go-w \(circumstances.store) \(circumstances.store)/groups"
     case .denied(.file(.identity, .openToOthers)): "if it is yours: chmod -R go= \(circumstances.store)/identity"
-    case .denied(.file(.credential, .openToOthers)):
-      "nobody else may read a credential; a FAT or exFAT disk keeps no modes: mount it with umask=077"
+    case .denied(.file(.credential, .openToOthers)), .denied(.file(.credential, .foreignOwner)):
+      "a credential must be its reader's, and nobody else may read it; a FAT or exFAT disk keeps no modes: mount it with uid=USER,umask=077"
     case .denied(.file(_, .openToOthers)): "if it is yours: chmod go= on it; to see its path: vault paths"
     case .denied(.file(_, .foreignOwner)):
       "use the account that owns the store; if that is yours, take it back: chown -R USER \(circumstances.store)"
@@ -211,14 +211,14 @@ extension VaultError {
     case .storage(.fixedFolder):
       "nothing was changed; copy the store to an ordinary folder, and name that one: VAULT_HOME"
     case .storage(.pathNotText): "name another folder, whose path is UTF-8"
-    case .storage(.pathTooLong): "move the store to a shorter path, and name that: VAULT_HOME"
+    case .storage(.pathTooLong): "name a shorter path; for the store: VAULT_HOME"
     case .storage where circumstances.makesGroup: "see whether it was made: vault group list"
     case .storage(.unconfirmed): "see whether it was made: vault history NAME\(option)"
     case .storage(.full) where circumstances.makesSteps:
       "not finished, but what is done stays: make room, then repeat the command"
     case .storage where circumstances.makesSteps: "not finished, but what is done stays; repeat the command later"
     case .networkFileSystem:
-      "nothing was changed; copy the folder to a local disk first, or name a local place: VAULT_HOME"
+      "nothing was changed; keep the store on a local disk (VAULT_HOME), and make backups there, which can be copied from there and back"
     case .storage: "nothing was changed by the failed command"
     case .contradiction(let contradiction): contradiction.hint
     default: nil

@@ -1,12 +1,13 @@
 import Glibc
 internal import Vault
 
-/// A file that a command writes for `--output`. It appears complete or not at all, and only its owner can read it.
+/// A file that a command writes for `--output`. It appears complete or not at all, and only this user can read it if
+/// the file system keeps owners and modes.
 enum OutputFile {
   /// Writes a new file in the same folder and renames it to `path`, replacing an existing file.
   ///
   /// - Parameters:
-  ///   - warn: is called if others can read the file.
+  ///   - warn: called if others can read the file.
   ///   - content: writes the bytes; they are flushed here.
   /// - Throws: `denied` for a symbolic link or anything else that is not a regular file, or without permission; `usage`
   ///   if the folder does not exist; `storage`. An existing file is unchanged then, unless only its folder could not be
@@ -20,7 +21,7 @@ enum OutputFile {
     try output.flush()
     try draft.place()
     if draft.isOpenToOthers {
-      warn("other users can read the file of --output, because its file system keeps no modes")
+      warn("other users can read the file of --output, because its file system keeps no owners and modes")
     }
   }
 
@@ -76,10 +77,10 @@ private final class Draft {
     return unsafe open(folder, O_WRONLY | nameless | O_CLOEXEC, 0o600)
   }
 
-  /// As on FAT, where each file has the mode that its mount says.
+  /// As on FAT, where each file has the owner and the mode that its mount says.
   var isOpenToOthers: Bool {
     var status = stat()
-    return unsafe fstat(descriptor, &status) == 0 && status.st_mode & 0o077 != 0
+    return unsafe fstat(descriptor, &status) == 0 && (status.st_mode & 0o077 != 0 || status.st_uid != geteuid())
   }
 
   func place() throws(Failure) {

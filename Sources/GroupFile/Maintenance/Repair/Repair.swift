@@ -254,6 +254,7 @@ extension AccessGroupFile {
   /// Writes the named unproved values, which an earlier repair listed, from the damaged files in `aside` as new
   /// versions of their items. On an error nothing is changed.
   package func adopt(_ names: [String], from aside: String, at salvage: String) throws(VaultError) -> GroupRepair {
+    guard context.kind == .owner else { throw .denied(.ownerOnly) }
     defer { SalvageCopy.remove(salvage) }
     let transaction = try beginWriting()
     let (copy, stored) = try SalvageCopy.make(

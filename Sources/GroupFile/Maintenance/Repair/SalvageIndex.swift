@@ -188,7 +188,7 @@ struct SalvageIndex: ~Copyable {
 extension Record {
   fileprivate var node: (place: TreePlace, body: [UInt8])? {
     guard columns.count == 2, let key = bytes(0, 17...17),
-      let body = bytes(1, 34...TreeNode.leafCapacity * 48)
+      let body = bytes(1, Connection.nodeByteCount)
     else { return nil }
     var reader = ByteReader(payload, in: key)
     guard let depth = try? reader.read(UInt8.self), depth <= 32, let prefix = try? reader.readToken(),

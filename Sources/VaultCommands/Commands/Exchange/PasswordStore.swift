@@ -173,6 +173,6 @@ struct PasswordStore {
   private static func resolved(_ path: String) -> String? {
     guard let resolved = unsafe realpath(path, nil) else { return nil }
     defer { unsafe free(resolved) }
-    return unsafe String(cString: resolved)
+    return unsafe String(validatingCString: resolved)
   }
 }
