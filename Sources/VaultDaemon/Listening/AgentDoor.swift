@@ -1,7 +1,6 @@
 #if Daemon
   import Glibc
   import NIOCore
-  import NIOExtras
   import ServiceLifecycle
 
   /// Accepts connections of SSH clients on one socket. Each message has its length before it and is answered in turn. A

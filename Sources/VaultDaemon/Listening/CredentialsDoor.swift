@@ -2,7 +2,6 @@
   import Glibc
   import Logging
   import NIOCore
-  import NIOPosix
   import ServiceLifecycle
 
   /// Answers systemd's `LoadCredential=ID:SOCKET`. systemd names the unit in the address of its own socket.

@@ -222,9 +222,10 @@
   extension ListeningSocket {
     /// Accepts connections and serves them side by side, until a graceful shutdown: this accepts no more, tells those
     /// that are idle to end, and waits for the others. What has not been accepted waits in the socket's queue for the
-    /// next process that listens.
+    /// next process that listens. A cancellation, or an error of the socket, ends it in the same way.
     ///
     /// - Parameter setUp: returns `nil` for a connection that is not served.
+    /// - Throws: ``Problem`` for an error of the socket.
     func accept<Accepted: Sendable>(
       _ setUp: @escaping @Sendable (any Channel) -> EventLoopFuture<Accepted?>,
       serve: @escaping @Sendable (Accepted) async -> Void
@@ -246,22 +247,29 @@
           setUp(channel).map { connection in
             // Only after this is the listening channel told that the connection is ready.
             channel.eventLoop.execute { arrivals.settle(channel) }
-            // Nothing is forgotten, even if the listening channel was closed by an error.
+            // Nothing is forgotten, even if the listening channel was closed meanwhile.
             guard let connection, case .terminated = accepted.yield(connection) else { return }
             Task { await serve(connection) }
           }
         }
         .withBoundSocket(descriptor).get()
       lengthenQueue()
-      server.closeFuture.whenComplete { _ in accepted.finish() }
-      await withGracefulShutdownHandler {
-        await withDiscardingTaskGroup { tasks in
-          for await connection in connections { tasks.addTask { await serve(connection) } }
-        }
-      } onGracefulShutdown: {
-        arrivals.end(server) { quiescing.initiateShutdown(promise: nil) }
+      server.closeFuture.whenComplete { _ in
+        accepted.finish()
+        quiescing.initiateShutdown(promise: nil)
       }
-      server.close(promise: nil)
+      await withTaskCancellationHandler {
+        await withGracefulShutdownHandler {
+          await withDiscardingTaskGroup { tasks in
+            for await connection in connections { tasks.addTask { await serve(connection) } }
+          }
+        } onGracefulShutdown: {
+          arrivals.end(server) { quiescing.initiateShutdown(promise: nil) }
+        }
+      } onCancel: {
+        server.close(promise: nil)
+      }
+      if let code = arrivals.failure { throw Problem.system("accept", code) }
     }
   }
 
@@ -269,13 +277,36 @@
   private final class Arrivals: ChannelInboundHandler, Sendable {
     typealias InboundIn = any Channel
 
-    private let state = Mutex<(arriving: Set<ObjectIdentifier>, end: (@Sendable () -> Void)?)>(([], nil))
+    private struct State {
+      var arriving: Set<ObjectIdentifier> = []
+      var isEnding = false
+      var end: (@Sendable () -> Void)?
+      var failure: CInt?
+    }
+
+    private let state = Mutex(State())
+
+    /// The error that closed the listening channel.
+    var failure: CInt? { state.withLock { $0.failure } }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       let channel = unwrapInboundIn(data)
       state.withLock { _ = $0.arriving.insert(ObjectIdentifier(channel)) }
       channel.closeFuture.whenComplete { _ in self.settle(channel) }
       context.fireChannelRead(data)
+    }
+
+    /// If there is no descriptor or memory for another connection, NIO would try again at once, and go on so. After other
+    /// errors it closes the channel.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+      guard let code = (error as? IOError)?.errnoCode, code != ECONNABORTED else { return }
+      guard [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) else { return state.withLock { $0.failure = code } }
+      let channel = context.channel
+      channel.setOption(.autoRead, value: false).whenComplete { _ in
+        channel.eventLoop.scheduleTask(in: .milliseconds(100)) {
+          if !self.state.withLock({ $0.isEnding }) { channel.setOption(.autoRead, value: true).whenComplete { _ in } }
+        }
+      }
     }
 
     func settle(_ channel: any Channel) {
@@ -290,6 +321,7 @@
     ///
     /// - Parameter end: called when all those that have been accepted are set up.
     func end(_ server: any Channel, _ end: @escaping @Sendable () -> Void) {
+      state.withLock { $0.isEnding = true }
       server.setOption(.autoRead, value: false).whenComplete { _ in
         let isSettled = self.state.withLock { state in
           if !state.arriving.isEmpty { state.end = end }

@@ -435,4 +435,20 @@ struct SSHAgentTests {
     #expect(await onThread { client.receive() } == [0, 0, 0, 1, 6])
     try await running.value
   }
+
+  @Test(.timeLimit(.minutes(1))) func `a connected client does not keep an agent that is cancelled`() async throws {
+    let path = socket + "-door"
+    defer { for end in ["", "-door"] { unlink(socket + end) } }
+    let door = AgentDoor(
+      socket: try .unix(at: path, name: ListeningSocket.agent), manager: .system, usesPeerDescriptors: true,
+      limits: Limits(), connections: Connections(Limits())
+    ) { (_, _) in ByteBuffer(integer: UInt8(6)) }
+    let running = Task { try await ServiceGroup(services: [door], logger: RunningDaemon.logger).run() }
+    let client = try #require(RawClient(path))
+    client.send([0, 0, 0, 1, 11])
+    #expect(await onThread { client.receive() } == [0, 0, 0, 1, 6])
+    running.cancel()
+    _ = await running.result
+    #expect(await onThread { client.receive() } == [])
+  }
 }
