@@ -44,11 +44,16 @@
     /// rewritten.
     private func followRecord() async {
       var told: AuditHead?
+      var shortened: (keeping: Int, at: ContinuousClock.Instant)?
       while !Task.isCancelled {
         if let opened = seal.current {
           do {
             let known = told
-            let head = try await Blocking.write { try opened.tidyRecord() }
+            let keeping = try await Blocking.read { try opened.keptMonths() }
+            // Looking for months to drop takes a walk over the whole record.
+            let isRecent = shortened.map { $0.keeping == keeping && .now < $0.at + .seconds(3_600) } ?? false
+            let head = try await Blocking.write { try opened.tidyRecord(keeping: isRecent ? nil : keeping) }
+            if !isRecent { shortened = keeping.map { ($0, .now) } }
             if head != known, head.sequence > 0 { logger.notice("the record ends", metadata: ["at": "\(head)"]) }
             told = head
           } catch {
@@ -79,13 +84,16 @@
   }
 
   extension OpenedStore {
-    /// Drops the months that the setting `keep-months` excludes.
+    /// How many months of the record the setting `keep-months` keeps; `nil` for all.
+    fileprivate func keptMonths() throws(VaultError) -> Int? {
+      try callers.settings(of: store)["keep-months"].flatMap { Int($0) }.flatMap { $0 > 0 ? $0 : nil }
+    }
+
+    /// Drops all months of the record but the newest `count`.
     ///
     /// - Returns: the end of the record.
-    fileprivate func tidyRecord() throws(VaultError) -> AuditHead {
-      if let text = try callers.settings(of: store)["keep-months"], let count = Int(text), count > 0 {
-        try log.dropMonths(keeping: count, by: .daemon)
-      }
+    fileprivate func tidyRecord(keeping count: Int?) throws(VaultError) -> AuditHead {
+      if let count { try log.dropMonths(keeping: count, by: .daemon) }
       return try log.head()
     }
   }

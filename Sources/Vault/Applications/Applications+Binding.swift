@@ -123,10 +123,16 @@ extension Applications {
   }
 
   /// The groups of an application that the service cannot open with the application's rights, sorted by name.
-  public func unserved(_ id: String) throws(VaultError) -> [ApplicationGroup] {
+  public func unserved(_ id: String) throws(VaultError) -> [ApplicationGroup] { try unserved([id]).map(\.group) }
+
+  func unserved(_ ids: [String]) throws(VaultError) -> [ServiceInfo.Unserved] {
+    let memberships = try memberships(of: [Applications.service] + ids)
     let rights = Dictionary(
-      uniqueKeysWithValues: try memberships(of: Applications.service).map { ($0.name.description, $0.member.rights) })
-    return try groups(of: id).filter { group in rights[group.name].map { $0 < group.rights } ?? true }
+      uniqueKeysWithValues: memberships[0].map { ($0.name.description, $0.member.rights) })
+    return zip(ids, memberships.dropFirst()).flatMap { (id, memberships) in
+      memberships.map(\.group).filter { group in rights[group.name].map { $0 < group.rights } ?? true }
+        .map { ServiceInfo.Unserved(application: id, group: $0) }
+    }
   }
 
   private func register(_ name: AccessGroup.Name) throws(VaultError) {

@@ -39,17 +39,17 @@ public struct Applications: Sendable {
     let memberships = try memberships(of: id)
     // An older registry does not name every member.
     if memberships.isEmpty { _ = try application(id) }
-    return memberships.map { membership in
-      ApplicationGroup(
-        name: membership.name.description, rights: membership.member.rights,
-        lifetime: GroupLifetime(membership.state.roster.flags))
-    }
+    return memberships.map(\.group)
   }
 
   struct Membership {
     let name: AccessGroup.Name
     let member: Member
     let state: VerifiedState
+
+    var group: ApplicationGroup {
+      ApplicationGroup(name: name.description, rights: member.rights, lifetime: GroupLifetime(state.roster.flags))
+    }
 
     /// - Returns: `nil` if the application `id` is not a member.
     init?(of id: String, in name: AccessGroup.Name, _ state: VerifiedState) {
@@ -100,11 +100,15 @@ public struct Applications: Sendable {
   }
 
   /// The groups that the application `id` is a member of; a group that fails verification is left out, with a notice.
-  func memberships(of id: String) throws(VaultError) -> [Membership] {
+  func memberships(of id: String) throws(VaultError) -> [Membership] { try memberships(of: [id])[0] }
+
+  /// The same for each of several applications.
+  func memberships(of ids: [String]) throws(VaultError) -> [[Membership]] {
     _ = try store.owner()
-    return try store.verifiedStates { name, error in
+    let states = try store.verifiedStates { name, error in
       store.notices.post(.groupLeftOut(group: name.description, reason: error.message))
-    }.compactMap { Membership(of: id, in: $0, $1) }
+    }
+    return ids.map { id in states.compactMap { Membership(of: id, in: $0, $1) } }
   }
 
   /// The highest issue of each application that any roster names, as a member or as removed, with one such group.

@@ -126,13 +126,11 @@ extension SecretStore {
 
   private func unservedGroups() throws(VaultError) -> [ServiceInfo.Unserved] {
     guard location.hasGroup(.service) else { return [] }
-    var found: [ServiceInfo.Unserved] = []
+    var bound: [String] = []
     for binding in try serviceBindings() where try registry().application(binding.application) != nil {
-      found += try applications.unserved(binding.application).map {
-        ServiceInfo.Unserved(application: binding.application, group: $0)
-      }
+      bound.append(binding.application)
     }
-    return found
+    return bound.isEmpty ? [] : try applications.unserved(bound)
   }
 
   /// Whether one of the store's own groups exists, or should.

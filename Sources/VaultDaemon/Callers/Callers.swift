@@ -13,6 +13,8 @@
     }
 
     private let state = Mutex(State())
+    /// The numbers of users by name. They are looked up again after five seconds: the list may be on the network.
+    private let users = Mutex((found: [String: UInt32](), since: ContinuousClock.now))
 
     /// The application of the process at the other end of a connection; `nil` if no binding matches it, or if bindings
     /// of two applications do, because then it is ambiguous.
@@ -21,9 +23,20 @@
     func application(of peer: Peer, in store: SecretStore) throws(VaultError) -> String? {
       guard peer.user != nil else { return nil }
       let matching = try bindings(of: store).filter { binding in
-        binding.alternatives.contains { $0.matches(peer) }
+        binding.alternatives.contains { $0.matches(peer, number: number) }
       }
       return matching.count == 1 ? matching.first?.application : nil
+    }
+
+    private func number(of user: String) -> UInt32? {
+      let known = users.withLock { users in
+        if users.since.duration(to: .now) > .seconds(5) { users = ([:], .now) }
+        return users.found[user]
+      }
+      if let known { return known }
+      let number = UnixUser.number(of: user)
+      users.withLock { $0.found[user] = number }
+      return number
     }
 
     func bindings(of store: SecretStore) throws(VaultError) -> [ServiceBinding] { try current(store).bindings }
@@ -64,15 +77,17 @@
     ///
     /// If it is not certain which process the peer is, the user must be a condition; unit and executable can then only
     /// narrow what the user alone would get.
-    func matches(_ peer: Peer) -> Bool {
+    ///
+    /// - Parameter number: finds the number of a user by name.
+    func matches(_ peer: Peer, number: (String) -> UInt32? = UnixUser.number(of:)) -> Bool {
       guard certificate == nil else { return false }
       guard peer.isProcessCertain || user != nil || unit == nil && exe == nil else { return false }
       // Any process can connect and then start another program, so an executable alone proves nothing.
       guard unit != nil || user != nil || label != nil else { return false }
       return unit.map { $0 == peer.unit } ?? true
-        && user.map { peer.user == UnixUser.number(of: $0) } ?? true
         && exe.map { $0 == peer.executable } ?? true
         && label.map { $0 == peer.label } ?? true
+        && user.map { peer.user == number($0) } ?? true
     }
   }
 #endif
