@@ -31,7 +31,7 @@ public final class Keychain: Sendable {
 
   /// Adds an item.
   ///
-  /// - Returns: the item as stored, or as given if another process has removed it since.
+  /// - Returns: the item as stored, or as given if it cannot be read back.
   /// - Throws: `duplicateItem` if there is an item with the same primary key, whichever process added it; `param` for an item
   ///   that cannot be stored; `missingEntitlement`, `readOnly`.
   @discardableResult
@@ -42,10 +42,11 @@ public final class Keychain: Sendable {
       // The version is checked under the lock of the group's writers.
       let details = item.details(over: nil, isAdded: true)
       try group.set(name, to: item.secret(), kind: item.kind, details, ifVersion: 0)
-      let added = try Keychain.present { () throws(VaultError) in
-        KeychainItem(try group.open(name), in: group, withData: true)
+      // It is stored, even if it cannot be read back because another process has removed it, or the group, since.
+      guard let opened = try? group.open(name), let added = KeychainItem(opened, in: group, withData: true) else {
+        return item
       }
-      return (added ?? nil) ?? item
+      return added
     }
   }
 

@@ -41,7 +41,7 @@
     }
 
     /// Once a minute, if the record has grown, logs its end, which shows later whether the record was shortened or
-    /// rewritten.
+    /// rewritten. Once an hour, drops the months that the setting `keep-months` excludes.
     private func followRecord() async {
       var told: AuditHead?
       var shortened: (keeping: Int, at: ContinuousClock.Instant)?

@@ -127,8 +127,7 @@ extension Applications {
 
   func unserved(_ ids: [String]) throws(VaultError) -> [ServiceInfo.Unserved] {
     let memberships = try memberships(of: [Applications.service] + ids)
-    let rights = Dictionary(
-      uniqueKeysWithValues: memberships[0].map { ($0.name.description, $0.member.rights) })
+    let rights = Dictionary(uniqueKeysWithValues: memberships[0].map { ($0.name.description, $0.member.rights) })
     return zip(ids, memberships.dropFirst()).flatMap { (id, memberships) in
       memberships.map(\.group).filter { group in rights[group.name].map { $0 < group.rights } ?? true }
         .map { ServiceInfo.Unserved(application: id, group: $0) }

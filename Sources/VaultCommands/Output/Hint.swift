@@ -104,7 +104,7 @@ extension VaultError {
       "if it is yours: chmod go-w \(circumstances.store) \(circumstances.store)/groups"
     case .denied(.file(.identity, .openToOthers)): "if it is yours: chmod -R go= \(circumstances.store)/identity"
     case .denied(.file(.credential, .openToOthers)), .denied(.file(.credential, .foreignOwner)):
-      "a credential must be its reader's, and nobody else may read it; a FAT or exFAT disk keeps no modes: mount it with uid=USER,umask=077"
+      "a credential must belong to whoever reads it, and nobody else may read it; a FAT or exFAT disk keeps no modes: mount it with uid=USER,umask=077"
     case .denied(.file(_, .openToOthers)): "if it is yours: chmod go= on it; to see its path: vault paths"
     case .denied(.file(_, .foreignOwner)):
       "use the account that owns the store; if that is yours, take it back: chown -R USER \(circumstances.store)"
@@ -218,7 +218,7 @@ extension VaultError {
       "not finished, but what is done stays: make room, then repeat the command"
     case .storage where circumstances.makesSteps: "not finished, but what is done stays; repeat the command later"
     case .networkFileSystem:
-      "nothing was changed; keep the store on a local disk (VAULT_HOME), and make backups there, which can be copied from there and back"
+      "nothing was changed; name a local place for the store: VAULT_HOME; make a backup on a local disk, then copy it; to restore one, copy it back first"
     case .storage: "nothing was changed by the failed command"
     case .contradiction(let contradiction): contradiction.hint
     default: nil

@@ -75,7 +75,7 @@
           }
           let response = try await answered()
           try await writer.write(response: response.head, body: response.body)
-          // It is counted, and must be until it no longer takes memory.
+          // A large answer counts until the client has taken it, or is gone.
           guard response.largeSize != nil else { return }
           try await bound.eventLoop.flatSubmit { bound.value.waitForWrites(on: bound.eventLoop) }.get()
           withExtendedLifetime(response) {}
