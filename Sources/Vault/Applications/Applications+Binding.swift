@@ -141,7 +141,7 @@ extension Applications {
     let entry: Application
     if let known = try registry.application(id) {
       guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
-      try refuseRemoved(known.issue, of: id)
+      try refuseRemoved(known.issue, of: id, in: store.verifiedStates())
       // An application with a credential has its group.
       guard known.issued == nil else { return }
       entry = known

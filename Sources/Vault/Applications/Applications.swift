@@ -115,8 +115,12 @@ public struct Applications: Sendable {
   ///
   /// The registry may be an older copy than the groups, so a lower issue in it has been replaced since.
   func knownIssues(leftOut: () -> Void = {}) throws(VaultError) -> [String: (issue: UInt32, group: String)] {
+    issues(in: try store.verifiedStates { if !store.isOfOtherDevice($1) { leftOut() } })
+  }
+
+  private func issues(in states: [GroupState]) -> [String: (issue: UInt32, group: String)] {
     var known: [String: (issue: UInt32, group: String)] = [:]
-    for (name, state) in try store.verifiedStates(leftOut: { if !store.isOfOtherDevice($1) { leftOut() } }) {
+    for (name, state) in states {
       for (id, issue) in state.roster.issues where issue > known[id]?.issue ?? 0 {
         known[id] = (issue, name.description)
       }
@@ -125,8 +129,8 @@ public struct Applications: Sendable {
   }
 
   /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` if a group knows a higher issue of the application.
-  func refuseReplaced(_ issue: UInt32, of id: String) throws(VaultError) {
-    guard let known = try knownIssues()[id], known.issue > issue else { return }
+  func refuseReplaced(_ issue: UInt32, of id: String, in states: [GroupState]) throws(VaultError) {
+    guard let known = issues(in: states)[id], known.issue > issue else { return }
     throw .rolledBack(group: known.group, found: UInt64(issue), known: UInt64(known.issue), reason: .olderIssue)
   }
 
@@ -136,8 +140,9 @@ public struct Applications: Sendable {
   /// - Parameter everywhere: whether the other groups count, too, if the private group does not say.
   /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` if the private group names the issue as removed, or
   ///   if groups name it only as removed.
-  func refuseRemoved(_ issue: UInt32, of id: String, everywhere: Bool = false) throws(VaultError) {
-    let states = try store.verifiedStates()
+  func refuseRemoved(
+    _ issue: UInt32, of id: String, in states: [GroupState], everywhere: Bool = false
+  ) throws(VaultError) {
     let own = states.filter { $0.name.description == id }
     // Somebody may have hidden the private group, or put an older copy of it there.
     guard try !store.registry().hasRemoved(id, issue, from: id) else {
@@ -151,6 +156,8 @@ public struct Applications: Sendable {
   }
 }
 
+typealias GroupState = (name: AccessGroup.Name, state: VerifiedState)
+
 extension SecretStore {
   /// The applications that the owner issued credentials to.
   public var applications: Applications { Applications(store: self) }
@@ -161,8 +168,8 @@ extension SecretStore {
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
   func verifiedStates(
     leftOut: (AccessGroup.Name, VaultError) -> Void = { _, _ in }
-  ) throws(VaultError) -> [(name: AccessGroup.Name, state: VerifiedState)] {
-    var found: [(name: AccessGroup.Name, state: VerifiedState)] = []
+  ) throws(VaultError) -> [GroupState] {
+    var found: [GroupState] = []
     for name in try ownersGroupNames() {
       do throws(VaultError) {
         let state = try settled(name.description) { () throws(VaultError) in try group(name).verifiedState() }

@@ -188,8 +188,9 @@ extension Applications {
       guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
       if issuance == .first, known.issued != nil { throw .exists(.applicationID) }
       if issuance == .again, known.wasReplaced { throw .contradiction(.interruptedReplacement) }
-      try refuseReplaced(known.issue, of: name.description)
-      try refuseRemoved(known.issue, of: name.description, everywhere: true)
+      let states = try store.verifiedStates()
+      try refuseReplaced(known.issue, of: name.description, in: states)
+      try refuseRemoved(known.issue, of: name.description, in: states, everywhere: true)
       return known
     }
     // Elsewhere, an unfinished replacement may have written the credential too, and it may be stolen by now.

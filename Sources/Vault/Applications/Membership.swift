@@ -25,9 +25,10 @@ extension SecretStore {
     guard try !self.group(group).name.isReserved else { throw .invalid("'\(group)' is the store's own group") }
     let known = try applications.application(application)
     guard known.standing != .revoked else { throw .contradiction(.revokedApplication) }
-    try applications.refuseReplaced(known.issue, of: application)
+    let states = try verifiedStates()
+    try applications.refuseReplaced(known.issue, of: application, in: states)
     // The private group is where the owner lets an application in again.
-    if group != application { try applications.refuseRemoved(known.issue, of: application) }
+    if group != application { try applications.refuseRemoved(known.issue, of: application, in: states) }
     let admission = try grant(rights, in: group, to: application, known, accepting: confirm)
     record(.grant, group: group, subject: application, detail: rights.rawValue)
     return admission

@@ -229,11 +229,14 @@ extension SecretStore {
       // Files that were prepared for the present state can be recognized only before the change.
       removeLeftFiles(telling: false)
       defer {
-        if let before, before != .closed, before.attainable == .closed, location.hasGroup(group), shape() == .closed {
+        let after = shape()
+        if let before, before != .closed, before.attainable == .closed, after == .closed {
           notices.post(.groupClosed(group: group.description))
         }
         // Another command may have found no shared group while this one's was closed.
-        try? lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups) }
+        if before != .closed || after != .closed {
+          try? lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups) }
+        }
         removeLeftFiles(telling: true)
       }
       return try body(drafts)
