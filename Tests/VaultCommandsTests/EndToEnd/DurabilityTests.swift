@@ -12,21 +12,33 @@ import Testing
 
   init() throws { store = try TestStore() }
 
-  /// The writes and syncs of `set` in order, according to strace: `write` or `sync`, and the path of the file, which the
-  /// system tells only root about a hardened process.
-  private func trace(input: String) throws -> [(call: String, path: String)] {
+  /// The writes, syncs and renames of a command in order, according to strace: `write`, `sync` or `rename`, and the path of
+  /// the file, which the system tells only root about a hardened process, or the new name.
+  private func trace(_ command: String, input: String = "") throws -> [(call: String, path: String)] {
     let script = """
-      strace -f -y -qq -o "$folder/trace" -e trace=pwrite64,write,fsync,fdatasync,sync,syncfs,msync,sync_file_range \
-        "$vault" set traced
+      strace -f -y -qq -o "$folder/trace" \
+        -e trace=pwrite64,write,fsync,fdatasync,sync,syncfs,msync,sync_file_range,rename "$vault" \(command)
       """
     let result = store.shell(script, input: input)
     try #require(result.status == 0, "\(result.errors)")
     return String(decoding: store.folder.read("trace"), as: UTF8.self).split(separator: "\n").compactMap { line in
       let call = line.drop { $0.isNumber || $0 == " " }
       guard let end = call.firstIndex(of: "("), call.contains(" = ") else { return nil }
+      if call.hasPrefix("rename") { return ("rename", String(call.split(separator: "\"").dropFirst(3).first ?? "")) }
       let path = call.split(separator: "<", maxSplits: 1).last?.prefix { $0 != ">" } ?? ""
       return (call[..<end].contains("sync") ? "sync" : "write", String(path))
     }
+  }
+
+  @Test(.needsRoot, .needsTracing)
+  func `an output file is on the disk before it has its name, and its name before the command ends`() throws {
+    store.execute("set", "a", input: "value")
+    let calls = try trace("get a --output \"$folder/out\"")
+    let folder = store.folder.path
+    let place = try #require(calls.firstIndex { $0 == ("rename", "\(folder)/out") })
+    let before = calls[..<place].filter { $0.path.hasPrefix("\(folder)/#") || $0.path.hasPrefix("\(folder)/.vault-") }
+    #expect(before.map(\.call) == ["write", "sync"], "\(calls)")
+    #expect(calls[place...].contains { $0 == ("sync", folder) }, "\(calls)")
   }
 
   @Test(.needsRoot, .needsTracing, arguments: [10, 600, 100_000, 400_000])
@@ -34,7 +46,7 @@ import Testing
     throws
   {
     for _ in 0..<2 {
-      let calls = try trace(input: String(repeating: "x", count: byteCount))
+      let calls = try trace("set traced", input: String(repeating: "x", count: byteCount))
       let syncs = calls.filter { $0.call == "sync" }
       // A log that has grown large is moved into the file on this occasion.
       #expect((1...(byteCount > 1_000 ? 5 : 3)).contains(syncs.count), "\(syncs)")

@@ -33,6 +33,23 @@ import Testing
         == "x\(store.folder.path)/home/.local/share:\nvault\n\n\(store.folder.path)/home/.local/state:\nvault\n")
   }
 
+  /// As drives do that a server or a virtual machine shares.
+  @Test(.needsClients, .needsMounts) func `no key is made on a mount that gives all files to another user`() {
+    let result = store.shell(
+      """
+      mkdir "$folder/source" "$folder/drive" && bindfs --force-user=12345 "$folder/source" "$folder/drive" || exit 99
+      VAULT_HOME="$folder/other" "$vault" init --key-file "$folder/drive/key" 2>&1; echo $?
+      "$vault" slot add key-file --new-key-file "$folder/drive/key" 2>&1; echo $?
+      "$vault" app issue web --output "$folder/drive/web" 2>&1; echo $?
+      ls -A "$folder/source"; umount "$folder/drive"
+      "$vault" get a
+      """)
+    #expect(result.status == 0, "\(result.output)\(result.errors)")
+    let lines = result.output.split(separator: "\n")
+    #expect(lines.filter { $0.contains("belongs to another user") }.count == 3, "\(result.output)")
+    #expect(lines.filter { !$0.hasPrefix("vault: ") } == ["11", "11", "12", "value"], "\(result.output)")
+  }
+
   @Test(.needsOtherUsers) func `the error says that there is no home folder`() {
     for variables in ["", "HOME=", "HOME=relative", "XDG_DATA_HOME=relative"] {
       let result = store.shell(Self.asStranger + "unset HOME; as env \(variables) \"$vault\" get a")
