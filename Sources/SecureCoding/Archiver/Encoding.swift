@@ -166,7 +166,9 @@ extension SecureArchiver {
     switch object {
     case is NSMutableString, is NSMutableData, is NSDecimalNumber: return nil
     case let text as NSString: return builder.add(object: text)
-    case let data as NSData: return builder.add(data: Data(referencing: data))
+    case let data as NSData:
+      dataObjectBytes = dataObjectBytes.saturatingSum(data.length)
+      return builder.add(data: Data(referencing: data))
     case let number as NSNumber: return builder.add(number)
     default: return nil
     }

@@ -43,8 +43,12 @@ public final class SecureArchiver: NSCoder {
   /// Whether the archive holds something that the reader might refuse, so that it must be read once before it is
   /// returned.
   var needsRehearsal = false
+  /// Whether the archive holds a Swift value alone. Its reader compares none of Foundation's objects.
+  var holdsSwiftValue = false
   /// The bytes of inline data in Foundation objects so far. The bitmap of a small character set can be large.
   var dataBytes = 0
+  /// The bytes of all data objects so far. Equal ones are kept once in the archive, but read separately.
+  var dataObjectBytes = 0
   /// References that are kept only if something else archives their object.
   var conditional: [(reference: UInt32, object: AnyObject)] = []
   var frames: [Frame] = [Frame()]
@@ -125,7 +129,17 @@ public final class SecureArchiver: NSCoder {
     guard table.graph.unfoldedTotal <= UInt64(clamping: limits.references) else {
       throw .overLimit(.references, allowed: limits.references, at: ArchivePath())
     }
-    if needsRehearsal { try SecureUnarchiver.rehearse(table, limits: limits) }
+    if needsRehearsal || !isLight(table.graph) {
+      try SecureUnarchiver.rehearse(table, limits: limits, asSwiftValue: holdsSwiftValue)
+    }
+  }
+
+  /// Whether arrays, dictionaries and data cannot exceed a limit: each level of containers costs at most 32 steps for each
+  /// object.
+  private func isLight(_ graph: ReferenceGraph) -> Bool {
+    let steps = Int(clamping: graph.unfoldedTotal).saturatingProduct(32 * (graph.depth + 1))
+    return limits == .standard && dataObjectBytes <= Budget.free
+      && steps.saturatingSum(dataObjectBytes) <= limits.comparisons
   }
 
   // Overrides of NSCoder. Their implementations are in the other files of this folder.

@@ -78,6 +78,7 @@ extension SecureArchiver {
       throw .noStableName(type: TypeNames.shown(Value.self))
     }
     let archiver = SecureArchiver()
+    archiver.holdsSwiftValue = !(value is any NSSecureCoding)
     try archiver.encodeEncodable(value, forKey: "root")
     archiver.set(TypeNames.key) { archiver.builder.add(text: name) }
     return try archiver.finishEncoding(format)
@@ -130,6 +131,7 @@ extension SecureUnarchiver {
       }
       return object
     }
+    unarchiver.readsSwiftValue = true
     guard let value = try unarchiver.decodeDecodable(type, forKey: "root") else {
       throw .missingValue(at: ArchivePath([.key("root")]))
     }

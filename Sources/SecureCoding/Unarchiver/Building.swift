@@ -231,10 +231,13 @@ struct Budget {
   private var bytes: Int
   private var comparisons: Int
 
+  /// The bytes that any archive may take.
+  static let free = 1 << 20
+
   init(_ limits: ArchiveLimits, inputBytes: Int) {
     self.limits = limits
     let (product, overflows) = inputBytes.multipliedReportingOverflow(by: max(0, limits.expansion))
-    bytes = overflows || product > Int.max - (1 << 20) ? .max : product + (1 << 20)
+    bytes = overflows ? .max : product.saturatingSum(Budget.free)
     comparisons = limits.comparisons
   }
 

@@ -125,7 +125,7 @@ extension SecureUnarchiver {
 
   /// Records a cost, and refuses an object that would take too long to compare or print.
   func note(_ cost: Cost, _ fields: Fields) throws(ArchiveError) {
-    guard cost.comparison <= limits.comparisons else {
+    guard readsSwiftValue || cost.comparison <= limits.comparisons else {
       throw .overLimit(.comparisons, allowed: limits.comparisons, at: here)
     }
     costs[fields.object] = cost

@@ -128,7 +128,11 @@ extension SecureUnarchiver {
       let value = Double(bitPattern: node.payload)
       return node.size == 4 ? NSNumber(value: Float(value)) : NSNumber(value: value)
     case .data: return NSData(data: try data(node))
-    case .ascii, .utf8, .utf16: return NSString(string: try text(node))
+    case .ascii, .utf8, .utf16:
+      if let known = strings[node.start] { return known }
+      let string = NSString(string: try text(node))
+      if node.size > 64 { strings[node.start] = string }
+      return string
     case .wide: throw .numberDoesNotFit(type: "NSNumber", at: here)
     default: throw .wrongType(expected: "a string, number or data", found: node.words, at: here)
     }

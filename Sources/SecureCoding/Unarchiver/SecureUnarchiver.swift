@@ -30,6 +30,8 @@ public final class SecureUnarchiver: NSCoder {
   /// Whether this only checks that an archive just written can be read: every class is accepted everywhere, and the
   /// fields of the caller's classes are decoded without running their code.
   let isRehearsal: Bool
+  /// Whether nobody gets the objects that are built, only a Swift value that is made from them.
+  var readsSwiftValue = false
   /// The first failure.
   var failure: ArchiveError?
   var path: [ArchivePath.Step] = []
@@ -37,6 +39,8 @@ public final class SecureUnarchiver: NSCoder {
   var budget: Budget
   /// The built objects, by number.
   var built: [Any?]
+  /// The longer strings that were built, by the place of their bytes, which equal ones may share.
+  var strings: [Int: NSString] = [:]
   /// What built objects hold that was checked against the classes of the call that built them.
   var inheritances: [Int: Inheritance] = [:]
   /// The built objects that calls with other classes accept, with all that they hold.
@@ -79,8 +83,9 @@ public final class SecureUnarchiver: NSCoder {
   }
 
   /// Reads an archive that was just written, and throws any error that a reader would get.
-  static func rehearse(_ table: ArchiveTable, limits: ArchiveLimits) throws(ArchiveError) {
+  static func rehearse(_ table: ArchiveTable, limits: ArchiveLimits, asSwiftValue: Bool) throws(ArchiveError) {
     let unarchiver = SecureUnarchiver(rehearsing: table, limits: limits)
+    unarchiver.readsSwiftValue = asSwiftValue
     unarchiver.buildFields()
     try unarchiver.finish()
   }

@@ -38,10 +38,6 @@
       try await call("auth/user/changepw", login)
     }
 
-    func removeUser(_ name: String) async throws(LogError) {
-      try await call("auth/user/delete", Name(name: name), settledBy: .notFound)
-    }
-
     /// The user has this access to the group from now on, and no other.
     func grant(_ kind: Kind, on id: [UInt8], to user: String) async throws(LogError) {
       let keys = EtcdKeys(group: id)
@@ -53,20 +49,6 @@
     func revoke(on id: [UInt8], from user: String) async throws(LogError) {
       let keys = EtcdKeys(group: id)
       for kind in [Kind.read, .write] { try await take(kind, keys, from: user) }
-    }
-
-    /// Removes the roles of a group. Whoever had them loses their access.
-    func removeRoles(for id: [UInt8]) async throws(LogError) {
-      let keys = EtcdKeys(group: id)
-      for kind in [Kind.read, .write] {
-        try await call("auth/role/delete", Role(role: role(kind, keys)), settledBy: .notFound)
-      }
-    }
-
-    /// Removes everything that is stored for the group.
-    func removeLog(of id: [UInt8]) async throws(LogError) {
-      let keys = EtcdKeys(group: id)
-      try await call("kv/deleterange", EtcdDeletion(key: Data(keys.prefix.utf8), rangeEnd: keys.end))
     }
 
     /// Makes all users, roles and permissions of a plan.
@@ -108,7 +90,6 @@
     }
 
     private struct Name: Encodable, Sendable { let name: String }
-    private struct Role: Encodable, Sendable { let role: String }
     private struct Login: Encodable, Sendable {
       let name: String
       let password: String
