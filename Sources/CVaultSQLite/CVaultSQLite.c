@@ -132,6 +132,13 @@ int csqlite_log_has_one_name(sqlite3 *db) {
     opened.st_nlink == 1 && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
+int csqlite_sync_log(sqlite3 *db) {
+  sqlite3_file *log = NULL;
+  int code = sqlite3_file_control(db, NULL, SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (code != SQLITE_OK || !log || !log->pMethods) return code;
+  return log->pMethods->xSync(log, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+}
+
 int csqlite_index_header(sqlite3 *db, struct csqlite_index_header *header) {
   enum { block_size = 32768 };
   sqlite3_file *file;

@@ -105,6 +105,8 @@ struct private_index {
 // This follows the data that SQLite's VFS keeps for a file.
 struct own {
   int descriptor;
+  // Where this connection began to write to the log after it was last on the disk; -1 if it has written nothing.
+  sqlite3_int64 unsynced;
   struct pending pending;
   struct private_index index;
 };
@@ -133,6 +135,7 @@ static int write_log(sqlite3_file *file, const void *bytes, int count, sqlite3_i
   }
   if (!pending->bytes) pending->bytes = sqlite3_malloc(pending_size);
   pending->end = offset + count;
+  if (own(file)->unsynced < 0 || offset < own(file)->unsynced) own(file)->unsynced = offset;
   if (!continues || !pending->bytes) return base_log_methods->xWrite(file, bytes, count, offset);
   if (pending->count == 0) pending->offset = offset;
   memcpy(pending->bytes + pending->count, bytes, count);
@@ -145,9 +148,18 @@ static int read_log(sqlite3_file *file, void *bytes, int count, sqlite3_int64 of
   return code == SQLITE_OK ? base_log_methods->xRead(file, bytes, count, offset) : code;
 }
 
+// After an error the system takes the pages for clean, and the next sync succeeds without them. They must not be read
+// back as a commit on which others build, so they are cut off. What comes before them is on the disk.
 static int sync_log(sqlite3_file *file, int flags) {
   int code = write_pending(file);
-  return code == SQLITE_OK ? base_log_methods->xSync(file, flags) : code;
+  if (code == SQLITE_OK) code = base_log_methods->xSync(file, flags);
+  if (code == SQLITE_OK) {
+    own(file)->unsynced = -1;
+  } else if (own(file)->unsynced >= 0) {
+    own(file)->pending.end = -1;
+    base_log_methods->xTruncate(file, own(file)->unsynced);
+  }
+  return code;
 }
 
 static int cut_log(sqlite3_file *file, sqlite3_int64 size) {
@@ -185,7 +197,7 @@ static void watch_log(sqlite3_file *file) {
     log_methods.xClose = close_log;
   }
   if (file->pMethods == base_log_methods) {
-    own(file)->pending.end = -1;
+    own(file)->pending.end = own(file)->unsynced = -1;
     file->pMethods = &log_methods;
   }
   pthread_mutex_unlock(&log_mutex);

@@ -274,8 +274,13 @@ package final class AccessGroupFile: Sendable {
     view.notices = outcome.notice.map { [$0] } ?? []
     // A state in a log that nobody reads was perhaps never committed, and another one may take its place.
     guard state.hasOwnersVersion, !connection.isAlone else { return view }
+    if outcome.isAhead {
+      // Its writer may have been killed before it was on the disk.
+      let isDurable = connection.handle.synchronizeLog()
+      guard isDurable || !strict else { throw .storage(.unconfirmed) }
+      if isDurable { view.raise(witness, to: state, gapSeen: outcome.gapSeen) }
+    }
     know(state)
-    if outcome.isAhead { view.raise(witness, to: state, gapSeen: outcome.gapSeen) }
     return view
   }
 }

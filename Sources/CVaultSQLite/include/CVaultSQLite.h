@@ -33,6 +33,9 @@ long long csqlite_next_data(sqlite3 *db, long long offset);
 /// 1 if the log that `db` has open is the one at its path and has no other name, otherwise 0.
 int csqlite_log_has_one_name(sqlite3 *db);
 
+/// Waits until the log that `db` has open is on the disk.
+int csqlite_sync_log(sqlite3 *db);
+
 /// The header of the log's index (https://www.sqlite.org/walformat.html, section 2.1). Each commit changes it.
 struct csqlite_index_header {
   uint64_t words[6];

@@ -247,6 +247,9 @@ internal import Ground
     unsafe watch.deallocate()
   }
 
+  /// Waits until the log is on the disk; returns `false` if it cannot be.
+  func synchronizeLog() -> Bool { unsafe csqlite_sync_log(database) == SQLITE_OK }
+
   /// Whether this process is a child of the one that opened the handle.
   var isForked: Bool { forkGeneration != csqlite_fork_generation() }
 

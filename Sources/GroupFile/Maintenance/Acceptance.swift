@@ -239,7 +239,7 @@ extension AccessGroupFile {
 
   /// Replaces the witness by one of a state that was accepted; returns `false` if it cannot be written.
   package func noteAccepted(_ state: VerifiedState) -> Bool {
-    witness.raise { _ in state.witnessRecord(flags: .acceptedByHand) }
+    witness.raiseDurably { _ in state.witnessRecord(flags: .acceptedByHand) }
   }
 
   private func acceptRemoval() throws(VaultError) -> AcceptedState {
@@ -260,7 +260,7 @@ extension AccessGroupFile {
         groupID: .zero, ownerKey: context.ownerKey, rosterRevision: 0, generation: 0, epoch: 0, link: .zero,
         flags: .acceptedByHand)
     removed.flags.insert(.removed)
-    guard witness.raise({ _ in removed }) else { throw .storage(.stateFolder) }
+    guard witness.raiseDurably({ _ in removed }) else { throw .storage(.stateFolder) }
   }
 }
 

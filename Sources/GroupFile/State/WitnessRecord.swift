@@ -115,9 +115,13 @@ package protocol Witnessing: Sendable {
   ///   because the record gets the next one.
   /// - Returns: `false` if the witness cannot be written; it is unchanged then.
   func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool
+
+  /// The same for a record that the group's file alone does not justify: it is on the disk when the call returns.
+  func raiseDurably(_ update: (WitnessReading) -> WitnessRecord?) -> Bool
 }
 
 extension Witnessing {
+  package func raiseDurably(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { raise(update) }
   package func readToWrite() -> WitnessReading { read() }
 }
 

@@ -83,7 +83,11 @@ final class Witness: Witnessing {
     return known.map(WitnessReading.valid) ?? read()
   }
 
-  func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool {
+  func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { raise(durably: false, update) }
+
+  func raiseDurably(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { raise(durably: true, update) }
+
+  private func raise(durably isDurable: Bool, _ update: (WitnessReading) -> WitnessRecord?) -> Bool {
     writing.withLock { writing in
       do throws(WitnessReading) {
         for _ in 0..<2 {
@@ -98,7 +102,8 @@ final class Witness: Witnessing {
             writing.file = nil
             continue
           }
-          return try raise(&writing, update)
+          let isRaised = try raise(&writing, update)
+          return isRaised && (!isDurable || writing.file?.synchronize() != false)
         }
         return false
       } catch {
@@ -244,6 +249,9 @@ struct WitnessFile: ~Copyable {
   }
 
   func status() -> stat? { try? file.status() }
+
+  /// Whether it is on the disk.
+  func synchronize() -> Bool { (try? file.synchronize()) != nil }
 
   func hasPath(_ path: String?) -> Bool {
     guard let path else { return false }

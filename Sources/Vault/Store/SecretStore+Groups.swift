@@ -197,7 +197,8 @@ extension SecretStore {
       }
       try creation.shape.makeFolder(folder)
       let record = try creation.write(to: folder, groupID: groupID, owner: identity.rosterSigningKey(), seed: seed)
-      let isWitnessed = witness(name).raise { reading in
+      try atLevel(.store) { () throws(FileFault) in try groups.file.synchronize() }
+      let isWitnessed = witness(name).raiseDurably { reading in
         // Another process may have written to the new group already, and raised its witness further.
         if case .valid(let known) = reading, known.groupID == record.groupID { nil } else { record }
       }
