@@ -56,6 +56,38 @@ import Testing
     }
   }
 
+  /// After an error the system takes the pages for clean: another process would read the frames back, build on them, and
+  /// its own sync would not write them.
+  @Test(.needsTracing) func `what a failed sync left in the log is cut off`() throws {
+    store.execute("set", "a", input: "one")
+    let log = "store/groups/default/group.vault-wal"
+    let before = store.folder.read(log)
+    let failed = store.trace(["set", "a"], input: "two", ["fdatasync"], ["-e", "inject=fdatasync:error=EIO"])
+    #expect(failed.status == 23, "\(failed.errors)")
+    #expect(!before.isEmpty && store.folder.read(log) == before)
+    #expect(store.execute("get", "a").output == "one")
+    #expect(store.execute("set", "b", input: "three").status == 0)
+  }
+
+  @Test(.needsRoot, .needsTracing)
+  func `a state that a killed writer may not have synced is on the disk before the witness names it`() throws {
+    store.execute("set", "a", input: "one")
+    let killing = ["-e", "inject=fdatasync:signal=KILL:when=1"]
+    let killed = store.trace(["set", "a"], input: "two", ["fdatasync"], killing)
+    #expect(killed.status != 0)
+    let calls = try trace("get a")
+    let raised = try #require(calls.firstIndex { $0.call == "write" && $0.path.contains("/witness/") }, "\(calls)")
+    #expect(calls[..<raised].contains { $0.call == "sync" && $0.path.hasSuffix("group.vault-wal") }, "\(calls)")
+  }
+
+  @Test(.needsRoot, .needsTracing)
+  func `the witness of a removed group, and the folder of a new one, are on the disk`() throws {
+    let made = try trace("group create team")
+    #expect(made.contains { $0.call == "sync" && $0.path.hasSuffix("/groups") }, "\(made)")
+    let removed = try trace("group remove team --yes")
+    #expect(removed.contains { $0.call == "sync" && $0.path.contains("/witness/") }, "\(removed)")
+  }
+
   /// The results of all writers together.
   private struct Tally {
     var killed = 0
