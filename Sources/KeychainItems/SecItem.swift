@@ -61,12 +61,14 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
   }
 }
 
-/// Removes all items that match, as ``Keychain/delete(_:)``.
+/// Removes all items that match, as ``Keychain/delete(_:)``. What the query asks to be returned is ignored, because programs
+/// delete with the query that they search with.
 // swift-format-ignore: AlwaysUseLowerCamelCase
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
   reported(to: nil) { () throws(KeychainStatus) in
-    let request = try Request(query: query)
-    guard !request.returnsAnything, request.meansAll else { throw .param }
+    let returned = [kSecReturnData, kSecReturnAttributes, kSecReturnRef, kSecReturnPersistentRef]
+    let request = try Request(query: query.filter { !returned.contains($0.key) })
+    guard request.meansAll else { throw .param }
     try Keychain.standard().delete(request.item)
     return nil
   }

@@ -85,7 +85,8 @@ public enum ArchiveError: Error, Sendable, Equatable {
     case failed
     /// It is a Swift value inside an object graph.
     case swiftValue
-    /// A set or dictionary has an array or dictionary as an element or key, which Foundation on Linux cannot compare.
+    /// A set or dictionary has an element or key that Foundation on Linux cannot compare or hash: an array, dictionary,
+    /// decimal number or error, or a measurement beyond `Int`.
     case unusableElement
     /// It holds numbers or text that the format cannot represent.
     case noForm
@@ -238,7 +239,7 @@ extension ArchiveError.NotArchivable {
     case .classForCoder: "its 'classForKeyedArchiver' or 'classForCoder' is a class that could not be read back"
     case .failed: "its own code reported a failure"
     case .swiftValue: "objects can hold only strings, numbers, data, dates and objects; use Codable for the whole value"
-    case .unusableElement: "arrays and dictionaries cannot be elements of a set, or keys, on Linux"
+    case .unusableElement: "arrays, dictionaries, decimal numbers, errors and very large measurements cannot be elements of a set, or keys, on Linux"
     case .noForm: "it holds something that archives cannot represent"
     }
   }

@@ -60,14 +60,20 @@ extension AccessGroup {
     try open(name, version: version).object(as: type, allowed, matching)
   }
 
-  /// The object in the item `name`, with other names for its classes, for archives that other programs made.
+  /// The object in the item `name`, with other names for its classes, for archives that other programs made. If it is an
+  /// array or another container, all allowed classes may be in it.
   public func get<Object: NSObject & NSSecureCoding>(
     _ name: String, as type: Object.Type, allowing allowed: AllowedClasses, matching: ClassMatching = .exact,
     version: UInt64? = nil
   ) throws(VaultError) -> Object {
-    let data = try open(name, version: version).archive(expecting: ArchivedValue.name(of: type))
+    let data = try open(name, version: version).archive(expecting: [ArchivedValue.name(of: type)])
     return try ArchivedValue.found { () throws(ArchiveError) in
-      try SecureUnarchiver(reading: data, allowing: allowed, matching: matching).require(type, forKey: "root")
+      let reader = try SecureUnarchiver(reading: data, allowing: allowed, matching: matching)
+      guard let found = try reader.decode([type] + allowed.classes, forKey: "root") else { return nil }
+      guard let object = found as? Object else {
+        throw .otherType(found: ArchivedValue.name(of: Swift.type(of: found)), expected: ArchivedValue.name(of: type))
+      }
+      return object
     }
   }
 
@@ -76,13 +82,7 @@ extension AccessGroup {
     _ name: String, as type: [Object].Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact,
     version: UInt64? = nil
   ) throws(VaultError) -> [Object] {
-    let data = try open(name, version: version).archive(
-      expecting: "[\(ArchivedValue.name(of: Object.self))]",
-      or: subclasses(of: Object.self, in: allowed).map { "[\($0)]" })
-    return try ArchivedValue.found { () throws(ArchiveError) in
-      try SecureUnarchiver.unarchivedArrayOfObjects(
-        ofClass: Object.self, allowing: allowed, from: data, matching: matching)
-    }
+    try open(name, version: version).objects(of: Object.self, allowed, matching)
   }
 
   /// The dictionary of objects in the item `name`: of class `Object`, or of a class in `allowed` that inherits from it.
@@ -90,15 +90,7 @@ extension AccessGroup {
     _ name: String, as type: [String: Object].Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact,
     version: UInt64? = nil
   ) throws(VaultError) -> [String: Object] {
-    let data = try open(name, version: version).archive(
-      expecting: "[String: \(ArchivedValue.name(of: Object.self))]",
-      or: subclasses(of: Object.self, in: allowed).map { "[String: \($0)]" })
-    let objects = try ArchivedValue.found { () throws(ArchiveError) in
-      try SecureUnarchiver.unarchivedDictionary(
-        ofKeyClass: NSString.self, objectClass: Object.self, allowing: allowed, from: data, matching: matching)
-    }
-    return Dictionary(
-      objects.map { (String(describing: $0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
+    try open(name, version: version).objectsByName(of: Object.self, allowed, matching)
   }
 
   /// The content of the item `name`, with objects of `classes` at any depth.
@@ -107,15 +99,10 @@ extension AccessGroup {
   public func get(
     _ name: String, ofClasses classes: [AnyClass], matching: ClassMatching = .exact, version: UInt64? = nil
   ) throws(VaultError) -> Any {
-    let data = try open(name, version: version).archive(expecting: "archive")
+    let data = try open(name, version: version).archive(expecting: ["archive"])
     return try ArchivedValue.found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: data, matching: matching)
     }
-  }
-
-  /// The names of the classes in `allowed` that inherit from `type`.
-  private func subclasses<Object: NSObject>(of type: Object.Type, in allowed: [AnyClass]) -> [String] {
-    allowed.filter { $0 is Object.Type }.map(ArchivedValue.name(of:))
   }
 }
 
@@ -150,5 +137,23 @@ extension Edit {
     _ name: String, as type: Object.Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact
   ) throws(VaultError) -> Object {
     try open(name).object(as: type, allowed, matching)
+  }
+
+  /// The array of objects in the item `name`, as of this point in the transaction.
+  ///
+  /// - Throws: as the same call of ``AccessGroup``, and the error of an earlier change that failed.
+  public func get<Object: NSObject & NSSecureCoding>(
+    _ name: String, as type: [Object].Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact
+  ) throws(VaultError) -> [Object] {
+    try open(name).objects(of: Object.self, allowed, matching)
+  }
+
+  /// The dictionary of objects in the item `name`, as of this point in the transaction.
+  ///
+  /// - Throws: as the same call of ``AccessGroup``, and the error of an earlier change that failed.
+  public func get<Object: NSObject & NSSecureCoding>(
+    _ name: String, as type: [String: Object].Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact
+  ) throws(VaultError) -> [String: Object] {
+    try open(name).objectsByName(of: Object.self, allowed, matching)
   }
 }

@@ -10,7 +10,13 @@ extension OpenedItem {
       return value
     }
     if typeName == nil, item.kind == .json { return try json(as: type) }
-    let data = try archive(expecting: typeName ?? ArchivedValue.name(of: type))
+    // Objects of a class that has both codings were archived by their `encode(with:)`.
+    if typeName == nil, item.typeName?.hasPrefix("[") == true, let container = type as? any ObjectContainer.Type,
+      let value = try container.read(self) as? Value
+    {
+      return value
+    }
+    let data = try archive(expecting: [typeName ?? ArchivedValue.name(of: type)])
     do { return try ArchivedValue.decoded(type, named: typeName, from: data) } catch {
       throw VaultError(refusing: error)
     }
@@ -20,7 +26,7 @@ extension OpenedItem {
   func object<Object: NSObject & NSSecureCoding>(
     as type: Object.Type, _ allowed: [AnyClass], _ matching: ClassMatching
   ) throws(VaultError) -> Object {
-    let data = try archive(expecting: ArchivedValue.name(of: type))
+    let data = try archive(expecting: [ArchivedValue.name(of: type)])
     return try ArchivedValue.found { () throws(ArchiveError) in
       // An allowed class may also be at the top if it is an `Object`: a subclass, or the elements of a container.
       let found = try SecureUnarchiver.unarchivedObject(ofClasses: [type] + allowed, from: data, matching: matching)
@@ -30,6 +36,31 @@ extension OpenedItem {
       }
       return object
     }
+  }
+
+  /// An array of objects of class `type`, or of allowed classes that inherit from it.
+  func objects<Object: NSObject & NSSecureCoding>(
+    of type: Object.Type, _ allowed: [AnyClass], _ matching: ClassMatching
+  ) throws(VaultError) -> [Object] {
+    let names = [type] + allowed.filter { $0 is Object.Type }
+    let data = try archive(expecting: names.map { "[\(ArchivedValue.name(of: $0))]" })
+    return try ArchivedValue.found { () throws(ArchiveError) in
+      try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: type, allowing: allowed, from: data, matching: matching)
+    }
+  }
+
+  /// The same for a dictionary.
+  func objectsByName<Object: NSObject & NSSecureCoding>(
+    of type: Object.Type, _ allowed: [AnyClass], _ matching: ClassMatching
+  ) throws(VaultError) -> [String: Object] {
+    let names = [type] + allowed.filter { $0 is Object.Type }
+    let data = try archive(expecting: names.map { "[String: \(ArchivedValue.name(of: $0))]" })
+    let objects = try ArchivedValue.found { () throws(ArchiveError) in
+      try SecureUnarchiver.unarchivedDictionary(
+        ofKeyClass: NSString.self, objectClass: type, allowing: allowed, from: data, matching: matching)
+    }
+    return Dictionary(
+      objects.map { (String(describing: $0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
   }
 
   /// The type of scalar to read a value of `type` from; nil if it is not read from a scalar.
@@ -57,17 +88,13 @@ extension OpenedItem {
     throw .otherType(found: "bytes", expected: Value.secretKind.name)
   }
 
-  /// - Parameters:
-  ///   - expected: the name of the expected type.
-  ///   - others: the names of types that are as good.
+  /// - Parameter expected: the names of types that are as good, the wanted one first.
   /// - Throws: ``VaultError/otherType(found:expected:)`` if the item has another type.
-  func archive(expecting expected: String, or others: [String] = []) throws(VaultError) -> Data {
-    guard item.kind == .archive else { throw .otherType(found: item.kind.name, expected: expected) }
+  func archive(expecting expected: [String]) throws(VaultError) -> Data {
+    guard item.kind == .archive else { throw .otherType(found: item.kind.name, expected: expected[0]) }
     // The library records which containers it stored. For others, only the archive knows.
-    if let found = item.typeName, found.hasPrefix("["), expected != "archive", found != expected,
-      !others.contains(found)
-    {
-      throw .otherType(found: found, expected: expected)
+    if let found = item.typeName, found.hasPrefix("["), expected != ["archive"], !expected.contains(found) {
+      throw .otherType(found: found, expected: expected[0])
     }
     return data
   }
@@ -93,5 +120,22 @@ private protocol OptionalType {
 extension Optional: OptionalType {
   fileprivate static var scalarType: (any SecretScalar.Type)? {
     Wrapped.self as? any SecretScalar.Type ?? (Wrapped.self as? any OptionalType.Type)?.scalarType
+  }
+}
+
+/// A container of objects whose class is known only at run time.
+private protocol ObjectContainer {
+  static func read(_ item: borrowing OpenedItem) throws(VaultError) -> Self
+}
+
+extension Array: ObjectContainer where Element: NSObject & NSSecureCoding {
+  fileprivate static func read(_ item: borrowing OpenedItem) throws(VaultError) -> [Element] {
+    try item.objects(of: Element.self, [], .exact)
+  }
+}
+
+extension Dictionary: ObjectContainer where Key == String, Value: NSObject & NSSecureCoding {
+  fileprivate static func read(_ item: borrowing OpenedItem) throws(VaultError) -> [String: Value] {
+    try item.objectsByName(of: Value.self, [], .exact)
   }
 }

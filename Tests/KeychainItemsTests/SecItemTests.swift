@@ -292,7 +292,6 @@ import VaultFoundation
       ([kSecClass: kSecClassInternetPassword, kSecAttrService: "s"], errSecParam),
       (query.merging([kSecAttrAccessible: "never"]) { $1 }, errSecParam),
       (query.merging([kSecValueData: "text"]) { $1 }, errSecParam),
-      (query.merging([kSecReturnPersistentRef: true]) { $1 }, errSecUnimplemented),
       (query.merging([kSecAttrAccessControl: 1]) { $1 }, errSecUnimplemented),
     ]
     for (dictionary, status) in wrong {
@@ -304,8 +303,19 @@ import VaultFoundation
     #expect(SecItemUpdate(query, [:]) == errSecParam)
     #expect(SecItemUpdate(query, [kSecAttrServer: "example.com"]) == errSecParam)
     #expect(SecItemUpdate(query, [kSecMatchLimit: 1]) == errSecParam)
-    #expect(SecItemDelete(query.merging([kSecReturnData: true]) { $1 }) == errSecParam)
+    let reference = query.merging([kSecReturnPersistentRef: true]) { $1 }
+    #expect(SecItemCopyMatching(reference, nil) == errSecUnimplemented)
+    #expect(SecItemAdd(reference, nil) == errSecUnimplemented)
     #expect(SecItemCopyMatching(query, nil) == errSecSuccess)
+  }
+
+  @Test func `an item is deleted with the query that finds it, whatever that returns`() {
+    for key in [kSecReturnData, kSecReturnAttributes, kSecReturnRef, kSecReturnPersistentRef] {
+      let query: [String: Any] = [kSecClass: kSecClassGenericPassword, kSecAttrService: "s", kSecAttrAccount: "a"]
+      #expect(SecItemAdd(query.merging([kSecValueData: Data("1".utf8)]) { $1 }, nil) == errSecSuccess)
+      #expect(SecItemDelete(query.merging([key: true]) { $1 }) == errSecSuccess)
+      #expect(SecItemCopyMatching(query, nil) == errSecItemNotFound)
+    }
   }
 
   @Test func `a nil in a dictionary is refused, and finds, changes, removes and adds nothing`() throws {

@@ -31,6 +31,23 @@ import Testing
     var decimal = Decimal(string: "1.25")
   }
 
+  private struct Tree: Codable, Equatable {
+    var name = "folder"
+    var children: [Tree] = []
+
+    init(depth: Int) { if depth > 0 { children = (0..<3).map { _ in Tree(depth: depth - 1) } } }
+  }
+
+  @Test func `equal long texts, and a deep tree of many values, are read back`() throws {
+    let texts = (0..<100).map { _ in String(repeating: "Lorem ipsum dolor sit amet. ", count: 800) }
+    let data = try SecureArchiver.archivedData(encoding: texts, named: "texts")
+    #expect(data.count < 30_000)
+    #expect(try SecureUnarchiver.decoded([String].self, named: "texts", from: data) == texts)
+    let tree = Tree(depth: 7)
+    let archive = try SecureArchiver.archivedData(encoding: tree, named: "tree")
+    #expect(try SecureUnarchiver.decoded(Tree.self, named: "tree", from: archive) == tree)
+  }
+
   @Test func `a structure is read back equal from both formats and always has the same bytes`() throws {
     let data = try SecureArchiver.archivedData(encoding: Sample())
     for _ in 0..<20 { #expect(try SecureArchiver.archivedData(encoding: Sample()) == data) }

@@ -100,6 +100,15 @@ import VaultFoundation
     #expect(try group.get("by name", as: [String: Address].self)["a"]?.city == "東京")
     try group.set("both", to: Both())
     _ = try group.get("both", as: Both.self)
+    try group.set("array", to: [Both()])
+    #expect(try group.get("array", as: [Both].self).count == 1)
+    try group.set("dictionary", to: ["one": Both()])
+    #expect(try group.get("dictionary", as: [String: Both].self).keys.sorted() == ["one"])
+    try group.transaction { edit in
+      let array = try edit.get("array", as: [Both].self)
+      let dictionary = try edit.get("dictionary", as: [String: Both].self)
+      #expect(array.count == 1 && dictionary.count == 1)
+    }
   }
 
   @Test func `a Swift value is read back, and the error for another type names the stored type`() throws {

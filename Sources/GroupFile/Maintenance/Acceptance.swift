@@ -108,9 +108,8 @@ extension AccessGroupFile {
     let reading = witness.read()
     let record = known(reading)
     guard let reason = try reason(of: state, against: record, owner?.acceptance, session.connection) else {
-      // The registry, or the state itself, shows that this is the right group; only the witness is wrong.
-      let isKnown = record.map(state.isSameGroup) ?? (reading != .invalid)
-      return isKnown ? .nothingToAccept : try replaceWitness(state)
+      // Nothing contradicts it; a witness that cannot be read is made anew.
+      return record != nil || reading != .invalid ? .nothingToAccept : try replaceWitness(state)
     }
     switch reason {
     case .anotherGroup where !takesAnother: throw .anotherGroup("")
@@ -169,7 +168,8 @@ extension AccessGroupFile {
   ) throws(VaultError) -> AcceptanceReason? {
     let registered = owner?.registration.reason(toAccept: state.manifest.groupID, isSeen: record != nil)
     guard let record, registered == nil || registered == .unregistered else { return registered }
-    guard state.isSameGroup(record) else { return owner?.registration.groupID == nil ? .anotherGroup : nil }
+    // Even if the registry names it: that may be an older one, and the group have members who were removed since.
+    guard state.isSameGroup(record) else { return .anotherGroup }
     do {
       _ = try WitnessRule.check(state, against: .valid(record), strict: true, connection)
       return registered

@@ -62,7 +62,28 @@ extension SecureArchiver {
   /// A reference to `value`, which is archived on first use.
   func reference(to value: Any?) throws(ArchiveError) -> UInt32 {
     guard let value = value.flatMap(Self.unwrapped) else { return builder.add(uid: 0) }
+    try requireHashes(in: value)
     return builder.add(uid: try number(of: value as AnyObject, Swift.type(of: value)))
+  }
+
+  /// Refuses Swift sets and dictionaries with elements or keys that have no hash as objects: converting these to objects
+  /// ends the process.
+  private func requireHashes(in value: Any) throws(ArchiveError) {
+    if Swift.type(of: value) is AnyClass || value is String || value is Int || value is Data { return }
+    var elements: [AnyHashable] = []
+    var parts: [Any] = []
+    if let set = value as? Set<AnyHashable> {
+      elements = Array(set)
+    } else if let dictionary = value as? [AnyHashable: Any] {
+      elements = Array(dictionary.keys)
+      parts = Array(dictionary.values)
+    } else if let array = value as? [Any] {
+      parts = array
+    }
+    for part in parts + elements.map(\.base) { try requireHashes(in: part) }
+    for element in elements where !HashedKind.hasHash(element.base) {
+      throw .notArchivable(type: TypeNames.shown(Swift.type(of: value)), reason: .unusableElement, at: here)
+    }
   }
 
   func conditionalReference(to value: Any?) throws(ArchiveError) -> UInt32 {

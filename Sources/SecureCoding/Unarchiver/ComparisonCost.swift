@@ -199,10 +199,7 @@ enum HashedKind {
   /// Why Foundation on Linux cannot hold `object` in such a container; nil if it can.
   func defect(of object: NSObject) -> String? {
     switch object {
-    // Asking for the hash of these ends the process.
-    case is NSDecimalNumber, is NSError: "it has no hash"
-    case let measurement as NSMeasurement where Int(exactly: measurement.doubleValue.rounded(.towardZero)) == nil:
-      "it is too large for a hash"
+    case _ where !Self.hasHash(object): "it has no hash"
     // Its Swift counterpart may resolve differently, and then a lookup does not find it.
     case let url as NSURL where !((url as URL) as NSURL).isEqual(url): "its Swift counterpart is a different URL"
     // Comparing sets with such elements, or copying a mutable ordered set, converts them to Swift values that have no
@@ -215,6 +212,15 @@ enum HashedKind {
     case is NSDateInterval, is NSPersonNameComponents:
       self == .keys ? "Foundation on Linux cannot compare it as an element or key" : nil
     default: nil
+    }
+  }
+
+  /// Whether the hash of `value` as an object can be asked for: otherwise that ends the process.
+  static func hasHash(_ value: Any) -> Bool {
+    switch value as AnyObject {
+    case is NSDecimalNumber, is NSError: false
+    case let measurement as NSMeasurement: Int(exactly: measurement.doubleValue.rounded(.towardZero)) != nil
+    default: true
     }
   }
 

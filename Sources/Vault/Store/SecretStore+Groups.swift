@@ -92,7 +92,6 @@ extension SecretStore {
       try createGroup(name, creation)
       return
     }
-    // A process that was killed after making the file leaves the entry unfinished.
     guard let entry = try registry.entry(of: name), entry.presence != .present else { return }
     try registry.record(entry, as: .present, of: name)
   }
@@ -102,6 +101,10 @@ extension SecretStore {
   func createGroup(_ name: AccessGroup.Name, _ creation: GroupCreation) throws(VaultError) -> AccessGroup {
     let registry = try registry()
     try lockingGroups { (groups) throws(VaultError) in
+      // A process that was killed after making the file leaves the entry unfinished.
+      if let entry = try registry.entry(of: name), isUnfinished(name, entry), location.hasGroup(name) {
+        try registry.record(entry, as: .present, of: name)
+      }
       try refuseKnown(name)
       // A machine without a witness knows from the registry alone that the group existed.
       if try registry.entry(of: name)?.presence == .present { throw vanished(name) }

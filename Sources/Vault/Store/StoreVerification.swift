@@ -139,10 +139,21 @@ extension SecretStore {
   }
 
   private func vanished(of entries: [AccessGroup.Name: Registry.Entry]) -> [(name: String, problem: VaultError)] {
-    entries.compactMap { name, entry in
-      guard entry.presence == .present, !location.hasGroup(name) else { return nil }
-      return (name.description, vanished(name))
-    }.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    var names = entries.filter { $1.presence == .present || isUnfinished($0, $1) }.map(\.key)
+    // An older registry lacks groups that this machine has seen.
+    let seen = (try? location.witnesses(of: access.ownerKey).groups()) ?? []
+    names += seen.compactMap { try? AccessGroup.Name($0) }.filter { name in
+      entries[name] == nil && name != .registry && witness(name).read().record?.flags.contains(.removed) == false
+    }
+    return names.filter { !location.hasGroup($0) }.map { ($0.description, vanished($0)) }
+      .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+  }
+
+  /// Whether the registry's entry of a group was left unfinished: this machine has seen the group, and its owner has not
+  /// removed it.
+  func isUnfinished(_ name: AccessGroup.Name, _ entry: Registry.Entry) -> Bool {
+    guard entry.presence == .changing, let seen = witness(name).read().record else { return false }
+    return seen.groupID == entry.groupID && !seen.flags.contains(.removed)
   }
 
   /// The error for a group that should exist and has no file.
@@ -156,7 +167,8 @@ extension SecretStore {
   func missing(_ name: AccessGroup.Name) throws(VaultError) -> VaultError? {
     let entry = try keepingGroups { () throws(VaultError) in try registry().entry(of: name) }
     // Even if the file is back: whoever hid it chose the moment.
-    return entry?.presence == .present ? vanished(name) : nil
+    guard let entry, entry.presence == .present || isUnfinished(name, entry) else { return nil }
+    return vanished(name)
   }
 
   /// As for its roster, but once no other command changes that. Removals that the registry lacks are recorded. The caller

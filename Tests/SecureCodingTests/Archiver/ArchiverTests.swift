@@ -233,6 +233,17 @@ import Testing
       #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: value) }?.code
     }
     #expect(code(NSSet(array: [NSArray(array: [1])])) == "notArchivable.unusableElement")
+    // As objects, these would end the process when they are hashed.
+    #expect(code(Set([Decimal(1)])) == "notArchivable.unusableElement")
+    #expect(code(["prices": [[Decimal(1): "x"]]] as [String: Any]) == "notArchivable.unusableElement")
+    let huge = Measurement(value: 1e30, unit: UnitLength.meters)
+    #expect(code([Set([Set([huge])])]) == "notArchivable.unusableElement")
+    // Comparing it would take minutes, so the reader refuses it.
+    let row = NSDictionary(dictionary: Dictionary(uniqueKeysWithValues: (0..<20).map { ("k\($0)", "v") }))
+    #expect(code(["rows": NSArray(array: Array(repeating: row, count: 5_000))]) == "overLimit.comparisons")
+    let data = NSMutableArray()
+    for _ in 0..<200 { data.add(NSData(data: Data(repeating: 1, count: 20_000))) }
+    #expect(code(data) == "overLimit.expansion")
     var limits = ArchiveLimits.standard
     limits.objects = 10
     let archiver = SecureArchiver(limits: limits)

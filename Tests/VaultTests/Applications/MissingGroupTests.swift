@@ -84,6 +84,18 @@ struct MissingGroupTests {
     #expect(try problems(store).isEmpty)
   }
 
+  @Test func `an application's first credential does not depend on a group that it was never in`() throws {
+    let (store, _) = try store()
+    // A group that nobody can read may name numbers, so the first one is high.
+    let bringBack = try hide("last", in: store, .folder)
+    let path = store.path("other")
+    let issued = try store.open().applications.issue("other", to: path, grants: [.init(.read, in: "first")])
+    #expect(issued.unchanged.isEmpty && issued.admissions.map(\.group) == ["first"])
+    #expect(try store.open().applications.application("other").standing == .issued)
+    try bringBack()
+    #expect(try problems(store).isEmpty)
+  }
+
   @Test func `a second theft from the service is ended although the first replacement is unfinished`() throws {
     let fixture = try ServiceFixture(enrolled: false)
     try fixture.owner().createGroup("first").set("token", to: "first")

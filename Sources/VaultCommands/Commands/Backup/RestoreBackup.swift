@@ -89,11 +89,13 @@ extension StoreRestoration {
         }
         _ = try store.group(group.name).info()
       } catch {
+        let option: String
         switch error {
-        case .rolledBack, .anotherGroup: break
+        case .rolledBack: option = ""
+        case .anotherGroup: option = " --another-group"
         default: continue
         }
-        session.warn("\(error.message); it stays closed until you run: vault group accept \(group.name)")
+        session.warn("\(error.message); it stays closed until you run: vault group accept \(group.name)\(option)")
       }
     }
     for group in groups {
