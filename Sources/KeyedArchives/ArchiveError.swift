@@ -239,7 +239,8 @@ extension ArchiveError.NotArchivable {
     case .classForCoder: "its 'classForKeyedArchiver' or 'classForCoder' is a class that could not be read back"
     case .failed: "its own code reported a failure"
     case .swiftValue: "objects can hold only strings, numbers, data, dates and objects; use Codable for the whole value"
-    case .unusableElement: "arrays, dictionaries, decimal numbers, errors and very large measurements cannot be elements of a set, or keys, on Linux"
+    case .unusableElement:
+      "arrays, dictionaries, decimal numbers, errors and very large measurements cannot be elements of a set, or keys, on Linux"
     case .noForm: "it holds something that archives cannot represent"
     }
   }

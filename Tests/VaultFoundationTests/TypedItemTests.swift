@@ -78,6 +78,19 @@ import VaultFoundation
     #expect(throws: VaultError.self) { try group.set("x", to: Date(timeIntervalSince1970: .nan)) }
   }
 
+  @Test func `an array that another program archived under its own names is read with these names`() throws {
+    let group = try store.group()
+    let cities = [Address(city: "Bern"), Address(city: "Basel")]
+    let foreign = try SecureArchiver.archivedData(withRootObject: cities, names: [(Address.self, "TargetAddress")])
+    try group.set("cities", to: Secret(foreign), kind: .archive)
+    var allowed = AllowedClasses()
+    try allowed.allow(Address.self, named: "TargetAddress")
+    let read = try group.get("cities", as: NSArray.self, allowing: allowed)
+    #expect(read.compactMap { ($0 as? Address)?.city } == ["Bern", "Basel"])
+    #expect(throws: VaultError.self) { try group.get("cities", as: NSArray.self, allowing: AllowedClasses()) }
+    #expect(throws: VaultError.self) { try group.get("cities", as: NSDictionary.self, allowing: allowed) }
+  }
+
   @Test func `only allowed objects are read back`() throws {
     let group = try store.group()
     let home = Address(city: "東京")

@@ -233,7 +233,9 @@ extension SecretStore {
       }
     }
     let state = try replacing(name) { [change] (drafts) throws(VaultError) in
-      if !granted.isEmpty { _ = try registry().entry(of: name) }
+      if !granted.isEmpty, let entry = try registry().entry(of: name), isUnfinished(name, entry) {
+        try registry().record(entry, as: .present, of: name)
+      }
       let state: VerifiedState
       do throws(VaultError) { state = try write(change, to: name, accepting: acceptance, drafts, progress) } catch {
         switch error {
