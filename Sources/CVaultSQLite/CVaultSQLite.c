@@ -122,21 +122,31 @@ long long csqlite_next_data(sqlite3 *db, long long offset) {
   return errno == ENXIO ? -1 : offset;
 }
 
-int csqlite_log_has_one_name(sqlite3 *db) {
+// The log that `db` has open; NULL if none.
+static sqlite3_file *open_log(sqlite3 *db) {
   sqlite3_file *log = NULL;
+  int code = sqlite3_file_control(db, NULL, SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  return code == SQLITE_OK && log && log->pMethods ? log : NULL;
+}
+
+int csqlite_log_has_one_name(sqlite3 *db) {
+  sqlite3_file *log = open_log(db);
   struct stat opened, named;
   const char *path = sqlite3_db_filename(db, "main");
-  int code = sqlite3_file_control(db, NULL, SQLITE_FCNTL_JOURNAL_POINTER, &log);
-  if (code != SQLITE_OK || !path || !log || !log->pMethods) return 0;
+  if (!path || !log) return 0;
   return fstat(guarding_vfs_descriptor(log), &opened) == 0 && lstat(sqlite3_filename_wal(path), &named) == 0 &&
     opened.st_nlink == 1 && opened.st_dev == named.st_dev && opened.st_ino == named.st_ino;
 }
 
+void csqlite_begin(sqlite3 *db) {
+  sqlite3_file *log = open_log(db);
+  if (log) guarding_vfs_begin(log);
+}
+
 int csqlite_sync_log(sqlite3 *db) {
-  sqlite3_file *log = NULL;
-  int code = sqlite3_file_control(db, NULL, SQLITE_FCNTL_JOURNAL_POINTER, &log);
-  if (code != SQLITE_OK || !log || !log->pMethods) return code;
-  return log->pMethods->xSync(log, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+  csqlite_begin(db);
+  sqlite3_file *log = open_log(db);
+  return log ? log->pMethods->xSync(log, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY) : SQLITE_OK;
 }
 
 int csqlite_index_header(sqlite3 *db, struct csqlite_index_header *header) {

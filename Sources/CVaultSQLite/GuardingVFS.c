@@ -105,7 +105,7 @@ struct private_index {
 // This follows the data that SQLite's VFS keeps for a file.
 struct own {
   int descriptor;
-  // Where this connection began to write to the log after it was last on the disk; -1 if it has written nothing.
+  // Where this connection's present transaction began to write to the log; -1 if it has written nothing since a sync.
   sqlite3_int64 unsynced;
   struct pending pending;
   struct private_index index;
@@ -153,12 +153,11 @@ static int read_log(sqlite3_file *file, void *bytes, int count, sqlite3_int64 of
 static int sync_log(sqlite3_file *file, int flags) {
   int code = write_pending(file);
   if (code == SQLITE_OK) code = base_log_methods->xSync(file, flags);
-  if (code == SQLITE_OK) {
-    own(file)->unsynced = -1;
-  } else if (own(file)->unsynced >= 0) {
+  if (code != SQLITE_OK && own(file)->unsynced >= 0) {
     own(file)->pending.end = -1;
     base_log_methods->xTruncate(file, own(file)->unsynced);
   }
+  own(file)->unsynced = -1;
   return code;
 }
 
@@ -383,6 +382,10 @@ static void explain_nothing(sqlite3_vfs *vfs, int capacity, char *message) {
 }
 
 static sqlite3_vfs guarding_vfs;
+
+void guarding_vfs_begin(sqlite3_file *log) {
+  if (log->pMethods == &log_methods) own(log)->unsynced = -1;
+}
 
 int guarding_vfs_descriptor(sqlite3_file *file) { return own(file)->descriptor; }
 

@@ -10,3 +10,6 @@ int guarding_vfs_register(void);
 
 // The descriptor of a file that the VFS opened; -1 where that is not known.
 int guarding_vfs_descriptor(sqlite3_file *file);
+
+// A transaction begins that may write to `log`.
+void guarding_vfs_begin(sqlite3_file *log);

@@ -33,7 +33,10 @@ long long csqlite_next_data(sqlite3 *db, long long offset);
 /// 1 if the log that `db` has open is the one at its path and has no other name, otherwise 0.
 int csqlite_log_has_one_name(sqlite3 *db);
 
-/// Waits until the log that `db` has open is on the disk.
+/// Says that a transaction of `db` begins: what it has written to the log before belongs to others, or to nobody.
+void csqlite_begin(sqlite3 *db);
+
+/// Waits until the log that `db` has open is on the disk, before its transaction has written anything.
 int csqlite_sync_log(sqlite3 *db);
 
 /// The header of the log's index (https://www.sqlite.org/walformat.html, section 2.1). Each commit changes it.

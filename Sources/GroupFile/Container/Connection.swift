@@ -175,6 +175,7 @@ internal import Ground
     if awaitsSnapshot { return }
     if beginning == .immediate {
       try statement("BEGIN IMMEDIATE").run()
+      unsafe csqlite_begin(handle.database)
       hasBegunChange = true
     }
     do throws(VaultError) { try verified.check(self) } catch {
@@ -271,6 +272,7 @@ internal import Ground
     guard try !hasMoved() else { throw .storage(.replaced) }
     unsafe sqlite3_busy_timeout(handle.database, milliseconds)
     defer { unsafe sqlite3_busy_timeout(handle.database, Connection.wait) }
+    unsafe csqlite_begin(handle.database)
     try handle.check(unsafe sqlite3_wal_checkpoint_v2(handle.database, "main", mode, nil, nil))
   }
 
@@ -294,6 +296,7 @@ internal import Ground
     // It attaches a database in memory.
     unsafe sqlite3_limit(handle.database, SQLITE_LIMIT_ATTACHED, 1)
     defer { unsafe sqlite3_limit(handle.database, SQLITE_LIMIT_ATTACHED, 0) }
+    unsafe csqlite_begin(handle.database)
     try withBoundOfWholeFile { () throws(VaultError) in try statement("VACUUM").run() }
   }
 
