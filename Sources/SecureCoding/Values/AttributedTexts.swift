@@ -117,6 +117,8 @@ extension ValueWriter {
   private static func write(_ text: NSAttributedString, _ fields: FieldsWriter) {
     fields.object("NSString", text.string)
     var dictionaries: [NSDictionary] = []
+    // The dictionaries that may be equal: comparing each with all would take quadratic time.
+    var slots: [[String]: [Int]] = [:]
     var runs: [Int] = []
     // Not the longest ranges: finding them compares attributes, which Foundation on Linux can do for only a few
     // classes.
@@ -125,13 +127,27 @@ extension ValueWriter {
     ) { attributes, range, _ in
       let dictionary = NSDictionary(
         objects: Array(attributes.values), forKeys: attributes.keys.map { NSString(string: $0.rawValue) })
-      let slot = dictionaries.firstIndex { $0.isEqual(dictionary) } ?? dictionaries.count
-      if slot == dictionaries.count { dictionaries.append(dictionary) }
+      let key = attributes.map { "\($0.key.rawValue)\0\(comparedText(of: $0.value as AnyObject))" }.sorted()
+      let slot = slots[key]?.first { dictionaries[$0].isEqual(dictionary) } ?? dictionaries.count
+      if slot == dictionaries.count {
+        dictionaries.append(dictionary)
+        slots[key, default: []].append(slot)
+      }
       if runs.last == slot { runs[runs.count - 2] += range.length } else { runs += [range.length, slot] }
     }
     if dictionaries.allSatisfy({ $0.count == 0 }) { return }
     if dictionaries.count == 1 { return fields.object("NSAttributes", dictionaries[0]) }
     fields.object("NSAttributes", dictionaries)
     fields.object("NSAttributeInfo", packed(runs))
+  }
+
+  /// A text that is the same for equal values.
+  private static func comparedText(of value: AnyObject) -> String {
+    switch value {
+    case let text as NSString: String(describing: text)
+    case let url as NSURL: url.absoluteString
+    case let number as NSNumber: String(number.doubleValue)
+    default: ""
+    }
   }
 }

@@ -228,6 +228,20 @@ import Testing
     #expect(Set(archives).count == 1)
   }
 
+  @Test func `equal attributes of an attributed string are archived once`() throws {
+    let text = NSMutableAttributedString(string: "")
+    let links: [[String: Any]] = [["NSLink": "a"], ["NSLink": "b"], ["NSLink": "a"], ["NSLink": 1, "Other": "b"]]
+    for link in links + links {
+      let attributes = Dictionary(uniqueKeysWithValues: link.map { (NSAttributedString.Key($0.key), $0.value) })
+      text.append(NSAttributedString(string: "word ", attributes: attributes))
+    }
+    let data = try SecureArchiver.archivedData(withRootObject: text)
+    let read = try #require(try SecureUnarchiver.unarchivedObject(of: NSMutableAttributedString.self, from: data))
+    #expect(read.isEqual(to: text))
+    let dictionaries = try inspect(data).components(separatedBy: "NSLink").count - 1
+    #expect(dictionaries == 3)
+  }
+
   @Test func `an archive that could not be read back is not written`() throws {
     func code(_ value: Any) -> String? {
       #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: value) }?.code
