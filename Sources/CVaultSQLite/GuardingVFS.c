@@ -149,7 +149,7 @@ static int read_log(sqlite3_file *file, void *bytes, int count, sqlite3_int64 of
 }
 
 // After an error the system takes the pages for clean, and the next sync succeeds without them. They must not be read
-// back as a commit on which others build, so they are cut off. What comes before them is on the disk.
+// back as a commit on which others build, so what this transaction has written is cut off.
 static int sync_log(sqlite3_file *file, int flags) {
   int code = write_pending(file);
   if (code == SQLITE_OK) code = base_log_methods->xSync(file, flags);

@@ -21,7 +21,7 @@ package final class AccessGroupFile: Sendable {
   /// - Parameters:
   ///   - folderOwner: the only user besides root who may own the folder; `nil` means the user of this process.
   ///   - confirm: called for a state that has neither witness nor floor, and for another group than the removed one that the
-  ///     witness knows. It throws if the owner's registry contradicts it, and returns whether the registry names it.
+  ///     witness knows. It throws if the owner's registry contradicts it, and returns whether the group is being made.
   ///   - publisher: finds what orders the states of a published group; `nil` if nothing does here.
   ///   - keepingGroups: runs its argument while nobody else makes or removes a group; throws if it cannot.
   package init(
@@ -277,8 +277,8 @@ package final class AccessGroupFile: Sendable {
     if outcome.isAhead {
       // Its writer may have been killed before it was on the disk.
       let isDurable = connection.handle.synchronizeLog()
-      guard isDurable || !strict else { throw .storage(.unconfirmed) }
-      if isDurable { view.raise(witness, to: state, gapSeen: outcome.gapSeen) }
+      guard isDurable || !strict else { throw .storage(.inputOutput) }
+      if isDurable { view.raise(witness, to: state, gapSeen: outcome.gapSeen) } else { view.notices.append(.witnessUnwritten) }
     }
     know(state)
     return view

@@ -117,6 +117,8 @@ package protocol Witnessing: Sendable {
   func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool
 
   /// The same for a record that the group's file alone does not justify: it is on the disk when the call returns.
+  ///
+  /// - Returns: `false` also if it was written, but is perhaps not on the disk.
   func raiseDurably(_ update: (WitnessReading) -> WitnessRecord?) -> Bool
 }
 

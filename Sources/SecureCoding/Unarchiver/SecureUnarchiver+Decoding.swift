@@ -129,9 +129,11 @@ extension SecureUnarchiver {
       return node.size == 4 ? NSNumber(value: Float(value)) : NSNumber(value: value)
     case .data: return NSData(data: try data(node))
     case .ascii, .utf8, .utf16:
-      if let known = strings[node.start] { return known }
+      if let known = strings[node.start], known.node.kind == node.kind, known.node.size == node.size {
+        return known.string
+      }
       let string = NSString(string: try text(node))
-      if node.size > 64 { strings[node.start] = string }
+      if node.size > 64 { strings[node.start] = (node, string) }
       return string
     case .wide: throw .numberDoesNotFit(type: "NSNumber", at: here)
     default: throw .wrongType(expected: "a string, number or data", found: node.words, at: here)

@@ -40,7 +40,7 @@ public final class SecureUnarchiver: NSCoder {
   /// The built objects, by number.
   var built: [Any?]
   /// The longer strings that were built, by the place of their bytes, which equal ones may share.
-  var strings: [Int: NSString] = [:]
+  var strings: [Int: (node: Node, string: NSString)] = [:]
   /// What built objects hold that was checked against the classes of the call that built them.
   var inheritances: [Int: Inheritance] = [:]
   /// The built objects that calls with other classes accept, with all that they hold.

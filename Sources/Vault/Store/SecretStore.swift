@@ -173,7 +173,7 @@ public final class SecretStore: Sendable {
       if entry.presence == .absent {
         throw .rolledBack(found: state.manifest.epoch, known: state.manifest.epoch, reason: .broughtBack)
       }
-      return true
+      return entry.presence == .changing
     }
   }
 

@@ -81,11 +81,23 @@ import Testing
   }
 
   @Test(.needsRoot, .needsTracing)
-  func `the witness of a removed group, and the folder of a new one, are on the disk`() throws {
+  func `the witness of a group that is removed, made anew or accepted is on the disk, and so is the folder of a new one`()
+    throws
+  {
     let made = try trace("group create team")
     #expect(made.contains { $0.call == "sync" && $0.path.hasSuffix("/groups") }, "\(made)")
-    let removed = try trace("group remove team --yes")
-    #expect(removed.contains { $0.call == "sync" && $0.path.contains("/witness/") }, "\(removed)")
+    func expectSynced(_ command: String) throws {
+      let calls = try trace(command)
+      #expect(calls.contains { $0.call == "sync" && $0.path.hasSuffix("/team") && $0.path.contains("/witness/") }, "\(calls)")
+    }
+    try expectSynced("group remove team --yes")
+    try expectSynced("group create team")
+    let old = store.shell(
+      """
+      cd "$folder/store/groups" && cp -a team ../old && printf x | "$vault" set a -g team && rm -r team && mv ../old team
+      """)
+    #expect(old.status == 0, "\(old.errors)")
+    try expectSynced("group accept team --yes")
   }
 
   /// The results of all writers together.
