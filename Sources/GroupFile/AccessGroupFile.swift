@@ -278,7 +278,11 @@ package final class AccessGroupFile: Sendable {
       // Its writer may have been killed before it was on the disk.
       let isDurable = connection.handle.synchronizeLog()
       guard isDurable || !strict else { throw .storage(.inputOutput) }
-      if isDurable { view.raise(witness, to: state, gapSeen: outcome.gapSeen) } else { view.notices.append(.witnessUnwritten) }
+      if isDurable {
+        view.raise(witness, to: state, gapSeen: outcome.gapSeen)
+      } else {
+        view.notices.append(.witnessUnwritten)
+      }
     }
     know(state)
     return view

@@ -96,6 +96,19 @@ struct MissingGroupTests {
     #expect(try problems(store).isEmpty)
   }
 
+  @Test func `a first credential replaces one that an older registry does not know`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("first").set("token", to: "first")
+    let (groups, saved) = (store.location.home + "/groups/", store.path("registry"))
+    try FileManager.default.copyItem(atPath: groups + "vault.owner", toPath: saved)
+    let stolen = try store.issue(app, grants: [.init(.read, in: "first")])
+    for name in ["vault.owner", app] { try FileManager.default.removeItem(atPath: groups + name) }
+    try FileManager.default.removeItem(atPath: store.folder + "/state/witness")
+    try FileManager.default.moveItem(atPath: saved, toPath: groups + "vault.owner")
+    #expect(try store.open().applications.issue(app, to: store.path("new")).unchanged.isEmpty)
+    #expect(throws: notMember) { try stolen.group("first").items() }
+  }
+
   @Test func `a second theft from the service is ended although the first replacement is unfinished`() throws {
     let fixture = try ServiceFixture(enrolled: false)
     try fixture.owner().createGroup("first").set("token", to: "first")
