@@ -144,9 +144,10 @@ void csqlite_begin(sqlite3 *db) {
 }
 
 int csqlite_sync_log(sqlite3 *db) {
-  csqlite_begin(db);
   sqlite3_file *log = open_log(db);
-  return log ? log->pMethods->xSync(log, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY) : SQLITE_OK;
+  if (!log) return SQLITE_OK;
+  guarding_vfs_begin(log);
+  return log->pMethods->xSync(log, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
 }
 
 int csqlite_index_header(sqlite3 *db, struct csqlite_index_header *header) {

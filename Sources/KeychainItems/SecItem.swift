@@ -61,8 +61,8 @@ public func SecItemUpdate(_ query: CFDictionary, _ attributesToUpdate: CFDiction
   }
 }
 
-/// Removes all items that match, as ``Keychain/delete(_:)``. What the query asks to be returned is ignored, because programs
-/// delete with the query that they search with.
+/// Removes all items that match, as ``Keychain/delete(_:)``. What the query asks to be returned is ignored, because
+/// programs delete with the query that they search with.
 // swift-format-ignore: AlwaysUseLowerCamelCase
 public func SecItemDelete(_ query: CFDictionary) -> OSStatus {
   reported(to: nil) { () throws(KeychainStatus) in

@@ -99,8 +99,8 @@ extension Applications {
     if entry.standing == .interrupted { try registry.record(entry, since: known) }
     var unchanged: [UnchangedGroup] = []
     // An older registry may not know an application that groups name.
-    let isNamed = try known == nil && entry.issue > 1 ? knownIssues()[id] != nil : known?.issued != nil
-    if entry.issue > 1, isReplacing || isNamed {
+    let hadCredential = try known == nil && entry.issue > 1 ? knownIssues()[id] != nil : known?.issued != nil
+    if entry.issue > 1, isReplacing || hadCredential {
       // First of all, so that no group that cannot be used keeps the old credential valid in the others.
       let change = RosterChange(reissue: (id, entry.issue), dropsUnproved: isDroppingUnproved)
       unchanged = try changeEverywhere(change, accepting: confirm, progress)

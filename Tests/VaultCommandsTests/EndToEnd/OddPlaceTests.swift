@@ -34,7 +34,7 @@ import Testing
   }
 
   /// As drives do that a server or a virtual machine shares.
-  @Test(.needsClients, .needsMounts) func `no key is made on a mount that gives all files to another user`() {
+  @Test(.needsClients, .needsRoot, .needsFUSE) func `no key is made on a mount that gives all files to another user`() {
     let result = store.shell(
       """
       mkdir "$folder/source" "$folder/drive" && bindfs --force-user=12345 "$folder/source" "$folder/drive" || exit 99
