@@ -66,14 +66,9 @@ extension AccessGroup {
     _ name: String, as type: Object.Type, allowing allowed: AllowedClasses, matching: ClassMatching = .exact,
     version: UInt64? = nil
   ) throws(VaultError) -> Object {
-    let data = try open(name, version: version).archive(expecting: [ArchivedValue.name(of: type)])
-    return try ArchivedValue.found { () throws(ArchiveError) in
+    try open(name, version: version).object(as: type) { (data) throws(ArchiveError) in
       let reader = try SecureUnarchiver(reading: data, allowing: allowed, matching: matching)
-      guard let found = try reader.decode([type] + allowed.classes, forKey: "root") else { return nil }
-      guard let object = found as? Object else {
-        throw .otherType(found: ArchivedValue.name(of: Swift.type(of: found)), expected: ArchivedValue.name(of: type))
-      }
-      return object
+      return try reader.decode([type] + allowed.classes, forKey: "root")
     }
   }
 

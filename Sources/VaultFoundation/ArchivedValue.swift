@@ -5,7 +5,7 @@ import Vault
 /// A value to be stored in an item: a keyed archive, and the name of its type.
 struct ArchivedValue {
   let data: Data
-  let typeName: String
+  private(set) var typeName: String
 
   /// A Swift value.
   init<Value: Encodable>(encoding value: Value, named name: String?) throws(VaultError) {
@@ -19,10 +19,10 @@ struct ArchivedValue {
 
   /// An object, with the name of the class that it is archived as.
   init(object: NSObject) throws(VaultError) {
-    let ownClass = type(of: object)
-    let isFoundations = _typeName(ownClass, qualified: true).hasPrefix("Foundation.")
-    let codedClass: AnyClass = isFoundations ? ownClass : object.classForKeyedArchiver ?? ownClass
-    try self.init(object: object, typeName: ArchivedValue.name(of: codedClass))
+    try self.init(object: object, typeName: ArchivedValue.name(of: type(of: object)))
+    if _typeName(type(of: object), qualified: true).hasPrefix("Foundation.") { return }
+    // A class may name another one for archives, or put another object, or none, in an object's place.
+    typeName = try Self.found { () throws(ArchiveError) in try SecureUnarchiver(reading: data, allowing: []).rootClassName }
   }
 
   /// An object, or a container of objects.

@@ -26,11 +26,19 @@ extension OpenedItem {
   func object<Object: NSObject & NSSecureCoding>(
     as type: Object.Type, _ allowed: [AnyClass], _ matching: ClassMatching
   ) throws(VaultError) -> Object {
+    try object(as: type) { (data) throws(ArchiveError) in
+      try SecureUnarchiver.unarchivedObject(ofClasses: [type] + allowed, from: data, matching: matching)
+    }
+  }
+
+  /// What `read` finds in the archive. An allowed class may also be at the top if it is an `Object`: a subclass, or the
+  /// elements of a container.
+  func object<Object: NSObject & NSSecureCoding>(
+    as type: Object.Type, _ read: (Data) throws(ArchiveError) -> Any?
+  ) throws(VaultError) -> Object {
     let data = try archive(expecting: [ArchivedValue.name(of: type)])
     return try ArchivedValue.found { () throws(ArchiveError) in
-      // An allowed class may also be at the top if it is an `Object`: a subclass, or the elements of a container.
-      let found = try SecureUnarchiver.unarchivedObject(ofClasses: [type] + allowed, from: data, matching: matching)
-      guard let found else { return nil }
+      guard let found = try read(data) else { return nil }
       guard let object = found as? Object else {
         throw .otherType(found: ArchivedValue.name(of: Swift.type(of: found)), expected: ArchivedValue.name(of: type))
       }

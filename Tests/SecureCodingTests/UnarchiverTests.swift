@@ -235,6 +235,26 @@ import Testing
     }
   }
 
+  @Test func `the calls of a writer are refused by an unarchiver`() throws {
+    let calls: [(SecureUnarchiver) -> Void] = [
+      { $0.encode("a" as Any?) }, { $0.encode(Data()) }, { $0.encodeRootObject("a") }, { $0.encodeBycopyObject("a") },
+      { $0.encodeByrefObject("a") }, { $0.encodeConditionalObject("a") }, { $0.encodePropertyList("a") },
+      { unsafe $0.encodeBytes([1] as [UInt8], length: 1) }, { unsafe $0.encodeValue(ofObjCType: "i", at: [Int32(1)]) },
+      { unsafe $0.encodeArray(ofObjCType: "i", count: 1, at: [Int32(1)]) }, { $0.encode("a" as Any?, forKey: "a") },
+      { $0.encodeConditionalObject("a", forKey: "a") }, { $0.encode(true, forKey: "a") },
+      { $0.encode(Int32(1), forKey: "a") }, { $0.encode(Int64(1), forKey: "a") }, { $0.encode(1, forKey: "a") },
+      { $0.encode(Float(1), forKey: "a") }, { $0.encode(1.0, forKey: "a") },
+      { unsafe $0.encodeBytes([1] as [UInt8], length: 1, forKey: "a") },
+    ]
+    let data = try SecureArchiver.archivedData(withRootObject: "a")
+    for (position, call) in calls.enumerated() {
+      let unarchiver = try SecureUnarchiver(reading: data, allowing: [])
+      call(unarchiver)
+      let error = #expect(throws: ArchiveError.self, "call \(position)") { try unarchiver.finish() }
+      #expect(error?.code == "unsupportedCall", "call \(position)")
+    }
+  }
+
   @Test func `a name in the archive is mapped to a class by setClass, and so are two names to one class`() throws {
     let archive = PlistValue.archive(
       [

@@ -155,6 +155,16 @@ import VaultFoundation
     let group = try store.group()
     try group.set("x", to: Hidden())
     #expect(try group.item("x").typeName == "VaultFoundationTests.TypedItemTests.Address")
+    final class Replaced: Shown {
+      let replacement: Any?
+      init(by replacement: Any?) { self.replacement = replacement; super.init() }
+      required init?(coder: NSCoder) { nil }
+      override func replacementObject(for coder: NSCoder) -> Any? { replacement }
+    }
+    try group.set("x", to: Replaced(by: NSUUID()))
+    #expect(try group.item("x").typeName == "NSUUID")
+    _ = try group.get("x", as: NSUUID.self)
+    #expect(throws: VaultError.self) { try group.set("x", to: Replaced(by: nil)) }
   }
 
   @Test func `a scalar without a readable form is refused in a transaction of generic code`() throws {

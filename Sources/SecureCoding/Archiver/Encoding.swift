@@ -109,6 +109,34 @@ extension SecureArchiver {
       guard !isBeingEncoded.contains(number) else { throw .cycle(at: here) }
       return number
     }
+    if let own = object as? NSObject, !ClassNames.isFoundation(Swift.type(of: own)) {
+      let replacement = own.replacementObject(for: standIn).flatMap(Self.unwrapped)
+      if replacement as AnyObject !== own { return try number(of: own, replacedBy: replacement) }
+    }
+    return try number(ofNew: object, type)
+  }
+
+  /// The number of what is archived instead of `object`; 0 for nil. The replacement is not replaced again.
+  private func number(of object: NSObject, replacedBy replacement: Any?) throws(ArchiveError) -> Int {
+    kept.append(object)
+    guard let replacement else {
+      // The elements of containers cannot be nil.
+      needsRehearsal = true
+      numbers[ObjectIdentifier(object)] = 0
+      return 0
+    }
+    try requireHashes(in: replacement)
+    let other = replacement as AnyObject
+    let number = numbers[ObjectIdentifier(other)] ?? objects.count
+    // Set before the replacement is archived, because that may refer back to the object.
+    numbers[ObjectIdentifier(object)] = number
+    if number == objects.count { return try self.number(ofNew: other, Swift.type(of: replacement)) }
+    guard !isBeingEncoded.contains(number) else { throw .cycle(at: here) }
+    return number
+  }
+
+  /// The number of an object that is not in the archive yet, and is archived now.
+  private func number(ofNew object: AnyObject, _ type: Any.Type) throws(ArchiveError) -> Int {
     let number = objects.count
     objects.append(0)
     numbers[ObjectIdentifier(object)] = number
@@ -191,6 +219,8 @@ extension SecureArchiver {
       dataObjectBytes = dataObjectBytes.saturatingSum(data.length)
       return builder.add(data: Data(referencing: data))
     case let number as NSNumber: return builder.add(number)
+    // The one number of Swift's that Foundation on Linux does not make an object of.
+    case let number as CGFloat: return builder.add(real: Double(number))
     default: return nil
     }
   }

@@ -29,6 +29,8 @@ public final class SecureArchiver: NSCoder {
   var numbers: [ObjectIdentifier: Int] = [:]
   var kept: [AnyObject] = []
   var isBeingEncoded: Set<Int> = []
+  /// What an object is asked with for its replacement, because it may ask for the archiver's type.
+  lazy var standIn = NSKeyedArchiver(requiringSecureCoding: requiresSecure)
   var classNumbers: [String: Int] = [:]
   var classNames: [ObjectIdentifier: String]
   /// The class that each name means in this archive.
@@ -204,15 +206,48 @@ public final class SecureArchiver: NSCoder {
     .unsupportedCall("encodeBytes without bytes", at: path)
   }
 
-  // Methods that a write-only coder cannot support. Foundation's versions end the process.
+  // The calls of a reader, all of which record a failure. Foundation's versions end the process.
 
-  public override func containsValue(forKey key: String) -> Bool { false }
-  public override func decodeObject() -> Any? { nil }
-  public override func decodeObject(forKey key: String) -> Any? { nil }
-  public override func decodeBool(forKey key: String) -> Bool { false }
-  public override func decodeInteger(forKey key: String) -> Int { 0 }
-  public override func decodeDouble(forKey key: String) -> Double { 0 }
+  public override func containsValue(forKey key: String) -> Bool { refused("containsValue(forKey:)", false) }
+  public override func decodeObject() -> Any? { refused("decodeObject()", nil) }
+  public override func decodeObject(forKey key: String) -> Any? { refused("decodeObject(forKey:)", nil) }
+  public override func decodeObject<DecodedObjectType>(
+    of cls: DecodedObjectType.Type, forKey key: String
+  ) -> DecodedObjectType? where DecodedObjectType: NSObject, DecodedObjectType: NSCoding {
+    refused("decodeObject(of:forKey:)", nil)
+  }
+  public override func decodeObject(of classes: [AnyClass]?, forKey key: String) -> Any? {
+    refused("decodeObject(of:forKey:)", nil)
+  }
+  public override func decodePropertyList() -> Any? { refused("decodePropertyList()", nil) }
+  public override func decodePropertyList(forKey key: String) -> Any? { refused("decodePropertyList(forKey:)", nil) }
+  public override func decodeData() -> Data? { refused("decodeData()", nil) }
+  public override func decodeBool(forKey key: String) -> Bool { refused("decodeBool(forKey:)", false) }
+  public override func decodeCInt(forKey key: String) -> Int32 { refused("decodeCInt(forKey:)", 0) }
+  public override func decodeInt32(forKey key: String) -> Int32 { refused("decodeInt32(forKey:)", 0) }
+  public override func decodeInt64(forKey key: String) -> Int64 { refused("decodeInt64(forKey:)", 0) }
+  public override func decodeInteger(forKey key: String) -> Int { refused("decodeInteger(forKey:)", 0) }
+  public override func decodeFloat(forKey key: String) -> Float { refused("decodeFloat(forKey:)", 0) }
+  public override func decodeDouble(forKey key: String) -> Double { refused("decodeDouble(forKey:)", 0) }
+  public override func withDecodedUnsafeBytes<ResultType>(
+    forKey key: String, body: (UnsafeRawBufferPointer?) throws -> ResultType
+  ) rethrows -> ResultType { unsafe try body(refused("withDecodedUnsafeBytes(forKey:body:)", nil)) }
+  public override func withDecodedUnsafeBufferPointer<ResultType>(
+    forKey key: String, body: (UnsafeBufferPointer<UInt8>?) throws -> ResultType
+  ) rethrows -> ResultType { unsafe try body(refused("withDecodedUnsafeBufferPointer(forKey:body:)", nil)) }
+  public override func decodeValue(ofObjCType type: UnsafePointer<Int8>, at data: UnsafeMutableRawPointer) {
+    refused("decodeValue(ofObjCType:at:)", ())
+  }
+  public override func decodeArray(
+    ofObjCType itemType: UnsafePointer<Int8>, count: Int, at array: UnsafeMutableRawPointer
+  ) { refused("decodeArray(ofObjCType:count:at:)", ()) }
   public override func version(forClassName className: String) -> Int { NSNotFound }
+  public override var allowedClasses: [AnyClass]? { [] }
+
+  private func refused<Value>(_ call: String, _ value: Value) -> Value {
+    fail(.unsupportedCall(call, at: here))
+    return value
+  }
 
   private func integer(_ value: Int64, _ key: String) { field(key) { self.builder.add(integer: value) } }
 }

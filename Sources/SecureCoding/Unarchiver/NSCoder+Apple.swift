@@ -128,6 +128,14 @@ extension SecureUnarchiver {
     if let number = entered.popLast() { isBeingBuilt[number] = false }
   }
 
+  /// The name of the class of the object archived under `root`; nil if that is nil or absent.
+  package var rootClassName: String? {
+    guard let position = node(forKey: "root"), table.list.nodes[position].kind == .uid else { return nil }
+    let number = Int(table.list.nodes[position].payload)
+    if case .null = table.records[number] { return nil }
+    return className(ofObject: number)
+  }
+
   private func className(ofObject number: Int) -> String {
     if case .instance(let position) = table.records[number] { return table.classes[position].name }
     return ValueClass.of(table.list.nodes[table.node(ofObject: number)]).name

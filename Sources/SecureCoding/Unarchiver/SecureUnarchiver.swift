@@ -198,6 +198,34 @@ public final class SecureUnarchiver: NSCoder {
   }
   /// Keyed archives hold no class versions.
   public override func version(forClassName className: String) -> Int { NSNotFound }
+
+  // The calls of a writer, all of which record a failure. Foundation's versions end the process.
+
+  public override func encode(_ object: Any?) { refuse("encode(_:)") }
+  public override func encode(_ data: Data) { refuse("encode(_:)") }
+  public override func encodePropertyList(_ propertyList: Any) { refuse("encodePropertyList(_:)") }
+  public override func encodeBytes(_ bytes: UnsafeRawPointer?, length: Int) { refuse("encodeBytes(_:length:)") }
+  public override func encodeValue(ofObjCType type: UnsafePointer<Int8>, at address: UnsafeRawPointer) {
+    refuse("encodeValue(ofObjCType:at:)")
+  }
+  public override func encodeArray(ofObjCType type: UnsafePointer<Int8>, count: Int, at array: UnsafeRawPointer) {
+    refuse("encodeArray(ofObjCType:count:at:)")
+  }
+  public override func encode(_ object: Any?, forKey key: String) { refuse("encode(_:forKey:)") }
+  public override func encodeConditionalObject(_ object: Any?, forKey key: String) {
+    refuse("encodeConditionalObject(_:forKey:)")
+  }
+  public override func encode(_ value: Bool, forKey key: String) { refuse("encode(_:forKey:)") }
+  public override func encode(_ value: Int32, forKey key: String) { refuse("encode(_:forKey:)") }
+  public override func encode(_ value: Int64, forKey key: String) { refuse("encode(_:forKey:)") }
+  public override func encode(_ value: Int, forKey key: String) { refuse("encode(_:forKey:)") }
+  public override func encode(_ value: Float, forKey key: String) { refuse("encode(_:forKey:)") }
+  public override func encode(_ value: Double, forKey key: String) { refuse("encode(_:forKey:)") }
+  public override func encodeBytes(_ bytes: UnsafePointer<UInt8>?, length: Int, forKey key: String) {
+    refuse("encodeBytes(_:length:forKey:)")
+  }
+
+  private func refuse(_ call: String) { fail(.unsupportedCall(call, at: here)) }
 }
 
 extension SecureUnarchiver {

@@ -284,7 +284,6 @@ import Testing
 
   @Test func `encoding into a finished archive fails, and no call ends the process`() throws {
     let archiver = SecureArchiver()
-    #expect(!archiver.containsValue(forKey: "a") && archiver.decodeObject(forKey: "a") == nil)
     _ = try archiver.finishEncoding()
     archiver.encode(1, forKey: "late")
     #expect(throws: ArchiveError.self) { try archiver.finishEncoding() }
@@ -292,6 +291,67 @@ import Testing
     unsafe other.encodeBytes(nil, length: 5, forKey: "a")
     #expect((other.error as? ArchiveError)?.code == "unsupportedCall")
     unsafe SecureArchiver().encodeBytes([1], length: -1, forKey: "a")
+  }
+
+  @Test func `the calls of a reader are refused by an archiver`() throws {
+    var number: Int32 = 0
+    let calls: [(SecureArchiver) -> Bool] = [
+      { !$0.containsValue(forKey: "a") }, { $0.decodeObject() == nil }, { $0.decodeObject(forKey: "a") == nil },
+      { $0.decodeObject(of: NSString.self, forKey: "a") == nil },
+      { $0.decodeObject(of: [NSString.self], forKey: "a") == nil },
+      { $0.decodeArrayOfObjects(ofClass: NSString.self, forKey: "a") == nil },
+      { $0.decodeDictionary(withKeyClass: NSString.self, objectClass: NSString.self, forKey: "a") == nil },
+      { $0.decodePropertyList() == nil }, { $0.decodePropertyList(forKey: "a") == nil }, { $0.decodeData() == nil },
+      { !$0.decodeBool(forKey: "a") }, { $0.decodeCInt(forKey: "a") == 0 }, { $0.decodeInt32(forKey: "a") == 0 },
+      { $0.decodeInt64(forKey: "a") == 0 }, { $0.decodeInteger(forKey: "a") == 0 },
+      { $0.decodeFloat(forKey: "a") == 0 }, { $0.decodeDouble(forKey: "a") == 0 },
+      { unsafe $0.withDecodedUnsafeBytes(forKey: "a") { unsafe $0 == nil } },
+      { unsafe $0.withDecodedUnsafeBufferPointer(forKey: "a") { unsafe $0 == nil } },
+      { unsafe $0.decodeValue(ofObjCType: "i", at: &number); return number == 0 },
+      { unsafe $0.decodeArray(ofObjCType: "i", count: 1, at: &number); return number == 0 },
+    ]
+    for (position, call) in calls.enumerated() {
+      let archiver = SecureArchiver()
+      #expect(archiver.allowedClasses?.isEmpty == true)
+      #expect(call(archiver), "call \(position)")
+      let error = #expect(throws: ArchiveError.self, "call \(position)") { try archiver.finishEncoding() }
+      #expect(error?.code == "unsupportedCall", "call \(position)")
+    }
+  }
+
+  @Test func `what an object names as its replacement is archived, as on Apple's systems`() throws {
+    let twice = Replaced(by: Address(city: "Bern"))
+    let objects: [Any] = [twice, ReplacedForCoders(), twice, Replaced(by: "text")]
+    let read = try SecureUnarchiver.unarchivedObject(
+      ofClasses: [NSArray.self, Address.self, NSString.self],
+      from: try SecureArchiver.archivedData(withRootObject: objects))
+    let array = try #require(read as? [Any])
+    #expect((array[0] as? Address)?.city == "Bern" && array[0] as AnyObject === array[2] as AnyObject)
+    #expect((array[1] as? Address)?.city == "Chur" && array[3] as? String == "text")
+    let nothing = Replaced(by: nil)
+    let archiver = SecureArchiver()
+    archiver.encode(nothing, forKey: "a")
+    archiver.encode(nothing, forKey: "b")
+    let reader = try SecureUnarchiver(reading: try archiver.finishEncoding(), allowing: [])
+    #expect(reader.containsValue(forKey: "b") && reader.decodeObject(forKey: "b") == nil)
+    try reader.finish()
+    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: [nothing]) }
+    let itself = Replaced(by: nil)
+    itself.replacement = itself
+    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: itself) }
+    let around = Group(children: NSSet(array: [Replaced(by: nil)]))
+    (around.children.anyObject() as? Replaced)?.replacement = around
+    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: around) }
+    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: Replaced(by: OwnNull())) }
+  }
+
+  @Test func `a CGFloat is archived as a number, also in an array`() throws {
+    let data = try SecureArchiver.archivedData(withRootObject: [CGFloat(0.5) as Any, [CGFloat(2)]] as [Any])
+    let read = try SecureUnarchiver.unarchivedObject(ofClasses: [NSArray.self, NSNumber.self], from: data) as? [Any]
+    #expect(read?[0] as? Double == 0.5 && (read?[1] as? [Double]) == [2])
+    #expect(
+      try SecureUnarchiver.unarchivedObject(
+        ofClass: NSNumber.self, from: SecureArchiver.archivedData(withRootObject: CGFloat(0.25) as Any)) == 0.25)
   }
 
   @Test func `sets and dictionaries are written in one order, whatever their order in memory`() throws {
@@ -340,6 +400,24 @@ final class Knot: NSObject, NSSecureCoding {
     coder.encode(next, forKey: "next")
     coder.encodeConditionalObject(maybe, forKey: "maybe")
   }
+}
+
+/// An object in whose place another one is archived.
+private final class Replaced: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  var replacement: Any?
+  init(by replacement: Any?) { self.replacement = replacement }
+  required init?(coder: NSCoder) { nil }
+  func encode(with coder: NSCoder) { coder.encode("not replaced", forKey: "city") }
+  override func replacementObject(for archiver: NSKeyedArchiver) -> Any? { replacement }
+}
+
+private final class ReplacedForCoders: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+  override init() {}
+  required init?(coder: NSCoder) { nil }
+  func encode(with coder: NSCoder) { coder.encode("not replaced", forKey: "city") }
+  override func replacementObject(for coder: NSCoder) -> Any? { coder.allowsKeyedCoding ? Address(city: "Chur") : self }
 }
 
 private final class Hidden: NSObject, NSSecureCoding {
