@@ -127,7 +127,7 @@ enum CommandTable {
         Entry("exposure", "", "list what removed members could read", ShowExposure.self),
       ]),
     Section(
-      "The service, other machines, and the record",
+      "The service, and the record",
       [
         Entry("service enroll", "", "write the credential with which vaultd serves groups", EnrollService.self),
         Entry("service show", "", "show what vaultd serves, and who is bound", ShowService.self),

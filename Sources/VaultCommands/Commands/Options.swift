@@ -15,6 +15,11 @@ extension Arguments {
       "The access group (else VAULT_GROUP, else default or the application's own).", completes: .groups)
   }
 
+  /// The access group of a command that otherwise searches all groups.
+  mutating func onlyGroup() -> String? {
+    option("--group", short: "-g", value: "group", "Only this access group.", completes: .groups)
+  }
+
   /// A file for the command's output; `nil` and `-` mean standard output.
   mutating func outputFile(
     short: String? = nil, _ help: String = "Write to this file, which is made or replaced and readable by you alone."

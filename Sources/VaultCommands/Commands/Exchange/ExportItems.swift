@@ -14,8 +14,8 @@ struct ExportItems: Command {
 
       json holds everything except former versions: an object with the group's name and items, each with name, kind, \
       value (or valueBase64 if it is not UTF-8), label, attributes, expires and, for archives, type. Each value is a \
-      string of exactly the value's bytes; import reads it back. dotenv contains only names and values, in the form \
-      that import reads back exactly, and python-dotenv with interpolate=False; a value with ${NAME}, which others may \
+      string of exactly the value's bytes; import reads it back. dotenv contains only names and values, in a form \
+      that import, and python-dotenv with interpolate=False, read back exactly; a value with ${NAME}, which others may \
       replace, causes a warning. A value that is not text is refused.
 
       kdbx is a database of KeePass and KeePassXC, with former versions, and with bytes as attachments; its \

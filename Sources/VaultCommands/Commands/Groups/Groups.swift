@@ -12,7 +12,7 @@ struct CreateGroup: Command {
       A name has 1 to 128 of the characters a-z 0-9 . _ -, begins with a letter or digit, and does not contain '..'.
 
       With --this-device-only, the group opens only with this machine's device key, which is in the state folder and \
-      in no backup. Elsewhere a copy of the store opens everything else.
+      in no backup. On another machine, a copy of the store opens everything else.
       """,
     example: """
       vault group create team.shared --keep 50

@@ -77,7 +77,7 @@ struct SearchItems: Command {
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     text = try arguments.argument("text", "The text to search for.")
-    group = arguments.group()
+    group = arguments.onlyGroup()
     attributes = arguments.itemAttributes()
     limit = try arguments.number("--limit", value: "n", "List at most this many items.")
     json = arguments.json()
@@ -119,8 +119,7 @@ struct ExpiringItems: Command {
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     within = arguments.option("--within", value: "length", "How far ahead to look: 90s, 15m, 12h or 30d.", else: "30d")
-    group = arguments.option(
-      "--group", short: "-g", value: "group", "Only this access group.", completes: .groups)
+    group = arguments.onlyGroup()
     json = arguments.json()
     key = try KeySource(&arguments)
   }

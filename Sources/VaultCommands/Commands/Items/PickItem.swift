@@ -24,8 +24,7 @@ struct PickItem: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    group = arguments.option(
-      "--group", short: "-g", value: "group", "Only this access group.", completes: .groups)
+    group = arguments.onlyGroup()
     clip = arguments.option("--clip", value: "time", "Clear the clipboard after this time.", else: "45s")
     key = try KeySource(&arguments)
   }

@@ -14,7 +14,7 @@ struct RemoveItem: Command {
 
       --prefix removes all items whose names begin with P, all at once, and asks first in the same way.
 
-      The owner can remove a row that list skipped because it cannot be an item, by its token. The group gets a new \
+      With --row, the owner can remove a row that list skipped because it cannot be an item. The group gets a new \
       key, nothing of the row stays, and an item with its name starts at version 1 again.
       """,
     example: """

@@ -4,7 +4,7 @@ internal import Vault
 /// `vault rotate-value NAME -- COMMAND`
 struct RotateValue: Command {
   static let about = About(
-    "Replace a value with a new random one, which a program must take over first.",
+    "Replace a value with a new random one, which a program must accept first.",
     usage: """
       vault rotate-value NAME[#FIELD] [-g GROUP] [--length N] [--alphabet SET] [--expires WHEN] -- COMMAND ARG...
       vault rotate-value NAME[#FIELD] [-g GROUP] --finish | --discard

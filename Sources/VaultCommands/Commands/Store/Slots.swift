@@ -6,8 +6,8 @@ struct ListSlots: Command {
     "List what opens the store, with the costs of guessing a passphrase.",
     usage: "vault slot list [--key-file FILE | --recovery-fd N | --passphrase-fd N] [--json]",
     more: """
-      Nothing is opened, unless you name a key: then the slot that it opens is marked, for example to remove that of \
-      another key file or recovery code.
+      Nothing is opened, unless you name a key: then the slot that it opens is marked, so that you can tell it from \
+      those of other key files and recovery codes.
       """,
     example: """
       vault slot list

@@ -8,7 +8,7 @@ struct AnswerGit: Command {
     usage: "vault credential git get|store|erase|capability [-g GROUP]",
     more: """
       Credentials are items such as git/https/github.com/alice: JSON with username, password and git's other fields. \
-      Fields that you add stay. One that is stored by hand may be just a token. An expired one is not returned. \
+      Fields that you add stay. A credential stored by hand may be just a token. An expired one is not returned. \
       erase keeps a login whose password is a different one, and erased logins can be restored. If the store is \
       locked and there is no terminal, git asks for the password itself.
       """,
