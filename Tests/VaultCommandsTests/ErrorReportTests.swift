@@ -155,16 +155,16 @@ import Vault
     (
       .unordered(group: "team", .overtaken), 15,
       "'team' is published, and other hosts changed it at the same time, again and again",
-      "let those who write there pause, or only read meanwhile: vault grant team APP --rights read; whoever was to leave may only read already"
+      "let those who write there pause, or only read meanwhile: vault grant team APP --rights read; the member to be removed can already only read"
     ),
     (
       .unordered(group: "team", .outcomeUnknown(ChangeID("7"))), 15,
       "'team' is published, and its cluster did not confirm the change in time, which may have been made or not",
-      "look whether it was made before you do it again: vault sync, then vault history NAME or vault group show GROUP"
+      "check whether it was made before you repeat it: vault sync, then vault history NAME or vault group show GROUP"
     ),
     (
       .wrongKey(.passphrase), 16, "wrong passphrase",
-      "try again; if it is the store's, its recovery code lets you choose another: vault passphrase change --recovery-fd 0"
+      "try again; if it is the store's and you forgot it, choose another with the recovery code: vault passphrase change --recovery-fd 0"
     ),
     (
       .wrongKey(.keyFile), 16, "wrong key file",
@@ -172,7 +172,7 @@ import Vault
     ),
     (
       .mistypedCode(.mistyped([3])), 16, "group 3 of the recovery code is mistyped",
-      "compare it with what was written down: 8 groups of 5 characters, the last of each a check"
+      "compare it with what was written down: 8 groups of 5 characters, each ending in a check character"
     ),
     (
       .newerFormat(read: 2, write: 3), 17, "made by a newer version (format 2, for writing 3)", "use a newer vault"
@@ -183,7 +183,7 @@ import Vault
     (.conflict(expected: 3, present: 0), 18, "there is no current version", "read the item again, then decide"),
     (.notFound(.slot(3)), 10, "there is no slot 3", "list the slots: vault slot list"),
     (.overLimit("1,024 bytes in an item's name"), 20, "more than 1,024 bytes in an item's name", nil),
-    (.noStore(path: "/a"), 21, "no store at '/a'", "make one: vault init; or name its place: VAULT_HOME"),
+    (.noStore(path: "/a"), 21, "no store at '/a'", "make one: vault init; or, if it is elsewhere, set VAULT_HOME"),
     (
       .tooManyStates, 20, "more than 2^40 states under one list of members",
       "the owner gives the group a new key: vault group rotate GROUP"
@@ -224,7 +224,7 @@ import Vault
     (
       .formerMember(group: "team", application: "api", issue: 1, isBeingReplaced: false), 14,
       "'team' still admits issue 1 of 'api', which was replaced or revoked",
-      "put it out: vault revoke team api; or, if you have let it in again since an older vault.owner was made: vault grant team api --rights read|write"
+      "remove it: vault revoke team api; or, if you have let it in again since an older vault.owner was made: vault grant team api --rights read|write"
     ),
     (
       .formerMember(group: "team", application: "api", issue: 1, isBeingReplaced: true), 14,
@@ -234,11 +234,11 @@ import Vault
     (
       .unlistedMember(group: "team", application: "api", issue: 1), 14,
       "'team' admits issue 1 of 'api', which the list of applications does not name",
-      "put it out: vault app uninstall api --revoke; or give it a new credential: vault app issue api --output FILE --replace"
+      "remove it: vault app uninstall api --revoke; or give it a new credential: vault app issue api --output FILE --replace"
     ),
     (
       .noStore(path: ""), 21, "no home folder is known, so the store cannot be located",
-      "name its place: VAULT_HOME"
+      "set VAULT_HOME to its place"
     ),
     (
       .storage(.unconfirmed), 23,

@@ -85,7 +85,7 @@ import Testing
     #expect(restored.status == 21)
     #expect(
       restored.errors.hasSuffix(
-        "hint: make the store from the backup: vault init --recover \(backup); or name the store's place: VAULT_HOME\n")
+        "hint: make the store from the backup: vault init --recover \(backup); or, if it is elsewhere, set VAULT_HOME\n")
     )
     #expect(run("restore-backup", "s3cret").errors.contains("the backup: vault init --recover DIR; or"))
     #expect(run("list").errors.contains("make one: vault init;"))
@@ -203,11 +203,11 @@ import Testing
     #expect(
       again.errors == """
         vault: error: a store exists already
-        vault: hint: it was not touched; to bring its groups back: vault restore-backup \(store.folder.file("backup")); to make the store elsewhere: VAULT_HOME
+        vault: hint: it was not touched; to bring its groups back: vault restore-backup \(store.folder.file("backup")); to make the store elsewhere, set VAULT_HOME
 
         """)
     let plain = run("init", "--key-file", store.folder.file("other-key"))
-    #expect(plain.status == 22 && plain.errors.hasSuffix("hint: it was not touched; to make another one: VAULT_HOME\n"))
+    #expect(plain.status == 22 && plain.errors.hasSuffix("hint: it was not touched; to make another one, set VAULT_HOME\n"))
     #expect(store.folder.read("new/store/identity/identity") == identity)
     #expect(run("group", "list").output == "default\n")
     #expect(!store.folder.exists("new-key"))

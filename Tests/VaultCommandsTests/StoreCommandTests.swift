@@ -247,7 +247,7 @@ import Vault
       let refused = Transcript(command, environment: store.environment)
       #expect(refused.status == 13)
       #expect(
-        refused.errors.contains("hint: if this is not the store's folder, name that: VAULT_HOME;"), "\(refused.errors)")
+        refused.errors.contains("hint: if this is not the store's folder, set VAULT_HOME;"), "\(refused.errors)")
     }
   }
 

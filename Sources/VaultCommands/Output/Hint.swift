@@ -64,8 +64,8 @@ extension VaultError {
     case .exists(.group):
       "list the groups: vault group list; if it is not there, its folder holds other files; to see where: vault paths"
     case .exists(.store) where circumstances.isRestoring:
-      "it was not touched; to bring its groups back: vault restore-backup \(circumstances.backup); to make the store elsewhere: VAULT_HOME"
-    case .exists(.store), .exists(.storeAtPlace): "it was not touched; to make another one: VAULT_HOME"
+      "it was not touched; to bring its groups back: vault restore-backup \(circumstances.backup); to make the store elsewhere, set VAULT_HOME"
+    case .exists(.store), .exists(.storeAtPlace): "it was not touched; to make another one, set VAULT_HOME"
     case .exists(.storeInRecovery): "finish the recovery: vault init --recover \(circumstances.backup)"
     case .exists(.credentialPlace): "name another file, or move that one away first"
     case .exists(.backupPlace): "name a folder that is empty or does not exist yet"
@@ -77,7 +77,7 @@ extension VaultError {
     case .locked(.service):
       "see what is wrong: systemctl status vaultd, or vaultd --check; without VAULT_SOCKET, the store's files are opened"
     case .locked(.joinedStore):
-      "name an application's credential: --credential FILE; or make a store of your own elsewhere: VAULT_HOME"
+      "name an application's credential: --credential FILE; or, to make a store of your own elsewhere, set VAULT_HOME"
     case .locked(.keyFile(.openToOthers, _)), .locked(.keyFile(.foreignOwner, _)):
       "a key file must be yours, and nobody else may read it: chmod 600 FILE; a FAT or exFAT disk keeps no modes: mount it with uid=USER,umask=077"
     case .locked(.keyFile(.denied, _)): "look at the owner and mode of the file and of the folders above it"
@@ -142,7 +142,7 @@ extension VaultError {
     case .damaged(nil, .identity, _):
       "put the folder identity of a backup back: cp -a BACKUP/identity \(circumstances.store)/; the groups stay as they are"
     case .damaged(nil, .store, _):
-      "if this is not the store's folder, name that: VAULT_HOME; otherwise put a backup back: vault restore-backup DIR"
+      "if this is not the store's folder, set VAULT_HOME; otherwise put a backup back: vault restore-backup DIR"
     case .damaged: "nothing was changed; put a backup back"
     case .unproved(let group, _, _):
       "put a backup back: vault restore-backup DIR \(group) --replace; or go on without them: --drop-unproved, here or with vault repair \(group)"
@@ -171,28 +171,28 @@ extension VaultError {
     case .formerMember(_, let application, _, true):
       "unless the command still runs, finish it: vault app issue \(application) --output FILE --replace"
     case .formerMember(let group, let application, _, false) where group.hasPrefix("vault."):
-      "put it out: vault revoke \(group) \(application)"
+      "remove it: vault revoke \(group) \(application)"
     case .formerMember(let group, let application, _, false):
-      "put it out: vault revoke \(group) \(application); or, if you have let it in again since an older vault.owner was made: vault grant \(group) \(application) --rights read|write"
+      "remove it: vault revoke \(group) \(application); or, if you have let it in again since an older vault.owner was made: vault grant \(group) \(application) --rights read|write"
     case .unlistedMember(_, Applications.service, _):
-      "put it out: vault service revoke; or give it a new credential: vault service enroll --output FILE --replace"
+      "remove it: vault service revoke; or give it a new credential: vault service enroll --output FILE --replace"
     case .unlistedMember(_, let application, _):
-      "put it out: vault app uninstall \(application) --revoke; or give it a new credential: vault app issue \(application) --output FILE --replace"
+      "remove it: vault app uninstall \(application) --revoke; or give it a new credential: vault app issue \(application) --output FILE --replace"
     case .unordered(_, .notHere):
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
     case .unordered(_, .tooOld):
       "to see how old it may be: vault remote list --json; to change that: vault remote add with --replace, and without --max-age or with --heartbeat"
     case .unordered(let group, .overtaken) where !circumstances.isApplication:
-      "let those who write there pause, or only read meanwhile: vault grant \(group) APP --rights read; whoever was to leave may only read already"
+      "let those who write there pause, or only read meanwhile: vault grant \(group) APP --rights read; the member to be removed can already only read"
     case .unordered(_, .outcomeUnknown):
-      "look whether it was made before you do it again: vault sync, then vault history NAME or vault group show GROUP"
+      "check whether it was made before you repeat it: vault sync, then vault history NAME or vault group show GROUP"
     case .busy:
       "try again; see who holds it: fuser -v on the group's folder, its files, the folder above it and the files in set-aside"
     case .wrongKey(.keyFile): "see which key file is remembered: vault paths; name the right one: --key-file FILE"
     case .wrongKey(.passphrase):
-      "try again; if it is the store's, its recovery code lets you choose another: vault passphrase change --recovery-fd 0"
+      "try again; if it is the store's and you forgot it, choose another with the recovery code: vault passphrase change --recovery-fd 0"
     case .wrongKey: "check which key or passphrase belongs to this store"
-    case .mistypedCode: "compare it with what was written down: 8 groups of 5 characters, the last of each a check"
+    case .mistypedCode: "compare it with what was written down: 8 groups of 5 characters, each ending in a check character"
     case .newerFormat: "use a newer vault"
     case .otherType: "request the type that it has"
     case .archive(let error): error.hint
@@ -200,25 +200,25 @@ extension VaultError {
     case .tooManyStates:
       "the owner gives the group a new key: vault group rotate \(circumstances.group ?? "GROUP")"
     case .otherState(let group):
-      "to put the backup's in its place, and keep the current files aside: vault restore-backup \(circumstances.backup) \(group) --replace"
-    case .noStore(""): "name its place: VAULT_HOME"
+      "to replace it with the backup's, and keep the current files: vault restore-backup \(circumstances.backup) \(group) --replace"
+    case .noStore(""): "set VAULT_HOME to its place"
     case .noStore where circumstances.isRestoring:
-      "make the store from the backup: vault init --recover \(circumstances.backup); or name the store's place: VAULT_HOME"
-    case .noStore: "make one: vault init; or name its place: VAULT_HOME"
+      "make the store from the backup: vault init --recover \(circumstances.backup); or, if it is elsewhere, set VAULT_HOME"
+    case .noStore: "make one: vault init; or, if it is elsewhere, set VAULT_HOME"
     case .storage(.unconfirmed) where circumstances.changesMembers: "repeat the command, which finishes the change"
     case .storage(.stateFolder):
       "nothing was changed; the state folder, and the folder witness in it, must exist, be writable, and be accessible only to you (chmod -R go=); to see the path: vault paths"
     case .storage(.fixedFolder):
-      "nothing was changed; copy the store to an ordinary folder, and name that one: VAULT_HOME"
+      "nothing was changed; copy the store to an ordinary folder, and set VAULT_HOME to that"
     case .storage(.pathNotText): "name another folder, whose path is UTF-8"
-    case .storage(.pathTooLong): "name a shorter path; for the store: VAULT_HOME"
+    case .storage(.pathTooLong): "use a shorter path; for the store, set VAULT_HOME"
     case .storage where circumstances.makesGroup: "see whether it was made: vault group list"
     case .storage(.unconfirmed): "see whether it was made: vault history NAME\(option)"
     case .storage(.full) where circumstances.makesSteps:
       "not finished, but what is done stays: make room, then repeat the command"
     case .storage where circumstances.makesSteps: "not finished, but what is done stays; repeat the command later"
     case .networkFileSystem:
-      "nothing was changed; name a local place for the store: VAULT_HOME; make a backup on a local disk, then copy it; to restore one, copy it back first"
+      "nothing was changed; set VAULT_HOME to a local place for the store; make a backup on a local disk, then copy it; to restore one, copy it back first"
     case .storage: "nothing was changed by the failed command"
     case .contradiction(let contradiction): contradiction.hint
     default: nil

@@ -57,7 +57,7 @@ import Testing
       #expect(
         result.errors == """
           vault: error: no home folder is known, so the store cannot be located
-          vault: hint: name its place: VAULT_HOME
+          vault: hint: set VAULT_HOME to its place
 
           """)
       store.shell(#"rm -rf "$folder/home""#)

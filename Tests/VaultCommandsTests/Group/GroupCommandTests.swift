@@ -144,7 +144,7 @@ import Testing
     for command in ["verify", "status"] {
       let shown = store.run(command)
       #expect(shown.status == 14 && shown.errors.contains("'team' still admits issue 1 of 'api'"))
-      #expect(shown.errors.contains("put it out: vault revoke team api; or"))
+      #expect(shown.errors.contains("remove it: vault revoke team api; or"))
     }
     #expect(store.run("revoke", "team", "api").status == 0)
     #expect(store.run("verify").status == 0 && store.run("status").status == 0)
