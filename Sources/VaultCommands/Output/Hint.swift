@@ -200,7 +200,7 @@ extension VaultError {
     case .tooManyStates:
       "the owner gives the group a new key: vault group rotate \(circumstances.group ?? "GROUP")"
     case .otherState(let group):
-      "to replace it with the backup's, and keep the current files: vault restore-backup \(circumstances.backup) \(group) --replace"
+      "to replace it with the backup's, and keep the current files aside: vault restore-backup \(circumstances.backup) \(group) --replace"
     case .noStore(""): "set VAULT_HOME to its place"
     case .noStore where circumstances.isRestoring:
       "make the store from the backup: vault init --recover \(circumstances.backup); or, if it is elsewhere, set VAULT_HOME"
