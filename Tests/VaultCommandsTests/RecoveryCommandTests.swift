@@ -85,7 +85,8 @@ import Testing
     #expect(restored.status == 21)
     #expect(
       restored.errors.hasSuffix(
-        "hint: make the store from the backup: vault init --recover \(backup); or, if it is elsewhere, set VAULT_HOME\n")
+        "hint: make the store from the backup: vault init --recover \(backup); or, if it is elsewhere, set VAULT_HOME\n"
+      )
     )
     #expect(run("restore-backup", "s3cret").errors.contains("the backup: vault init --recover DIR; or"))
     #expect(run("list").errors.contains("make one: vault init;"))
@@ -207,7 +208,8 @@ import Testing
 
         """)
     let plain = run("init", "--key-file", store.folder.file("other-key"))
-    #expect(plain.status == 22 && plain.errors.hasSuffix("hint: it was not touched; to make another one, set VAULT_HOME\n"))
+    #expect(plain.status == 22)
+    #expect(plain.errors.hasSuffix("hint: it was not touched; to make another one, set VAULT_HOME\n"))
     #expect(store.folder.read("new/store/identity/identity") == identity)
     #expect(run("group", "list").output == "default\n")
     #expect(!store.folder.exists("new-key"))

@@ -192,7 +192,8 @@ extension VaultError {
     case .wrongKey(.passphrase):
       "try again; if it is the store's and you forgot it, choose another with the recovery code: vault passphrase change --recovery-fd 0"
     case .wrongKey: "check which key or passphrase belongs to this store"
-    case .mistypedCode: "compare it with what was written down: 8 groups of 5 characters, each ending in a check character"
+    case .mistypedCode:
+      "compare it with what was written down: 8 groups of 5 characters, each ending in a check character"
     case .newerFormat: "use a newer vault"
     case .otherType: "request the type that it has"
     case .archive(let error): error.hint
