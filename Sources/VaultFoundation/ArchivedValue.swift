@@ -22,7 +22,9 @@ struct ArchivedValue {
     try self.init(object: object, typeName: ArchivedValue.name(of: type(of: object)))
     if _typeName(type(of: object), qualified: true).hasPrefix("Foundation.") { return }
     // A class may name another one for archives, or put another object, or none, in an object's place.
-    typeName = try Self.found { () throws(ArchiveError) in try SecureUnarchiver(reading: data, allowing: []).rootClassName }
+    typeName = try Self.found { () throws(ArchiveError) in
+      try SecureUnarchiver(reading: data, allowing: []).rootClassName
+    }
   }
 
   /// An object, or a container of objects.

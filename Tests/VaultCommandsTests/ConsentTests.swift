@@ -19,12 +19,12 @@ import Testing
   /// The question, and whether the command was carried out.
   private static let commands: [([String], String)] = [
     (
-      ["group", "remove", "team"], "the group 'team' would be lost with its 1 item, and only a backup brings them back"
+      ["group", "remove", "team"], "the group 'team' would be lost with its 1 item, and only a backup brings it back"
     ),
     (["group", "compact", "team"], "1 removed item of 'team' would be deleted with all versions"),
     (
       ["remove", "a", "-g", "team", "--destroy"],
-      "the item 'a' would be lost with its 2 versions, and only a backup brings them back"
+      "the item 'a' would be lost with its 2 versions, and only a backup brings it back"
     ),
     (["slot", "remove", "1"], "only a recovery code would open the store then"),
     (["slot", "remove", "2"], "only slot 1 (key file) would open the store then"),
@@ -48,7 +48,7 @@ import Testing
     #expect(refused.status == 64)
     #expect(
       refused.errors
-        == "vault: error: \(question), and there is no terminal to ask\nvault: hint: to do it without asking: --yes\n"
+        == "vault: error: \(question); there is no terminal to ask\nvault: hint: to do it without asking: --yes\n"
     )
     #expect(state == before)
   }

@@ -140,7 +140,7 @@ import Testing
     #expect(refused.status == 64)
     #expect(
       refused.errors.hasPrefix(
-        "vault: error: 2 items of 'default' would be removed, from 'db/password' to 'db/user', and there is no terminal"
+        "vault: error: 2 items of 'default' would be removed, from 'db/password' to 'db/user'; there is no terminal"
       ))
     #expect(names("list").count == 2)
     #expect(store.run("remove", "--prefix", "db/", "--yes").status == 0)

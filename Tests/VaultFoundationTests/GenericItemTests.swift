@@ -157,7 +157,10 @@ import VaultFoundation
     #expect(try group.item("x").typeName == "VaultFoundationTests.TypedItemTests.Address")
     final class Replaced: Shown {
       let replacement: Any?
-      init(by replacement: Any?) { self.replacement = replacement; super.init() }
+      init(by replacement: Any?) {
+        self.replacement = replacement
+        super.init()
+      }
       required init?(coder: NSCoder) { nil }
       override func replacementObject(for coder: NSCoder) -> Any? { replacement }
     }

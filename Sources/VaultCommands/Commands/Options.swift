@@ -126,7 +126,7 @@ struct Consent {
     guard !yes else { return }
     let loss = UTF8Text.onOneLine(loss)
     guard let terminal = Terminal(path: session.streams.terminal) else {
-      throw Failure(.usage, "\(loss), and there is no terminal to ask", hint: "to do it without asking: --yes")
+      throw Failure(.usage, "\(loss); there is no terminal to ask", hint: "to do it without asking: --yes")
     }
     guard try terminal.confirm("\(loss). Continue? (yes/no) ") else {
       throw Failure(.interrupted, "nothing was changed")

@@ -307,8 +307,8 @@ import Testing
       { $0.decodeFloat(forKey: "a") == 0 }, { $0.decodeDouble(forKey: "a") == 0 },
       { unsafe $0.withDecodedUnsafeBytes(forKey: "a") { unsafe $0 == nil } },
       { unsafe $0.withDecodedUnsafeBufferPointer(forKey: "a") { unsafe $0 == nil } },
-      { unsafe $0.decodeValue(ofObjCType: "i", at: &number); return number == 0 },
-      { unsafe $0.decodeArray(ofObjCType: "i", count: 1, at: &number); return number == 0 },
+      { unsafe $0.decodeValue(ofObjCType: "i", at: &number) == () && number == 0 },
+      { unsafe $0.decodeArray(ofObjCType: "i", count: 1, at: &number) == () && number == 0 },
     ]
     for (position, call) in calls.enumerated() {
       let archiver = SecureArchiver()

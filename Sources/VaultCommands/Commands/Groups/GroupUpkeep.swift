@@ -12,7 +12,7 @@ struct AcceptGroup: Command {
       and asks on a terminal; elsewhere it needs --yes. It also asks before it gives up a group whose files are \
       gone. A state that the owner accepts gets a new key; only the owner can accept a copy with an older list of \
       members. If a member has to leave the group as well, do both in one step: vault revoke GROUP \
-      APP --accept. Signed items that damage destroyed are left behind only with --drop-unproved. If the list of \
+      APP --accept; another group has to be accepted first. Signed items that damage destroyed are left behind only with --drop-unproved. If the list of \
       groups and applications, vault.owner, is gone or nothing in it can be proved, a new one is made of what the \
       groups show.
       """,
@@ -246,7 +246,7 @@ struct RemoveGroup: Command {
       }
       let items = count.map { $0 == 1 ? "its 1 item" : "its \($0) items" } ?? "all its items"
       try consent.confirm(
-        "the group '\(name)' would be lost with \(items), and only a backup brings them back", in: session)
+        "the group '\(name)' would be lost with \(items), and only a backup brings it back", in: session)
     }
     try store.removeGroup(name)
     session.say("the group and all its items are removed")

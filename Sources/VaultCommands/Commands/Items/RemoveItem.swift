@@ -60,7 +60,7 @@ struct RemoveItem: Command {
       let count = try group.history(name).count
       let versions = count == 1 ? "its 1 version" : "its \(count) versions"
       try consent.confirm(
-        "the item '\(name)' would be lost with \(versions), and only a backup brings them back", in: session)
+        "the item '\(name)' would be lost with \(versions), and only a backup brings it back", in: session)
       try group.destroy(name)
     } else {
       try group.remove(name)
