@@ -76,15 +76,6 @@ public final class AccessGroup: Sendable {
 
   var service: ServiceClient? { if case .service(let service) = place { service } else { nil } }
 
-  /// A call of this group's items, as `vaultd` takes it.
-  func call(
-    _ operation: ServiceCall.Operation, _ name: String, version: UInt64? = nil, ifVersion expected: UInt64? = nil
-  ) throws(VaultError) -> ServiceCall {
-    var call = ServiceCall(operation, self.name.description, name.isEmpty ? "" : try Item.Name(name).description)
-    (call.version, call.expected) = (version, expected)
-    return call
-  }
-
   // MARK: Reading
 
   /// Opens the secret of an item.
@@ -94,7 +85,7 @@ public final class AccessGroup: Sendable {
   ///   - version: a kept version; `nil` for the current one.
   /// - Throws: ``VaultError/notFound(_:)``; ``VaultError/invalid(_:)`` if `name` is not a valid name.
   public func get(_ name: String, version: UInt64? = nil) throws(VaultError) -> Secret {
-    guard service == nil, version == nil else { return Secret(try opened(name, version).secret) }
+    guard service == nil, version == nil else { return Secret(try open(name, version: version).secret.opened) }
     let name = try Item.Name(name).description
     return Secret(try readingItems { (transaction) throws(VaultError) in try transaction.value(name) })
   }
@@ -103,50 +94,25 @@ public final class AccessGroup: Sendable {
   ///
   /// - Throws: as ``get(_:version:)``.
   public func open(_ name: String, version: UInt64? = nil) throws(VaultError) -> OpenedItem {
-    let (item, secret) = try opened(name, version)
+    let answer = try answer(to: ServiceCall(.open, self.name.description, name, version: version))
+    guard let item = answer.items.first, let secret = answer.secret else { throw ServiceClient.misunderstood }
     return OpenedItem(item: item, secret: Secret(secret))
-  }
-
-  private func opened(_ name: String, _ version: UInt64?) throws(VaultError) -> (item: Item, secret: OpenedSecret) {
-    if let service {
-      let answer = try read(call(.open, name, version: version), through: service)
-      guard let item = answer.items.first, let secret = answer.secret else { throw ServiceClient.misunderstood }
-      return (item, secret)
-    }
-    let name = try Item.Name(name).description
-    return try readingItems { (view) throws(VaultError) in
-      let (item, secret) = try view.opened(name, version: version)
-      return (try Item(item, in: view.state), secret)
-    }
-  }
-
-  private func read(_ call: ServiceCall, through service: ServiceClient) throws(VaultError) -> ServiceAnswer {
-    try observed(.read) { () throws(VaultError) in try service.answer(to: call) }
   }
 
   /// Returns the metadata of the current item `name` without opening its secret.
   ///
   /// - Throws: as ``get(_:version:)``.
   public func item(_ name: String) throws(VaultError) -> Item {
-    if let service {
-      guard let item = try read(call(.item, name), through: service).items.first else {
-        throw ServiceClient.misunderstood
-      }
-      return item
-    }
-    let name = try Item.Name(name).description
-    return try readingItems { (view) throws(VaultError) in try Item(view.present(name), in: view.state) }
+    let answer = try answer(to: ServiceCall(.item, self.name.description, name))
+    guard let item = answer.items.first else { throw ServiceClient.misunderstood }
+    return item
   }
 
   /// All kept versions of `name`, newest first; for a removed item, the first one is the removal.
   ///
   /// - Throws: ``VaultError/notFound(_:)`` if there never was such an item.
   public func history(_ name: String) throws(VaultError) -> [Item] {
-    if let service { return try read(call(.history, name), through: service).items }
-    let name = try Item.Name(name).description
-    return try readingItems { (view) throws(VaultError) in
-      try view.history(name).map { (version) throws(VaultError) in try Item(version, in: view.state) }
-    }
+    try answer(to: ServiceCall(.history, self.name.description, name)).items
   }
 
   // MARK: Writing
@@ -163,7 +129,7 @@ public final class AccessGroup: Sendable {
   public func set(
     _ name: String, to value: some SecretValue, _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
-    try set(name, NewValue(secret: OpenedSecret(value), kind: value.secretKind), details, expected)
+    try set(name, to: Secret(value), kind: value.secretKind, details, ifVersion: expected)
   }
 
   /// Sets `name` to the bytes of `secret`, as ``set(_:to:_:ifVersion:)-(_,SecretValue,_,_)``. A secret has no type: a
@@ -173,22 +139,9 @@ public final class AccessGroup: Sendable {
     _ name: String, to secret: borrowing Secret, kind: SecretKind = .bytes, typeName: String? = nil,
     _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
-    try set(name, NewValue(secret: secret.opened, kind: kind, typeName: typeName), details, expected)
-  }
-
-  /// - Parameter value: `nil` changes only the details.
-  private func set(
-    _ name: String, _ value: NewValue?, _ details: Details, _ expected: UInt64?
-  ) throws(VaultError) -> UInt64 {
-    if let service {
-      var call = try call(value == nil ? .change : .set, name, ifVersion: expected)
-      call.details = details
-      if let value { (call.kind, call.typeName) = (value.kind, value.typeName) }
-      return try write(call, value?.secret, through: service)
-    }
-    let name = try Item.Name(name)
-    try details.validate()
-    return try writing { (edit) throws(VaultError) in try edit.set(name, to: value, details, ifVersion: expected) }
+    var call = ServiceCall(.set, self.name.description, name, ifVersion: expected)
+    (call.kind, call.typeName, call.details) = (kind, typeName, details)
+    return try madeVersion(by: call, secret.opened)
   }
 
   /// Changes the item's details, as a new version with the same value.
@@ -198,31 +151,23 @@ public final class AccessGroup: Sendable {
   public func change(
     _ name: String, _ details: Details, ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
-    try set(name, nil, details, expected)
+    var call = ServiceCall(.change, self.name.description, name, ifVersion: expected)
+    call.details = details
+    return try madeVersion(by: call)
   }
 
   /// Removes the item. Its history is kept, so ``restore(_:version:)`` can bring it back.
   ///
   /// - Throws: ``VaultError/notFound(_:)``, ``VaultError/conflict(expected:present:)``.
   public func remove(_ name: String, ifVersion expected: UInt64? = nil) throws(VaultError) {
-    if let service {
-      _ = try answer(to: call(.remove, name, ifVersion: expected), through: service)
-      return
-    }
-    let name = try Item.Name(name)
-    _ = try writing { (edit) throws(VaultError) in try edit.remove(name, ifVersion: expected) }
+    _ = try answer(to: ServiceCall(.remove, self.name.description, name, ifVersion: expected))
   }
 
   /// Removes the item with its history. Old copies of the file, backups and disk blocks may still hold it.
   ///
   /// - Throws: ``VaultError/notFound(_:)`` if there never was such an item.
   public func destroy(_ name: String) throws(VaultError) {
-    if let service {
-      _ = try answer(to: call(.destroy, name), through: service)
-      return
-    }
-    let name = try Item.Name(name).description
-    try writing { (edit) throws(VaultError) in try edit.destroy(name) }
+    _ = try answer(to: ServiceCall(.destroy, self.name.description, name))
   }
 
   /// Writes an older version's value and details again, as a new version.
@@ -235,22 +180,59 @@ public final class AccessGroup: Sendable {
   ///   `nil`.
   @discardableResult
   public func restore(_ name: String, version: UInt64? = nil) throws(VaultError) -> UInt64 {
-    if let service { return try write(call(.restore, name, version: version), through: service) }
-    let name = try Item.Name(name)
-    let restored = try writing { (edit) throws(VaultError) in try edit.restore(name, version: version) }
-    guard let restored else { throw .contradiction(.presentItem) }
-    return restored
+    try madeVersion(by: ServiceCall(.restore, self.name.description, name, version: version))
   }
 
-  private func write(
-    _ call: ServiceCall, _ value: OpenedSecret? = nil, through service: ServiceClient
-  ) throws(VaultError) -> UInt64 {
-    guard let version = try answer(to: call, value, through: service).number else { throw ServiceClient.misunderstood }
+  private func madeVersion(by call: ServiceCall, _ value: OpenedSecret? = nil) throws(VaultError) -> UInt64 {
+    guard let version = try answer(to: call, value).number else { throw ServiceClient.misunderstood }
     return version
   }
 
-  private func answer(
-    to call: ServiceCall, _ value: OpenedSecret? = nil, through service: ServiceClient
+  // MARK: What all calls need
+
+  /// Makes a call of one item, or asks `vaultd` to make it.
+  func answer(to call: ServiceCall, _ value: OpenedSecret? = nil) throws(VaultError) -> ServiceAnswer {
+    let name = try Item.Name(call.name)
+    if let service {
+      var call = call
+      call.name = name.description
+      return try call.operation.isReading
+        ? observed(.read) { [call] () throws(VaultError) in try service.answer(to: call) }
+        : change(call, value, through: service)
+    }
+    var answer = ServiceAnswer()
+    switch call.operation {
+    case .hello, .list: throw .invalid("only vaultd itself can answer this")
+    case .open:
+      (answer.items, answer.secret) = try readingItems { (view) throws(VaultError) in
+        let (item, secret) = try view.opened(name.description, version: call.version)
+        return ([try Item(item, in: view.state)], secret)
+      }
+    case .item:
+      answer.items = try readingItems { (view) throws(VaultError) in
+        [try Item(view.present(name.description), in: view.state)]
+      }
+    case .history:
+      answer.items = try readingItems { (view) throws(VaultError) in
+        try view.history(name.description).map { (version) throws(VaultError) in try Item(version, in: view.state) }
+      }
+    case .set, .change:
+      try call.details.validate()
+      let value = value.map { NewValue(secret: $0, kind: call.kind, typeName: call.typeName) }
+      answer.number = try writing { (edit) throws(VaultError) in
+        try edit.set(name, to: value, call.details, ifVersion: call.expected)
+      }
+    case .remove: _ = try writing { (edit) throws(VaultError) in try edit.remove(name, ifVersion: call.expected) }
+    case .destroy: try writing { (edit) throws(VaultError) in try edit.destroy(name.description) }
+    case .restore:
+      answer.number = try writing { (edit) throws(VaultError) in try edit.restore(name, version: call.version) }
+      guard answer.number != nil else { throw .contradiction(.presentItem) }
+    }
+    return answer
+  }
+
+  private func change(
+    _ call: ServiceCall, _ value: OpenedSecret?, through service: ServiceClient
   ) throws(VaultError) -> ServiceAnswer {
     let request = request ?? ChangeID()
     var call = call
@@ -262,8 +244,6 @@ public final class AccessGroup: Sendable {
       }
     }
   }
-
-  // MARK: What all calls need
 
   /// The queues of this group's async calls, which `VaultFoundation` makes on first use: this module does without
   /// Swift's concurrency.

@@ -31,7 +31,7 @@ extension AccessGroup {
     var query = query
     if !query.prefix.isEmpty { query.prefix = try Item.Name(query.prefix).description }
     if let service {
-      var call = try call(.list, query.prefix)
+      var call = ServiceCall(.list, name.description, query.prefix)
       call.listsRemoved = removed
       return ItemList(try service.answer(to: call).items, query, of: self, text: text)
     }

@@ -32,8 +32,11 @@ package struct ServiceCall: Sendable, Equatable {
   /// Lists removed items instead of present ones.
   package var listsRemoved = false
 
-  package init(_ operation: Operation, _ group: String = "", _ name: String = "") {
-    (self.operation, self.group, self.name) = (operation, group, name)
+  package init(
+    _ operation: Operation, _ group: String = "", _ name: String = "", version: UInt64? = nil,
+    ifVersion expected: UInt64? = nil
+  ) {
+    (self.operation, self.group, self.name, self.version, self.expected) = (operation, group, name, version, expected)
   }
 
   /// The size limit of a message, in bytes: a value, its name and its details.
@@ -45,35 +48,14 @@ package struct ServiceCall: Sendable, Equatable {
   package func answer(in store: SecretStore, value: borrowing Secret) -> ServiceAnswer {
     do throws(VaultError) {
       let group = try store.group(group)
-      return try perform(in: request.map(group.answering) ?? group, value)
-    } catch {
-      return ServiceAnswer(failure: error)
-    }
-  }
-
-  private func perform(in group: AccessGroup, _ value: borrowing Secret) throws(VaultError) -> ServiceAnswer {
-    switch operation {
-    case .hello: throw .invalid("only vaultd itself can answer this")
-    case .open:
-      let opened = try group.open(name, version: version)
-      return ServiceAnswer(items: [opened.item], secret: opened.secret.opened)
-    case .item: return ServiceAnswer(items: [try group.item(name)])
-    case .history: return ServiceAnswer(items: try group.history(name))
-    case .list:
+      guard operation == .list else {
+        return try (request.map(group.answering) ?? group).answer(to: self, operation == .set ? value.opened : nil)
+      }
       let listing = try group.listing(prefix: name, removed: listsRemoved)
       guard listing.strange.isEmpty else { throw .strangeRows(group: self.group) }
       return ServiceAnswer(items: listing.items)
-    case .set:
-      return ServiceAnswer(
-        number: try group.set(name, to: value, kind: kind, typeName: typeName, details, ifVersion: expected))
-    case .change: return ServiceAnswer(number: try group.change(name, details, ifVersion: expected))
-    case .remove:
-      try group.remove(name, ifVersion: expected)
-      return ServiceAnswer()
-    case .destroy:
-      try group.destroy(name)
-      return ServiceAnswer()
-    case .restore: return ServiceAnswer(number: try group.restore(name, version: version))
+    } catch {
+      return ServiceAnswer(failure: error)
     }
   }
 }
