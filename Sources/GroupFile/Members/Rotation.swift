@@ -196,7 +196,8 @@ struct Rotation {
           let value = try secret(version)
           (row, blob) = unsafe value.withPadded { unsafe seal($0) }
         } else {
-          let count = try state.keys.openInline(version, into: padded)
+          _ = try state.keys.open(SealedValue(version), into: padded)
+          let count = version.secretRange.count - SealedBox.overhead
           (row, blob) = unsafe padded.withUnsafeBytes { unsafe seal(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
         }
         if let blob { try store(row, blob) }

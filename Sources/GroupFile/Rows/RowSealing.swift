@@ -47,48 +47,27 @@ extension GroupKeys {
     return fields
   }
 
-  /// Opens `box[range]`, the sealed secret of a proved row.
+  /// Opens the value of a proved row.
   ///
   /// - Throws: `damaged(.row, …)`; `storage` if guarded memory is short.
-  func secret(_ box: [UInt8], in range: Range<Int>, of row: Row) throws(VaultError) -> OpenedSecret {
-    try secret(box, in: range, token: row.token, version: row.version, nonce: row.nonce)
-  }
-
-  /// Opens the sealed value of `token`, otherwise as `secret(_:in:of:)`.
-  func secret(_ value: SealedValue, of token: Token) throws(VaultError) -> OpenedSecret {
-    try secret(value.box, in: value.box.indices, token: token, version: value.version, nonce: value.nonce)
-  }
-
-  private func secret(
-    _ box: [UInt8], in range: Range<Int>, token: Token, version: UInt64, nonce: Nonce
-  ) throws(VaultError) -> OpenedSecret {
-    let bytes = try sealing(GuardedBytes(count: max(range.count - SealedBox.overhead, 0)))
-    let text = try open(box, in: range, token: token, version: version, nonce: nonce, into: bytes)
+  func secret(_ value: SealedValue) throws(VaultError) -> OpenedSecret {
+    let bytes = try sealing(GuardedBytes(count: max(value.range.count - SealedBox.overhead, 0)))
+    let text = try open(value, into: bytes)
     guard text.count <= GroupLimits.secretByteCount else { throw .damaged(.row, "a value too long") }
     return OpenedSecret(bytes: bytes, range: text)
   }
 
-  /// Opens the secret of a proved row, which is in the row, into `padded`: guarded memory for one row after the other.
-  ///
-  /// - Throws: `damaged(.row, …)`, as `secret(_:in:of:)`.
-  func openInline(_ row: Row, into padded: GuardedBytes) throws(VaultError) -> Int {
-    let range = row.secretRange
-    _ = try open(row.encoded, in: range, token: row.token, version: row.version, nonce: row.nonce, into: padded)
-    return range.count - SealedBox.overhead
-  }
-
-  private func open(
-    _ box: [UInt8], in range: Range<Int>, token: Token, version: UInt64, nonce: Nonce, into padded: GuardedBytes
-  ) throws(VaultError) -> Range<Int> {
+  /// Opens the value of a proved row into `padded`, guarded memory for one row after the other; returns its place there.
+  func open(_ value: SealedValue, into padded: GuardedBytes) throws(VaultError) -> Range<Int> {
     do {
-      try unsafe box.span.withUnsafeBytes { (box) throws(SealingError) in
+      try unsafe value.box.span.withUnsafeBytes { (box) throws(SealingError) in
         // Only a row that is present has a secret.
-        let binding = binding.bytes(token: token, version: version, state: .present, half: .secret)
-        let box = unsafe UnsafeRawBufferPointer(rebasing: box[range])
-        try unsafe SealedBox.open(box, key: secretKey, nonce: nonce, binding: binding, into: padded)
+        let binding = binding.bytes(token: value.token, version: value.version, state: .present, half: .secret)
+        let box = unsafe UnsafeRawBufferPointer(rebasing: box[value.range])
+        try unsafe SealedBox.open(box, key: secretKey, nonce: value.nonce, binding: binding, into: padded)
       }
       return try unsafe padded.withUnsafeBytes { (padded) throws(SealingError) in
-        try unsafe Padding.unpad(UnsafeRawBufferPointer(rebasing: padded[..<(range.count - SealedBox.overhead)]))
+        try unsafe Padding.unpad(UnsafeRawBufferPointer(rebasing: padded[..<(value.range.count - SealedBox.overhead)]))
       }
     } catch {
       throw .damaged(.row, "a secret does not open")

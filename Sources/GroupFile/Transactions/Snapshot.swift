@@ -86,9 +86,9 @@ package final class Snapshot: ItemReading {
   package func value(_ name: String) throws(VaultError) -> OpenedSecret {
     let (keys, root) = (state.keys, state.manifest.root)
     let token = keys.token(of: name)
-    if let kept = cache.value(token, nil, under: root) { return try keys.secret(kept, of: token) }
+    if let kept = cache.value(token, nil, under: root) { return try keys.secret(kept) }
     guard let digest = try provedDigest(of: token) else { throw .notFound(.item) }
-    if let kept = cache.value(token, digest, under: root) { return try keys.secret(kept, of: token) }
+    if let kept = cache.value(token, digest, under: root) { return try keys.secret(kept) }
     let row = if let kept = cache.row(digest) { kept } else { try storedRow(token, digest) }
     guard row.state == .present else { throw .notFound(.item) }
     // A kept value needs no name: its token is that of the name that is compared here.
@@ -140,12 +140,12 @@ package final class Snapshot: ItemReading {
   package func secret(of row: Row) throws(VaultError) -> OpenedSecret {
     switch row.place {
     case .none: throw .notFound(.item)
-    case .inline: return try state.keys.secret(row.encoded, in: row.secretRange, of: row)
+    case .inline: return try state.keys.secret(SealedValue(row))
     case .blob:
       guard let blob = try connection.blob(row.token, version: row.version),
         Hash.digest(.blob, blob).bytes.elementsEqual(row.encoded[row.secretRange])
       else { throw .damaged(.row, "a large value does not match its row") }
-      return try state.keys.secret(blob, in: blob.indices, of: row)
+      return try state.keys.secret(SealedValue(row, blob))
     }
   }
 }

@@ -180,11 +180,22 @@ private struct DigestTable<Content: Sendable>: Sendable {
   }
 }
 
-/// A sealed value, and what opening it needs besides its token.
+/// A sealed value, and what opening it needs.
 struct SealedValue {
+  let token: Token
   let version: UInt64
   let nonce: Nonce
   let box: [UInt8]
+  let range: Range<Int>
+}
+
+extension SealedValue {
+  /// The value of `row`, which is in `blob` if it is too large for the row.
+  init(_ row: Row, _ blob: [UInt8]? = nil) {
+    self.init(
+      token: row.token, version: row.version, nonce: row.nonce, box: blob ?? row.encoded,
+      range: blob?.indices ?? row.secretRange)
+  }
 }
 
 /// Sealed values by their tokens, next to each other in chunks of bytes. A row as an object takes three times the memory,
@@ -244,8 +255,8 @@ private struct SealedValues {
     guard header.root == rootNumber else { return nil }
     let start = place.offset + MemoryLayout<Header>.size
     return SealedValue(
-      version: header.version, nonce: header.nonce,
-      box: Array(chunks[place.chunk][start..<start + header.boxByteCount]))
+      token: token, version: header.version, nonce: header.nonce,
+      box: Array(chunks[place.chunk][start..<start + header.boxByteCount]), range: 0..<header.boxByteCount)
   }
 
   mutating func keep(_ row: Row, _ digest: Digest, under root: Digest, limit: Int) {

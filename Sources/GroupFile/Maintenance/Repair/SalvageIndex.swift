@@ -166,11 +166,11 @@ struct SalvageIndex: ~Copyable {
     return Hash.digest(.blob, bytes) == digest ? bytes : nil
   }
 
-  /// The value of a row, wherever it is; `nil` if it is lost. Its errors are those of `GroupKeys.secret(_:in:of:)`.
+  /// The value of a row, wherever it is; `nil` if it is lost. Its errors are those of `GroupKeys.secret(_:)`.
   func secret(of row: Row, _ keys: GroupKeys) throws(VaultError) -> (value: OpenedSecret, blob: [UInt8]?)? {
-    guard row.place == .blob else { return (try keys.secret(row.encoded, in: row.secretRange, of: row), nil) }
-    guard let blob = blob(of: row) else { return nil }
-    return (try keys.secret(blob, in: blob.indices, of: row), blob)
+    let blob = row.place == .blob ? blob(of: row) : nil
+    guard row.place != .blob || blob != nil else { return nil }
+    return (try keys.secret(SealedValue(row, blob)), blob)
   }
 
   /// The node with the proved `digest` at `place`.
