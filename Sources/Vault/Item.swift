@@ -121,7 +121,9 @@ extension Item {
       }
       // The shorter form has at least a third of the bytes.
       guard text.utf8.count <= 3 * 1_024 else { throw .overLimit("1,024 bytes in an item's name") }
-      let normal = Name.composed(text)
+      var scalars = String.UnicodeScalarView()
+      scalars.append(contentsOf: text._nfc)
+      let normal = String(scalars)
       guard !normal.isEmpty else { throw .invalid("an item's name must not be empty") }
       guard normal.utf8.count <= 1_024 else { throw .overLimit("1,024 bytes in an item's name") }
       for scalar in normal.unicodeScalars {
@@ -173,12 +175,6 @@ extension Item {
 
     private static func isPlain(_ text: String) -> Bool {
       unsafe text.utf8Span.span.withUnsafeBytes { unsafe isPlain($0) }
-    }
-
-    private static func composed(_ text: String) -> String {
-      var scalars = String.UnicodeScalarView()
-      scalars.append(contentsOf: text._nfc)
-      return String(scalars)
     }
 
     static func isControl(_ scalar: Unicode.Scalar) -> Bool {

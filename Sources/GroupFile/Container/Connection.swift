@@ -249,9 +249,9 @@ internal import Ground
   /// for the disk two or three times. Such a connection then overwrites the log; any other one empties it, because the
   /// next process would read it from beginning to end. If readers prevent that, a later writer does it.
   package func checkpointIfLarge(waiting milliseconds: Int32 = 100) throws(VaultError) {
-    let byteCount = handle.logPageCount * ContainerHeader.pageSize
+    let byteCount = unsafe Int(handle.watch.pointee.log_pages) * ContainerHeader.pageSize
     if byteCount < checkpointedByteCount { checkpointedByteCount = 0 }
-    let isBusy = handle.commitCount >= Connection.manyCommits
+    let isBusy = unsafe handle.watch.pointee.commits >= Connection.manyCommits
     let limit = isBusy ? Connection.lastingLogLimit : Connection.logLimit
     guard byteCount > checkpointedByteCount + limit else { return }
     checkpointedByteCount = byteCount

@@ -85,7 +85,8 @@ internal import Ground
       _ = unsafe sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 1)
       isRunning = true
     }
-    handle.refillBudget()
+    // The next call has the full limit again.
+    unsafe handle.watch.pointee.budget = Int64(handle.stepLimit)
     let code = unsafe sqlite3_step(statement)
     switch code {
     case SQLITE_ROW where unsafe sqlite3_stmt_status(statement, SQLITE_STMTSTATUS_VM_STEP, 0) <= handle.stepLimit:
@@ -188,7 +189,7 @@ internal import Ground
   /// Whether SQLite opens everything through ``folder``.
   let isLasting: Bool
   let use: Use
-  private let watch: UnsafeMutablePointer<csqlite_watch>
+  let watch: UnsafeMutablePointer<csqlite_watch>
   private let forkGeneration = csqlite_fork_generation()
   /// How many instructions of SQLite's virtual machine one statement may run.
   var stepLimit: Int = Handle.defaultStepLimit
@@ -252,14 +253,6 @@ internal import Ground
 
   /// Whether this process is a child of the one that opened the handle.
   var isForked: Bool { forkGeneration != csqlite_fork_generation() }
-
-  /// Gives the next call of `sqlite3_step` the full limit again.
-  func refillBudget() { unsafe watch.pointee.budget = Int64(stepLimit) }
-
-  var commitCount: Int { unsafe Int(watch.pointee.commits) }
-
-  /// How many pages the log held after the last commit; 0 before the first.
-  var logPageCount: Int { unsafe Int(watch.pointee.log_pages) }
 
   /// Reads `count` bytes of the file, not of its log. Those that cannot be read are zeros.
   func read(_ count: Int, at offset: Int) -> (bytes: [UInt8], code: Int32) {

@@ -141,7 +141,9 @@ struct RosterWriting {
     }
     if plan.rotates {
       roster.generation = max(roster.generation, change.above.generation) + 1
-      let keys = try newKeys(of: roster)
+      let deviceKey = roster.flags.contains(.thisDeviceOnly) ? try context.deviceKey(roster.deviceKeyID) : nil
+      let keys = try sealing(
+        GroupKeys(groupKey: Key.random(), groupID: roster.groupID, generation: roster.generation, deviceKey: deviceKey))
       roster.keyCommitment = keys.commitment
       var writer = try makeNew()
       manifest.root = try rotate(into: &writer, under: keys, dropping: change.drops, &left, progress)
@@ -186,12 +188,6 @@ struct RosterWriting {
     // No check of the whole file first: whoever may write it could fail the check on purpose, while members go on
     // reading and writing. Each row counts by its digest alone. The tables may hold any number of unsigned rows.
     return try connection.withBoundOfWholeFile { () throws(VaultError) in try run(from: old.manifest.root) }
-  }
-
-  private func newKeys(of roster: Roster) throws(VaultError) -> GroupKeys {
-    let deviceKey = roster.flags.contains(.thisDeviceOnly) ? try context.deviceKey(roster.deviceKeyID) : nil
-    return try sealing(
-      GroupKeys(groupKey: Key.random(), groupID: roster.groupID, generation: roster.generation, deviceKey: deviceKey))
   }
 
   /// Wraps the group's key for `members`, and stores the wraps in `target`; those among `found` that are still right

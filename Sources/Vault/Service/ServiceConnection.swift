@@ -151,7 +151,8 @@ final class ServiceConnection: Sendable {
         if count < 0, errno == EINTR { continue }
         throw broken
       }
-      if let end = ServiceConnection.headEnd(seen[..<count]) {
+      let last = (0..<count).first { $0 >= 3 && seen[($0 - 3)...$0].elementsEqual([13, 10, 13, 10]) }
+      if let end = last.map({ $0 + 1 }) {
         guard unsafe recv(descriptor, &seen, end, Int32(MSG_WAITALL)) == end else { throw broken }
         return try Head(parsing: String(decoding: seen[..<end], as: UTF8.self))
       }
@@ -161,11 +162,6 @@ final class ServiceConnection: Sendable {
       known = count
     }
     throw broken
-  }
-
-  private static func headEnd(_ bytes: ArraySlice<UInt8>) -> Int? {
-    guard bytes.count >= 4 else { return nil }
-    return (3..<bytes.count).first { bytes[($0 - 3)...$0].elementsEqual([13, 10, 13, 10]) }.map { $0 + 1 }
   }
 
   private func receive(count: Int, or broken: VaultError) throws(VaultError) -> GuardedBytes {

@@ -148,17 +148,6 @@ struct DraftFolder: ~Copyable {
 
   func path(of group: AccessGroup.Name) -> String { "\(home)/\(DraftFolder.parentName)/\(name)/\(group)" }
 
-  /// The folder to which the files of `group` were moved most recently; `nil` if there is none.
-  func lastKept(of group: AccessGroup.Name) -> String? {
-    kept(of: group).last { $0.place(of: DraftPlaces.lockedMark) == nil }
-  }
-
-  /// Files that were replaced because somebody kept the lock of `group`, and that could not be read then, or that a process
-  /// which was killed has not read. They may have a state that the group lacks.
-  func unreadFiles(of group: AccessGroup.Name) -> [String] {
-    kept(of: group).filter { $0.place(of: DraftPlaces.lockedMark) != nil }
-  }
-
   func removeFiles(_ path: String) { DraftFolder.remove(CanonicalPath.split(path).name, in: parent) }
 
   /// All folders with files of `group` that were replaced.
@@ -211,7 +200,9 @@ extension SecretStore {
       try? ContainerPlace(folder: location.groupFolder(group.description)).containerShape()
     }
     func removeLeftFiles(telling tells: Bool) {
-      let left = drafts.unreadFiles(of: group)
+      // Replaced because somebody kept the lock of the group, and not read then, or not by a process that was killed. They
+      // may have a state that the group lacks.
+      let left = drafts.kept(of: group).filter { $0.place(of: DraftPlaces.lockedMark) != nil }
       guard !left.isEmpty else { return }
       let file = try? (group == .registry ? registry().group : self.group(group)).file
       let superseded = file?.superseded(of: left, salvagingIn: drafts.path(of: group) + ".left") ?? []

@@ -50,7 +50,8 @@ extension SecretStore {
         if name == .registry { try raiseIssues(isNew: false) }
         guard !wanted.isEmpty else { return nil }
         // The names of unproved items are known only from the report of an earlier repair.
-        guard let last = drafts.lastKept(of: name) else { throw .notFound(.item) }
+        let last = drafts.kept(of: name).last { $0.place(of: DraftPlaces.lockedMark) == nil }
+        guard let last else { throw .notFound(.item) }
         repair = try file.adopt(wanted, from: last, at: drafts.path(of: name) + ".salvage")
         aside = last
       }
