@@ -56,7 +56,6 @@ package struct ByteReader: Sendable {
     return Array(try read(count: Int(count)))
   }
 
-  /// Reads a four-byte count, at most `limit`, and that many bytes.
   package mutating func readCounted32(limit: Int) throws(Failure) -> [UInt8] {
     let count = try read(UInt32.self)
     guard count <= limit else { throw Failure() }

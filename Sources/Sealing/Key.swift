@@ -182,8 +182,6 @@ package enum Passphrase {
 
   package static let saltByteCount = 16
 
-  /// Derives the key of a passphrase.
-  ///
   /// - Parameter salt: 16 bytes, random and new for every slot.
   /// - Throws: ``SealingError/overLimit`` before anything is allocated; ``SealingError/wrongCount(_:expected:)`` for
   ///   the salt; ``SealingError/outOfMemory``.

@@ -7,7 +7,6 @@ package import Ground
 package final class SigningKey: Sendable {
   package static let signatureByteCount = 64
 
-  /// The key that verifies this key's signatures.
   package let publicKey: PublicKey
 
   // The seed followed by the public key, as libsodium expects them.
@@ -20,7 +19,6 @@ package final class SigningKey: Sendable {
     }
   }
 
-  /// The signature of `message`: 64 bytes.
   package func sign(_ message: [UInt8]) -> [UInt8] {
     unsafe [UInt8](unsafeUninitializedCapacity: SigningKey.signatureByteCount) { signature, initialized in
       unsafe expanded.withUnsafeBytes { expanded in
@@ -69,8 +67,6 @@ package struct RecipientKey: ~Copyable, Sendable {
     }
   }
 
-  /// Seals `message` to `publicKey`.
-  ///
   /// - Throws: ``SealingError/doesNotOpen`` for a public key that no pair has, with which anyone could open the box.
   package static func seal(_ message: [UInt8], to publicKey: Bytes32) throws(SealingError) -> [UInt8] {
     Sodium.ready

@@ -64,8 +64,6 @@ public final class AccessGroup: Sendable {
   /// written for it is kept. The call then returns that version's number, and compares no value.
   public func answering(_ request: ChangeID) -> AccessGroup { AccessGroup(self, of: kept?.store, answering: request) }
 
-  /// The group's file.
-  ///
   /// - Throws: ``VaultError/denied(_:)`` if only `vaultd` can open it.
   var file: AccessGroupFile {
     get throws(VaultError) {

@@ -72,12 +72,10 @@ extension Timestamp {
 }
 
 extension Item {
-  /// - Parameter state: the verified state that contains the item.
   init(_ stored: StoredItem, in state: VerifiedState) throws(VaultError) {
     try self.init(stored.row, stored.attributes, signedBy: state.signer)
   }
 
-  /// - Parameter signer: the signer of the state that contains the item.
   init(_ row: Row, _ attributes: Attributes, signedBy signer: Writer?) throws(VaultError) {
     content = Content(
       try Name(stored: attributes.name), attributes, version: row.version, oldest: row.oldest,

@@ -5,8 +5,6 @@ internal import Glibc
 package struct Folder: ~Copyable {
   package let file: OpenFile
 
-  /// Opens the folder at `path`.
-  ///
   /// - Parameter followingLink: whether `path` itself may be a link, as a user may choose for the store's place.
   /// - Throws: `missing`, `link`, `wrongKind`, or the faults of ``FileTrust/check(_:)``.
   package init(_ path: String, _ trust: FileTrust, followingLink: Bool = false) throws(FileFault) {
@@ -269,7 +267,6 @@ package enum NetworkFileSystem {
     "curlftpfs", "smbnetfs", "gvfsd-fuse", "davfs2", "vmhgfs-fuse", "grpcfuse",
   ]
 
-  /// The kind of network file system with this magic number.
   package static func kind(_ number: UInt32) -> String? {
     // The numbers are from linux/magic.h, or from the source code of file systems that are not listed there.
     switch number {

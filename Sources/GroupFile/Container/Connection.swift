@@ -16,7 +16,6 @@ internal import Ground
   let handle: Handle
   let location: ContainerPlace
   package let access: Access
-  /// Identifies the file that was opened.
   let identity: FileIdentity
   /// Whether neither the index that others share is mapped, nor the locks are used.
   let isAlone: Bool

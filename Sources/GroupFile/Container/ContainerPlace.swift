@@ -21,8 +21,6 @@ package final class ContainerPlace: Equatable, Sendable {
     var file: FileIdentity?
   }
 
-  /// Resolves `folder`.
-  ///
   /// - Parameter owner: the only user besides root who may own the folder; `nil` means the user of this process.
   /// - Throws: `notFound`, `denied`, `networkFileSystem`, or `storage` if the path is too long for SQLite.
   package convenience init(folder: String, owner: UInt32? = nil) throws(VaultError) {
@@ -48,7 +46,6 @@ package final class ContainerPlace: Equatable, Sendable {
     left === right || left.path == right.path && left.owner == right.owner
   }
 
-  /// The place of another file in the same folder.
   func sibling(_ name: String) -> ContainerPlace { ContainerPlace(resolved: folder, name: name, owner: owner) }
 
   package static let groupFileName = "group.vault"

@@ -198,8 +198,6 @@ internal import Ground
 
   package static let defaultStepLimit = 200_000
 
-  /// Opens the file at `place` for reading or writing.
-  ///
   /// SQLite opens the log and index later than the file. If the folder is exchanged in between, it must not find those
   /// of another group: it would assume that nobody has locked them, and truncate that index. So it opens all three
   /// through one descriptor of the folder, where the system shows descriptors as files.
@@ -251,7 +249,6 @@ internal import Ground
   /// Waits until the log is on the disk; returns `false` if it cannot be.
   func synchronizeLog() -> Bool { unsafe csqlite_sync_log(database) == SQLITE_OK }
 
-  /// Whether this process is a child of the one that opened the handle.
   var isForked: Bool { forkGeneration != csqlite_fork_generation() }
 
   /// Reads `count` bytes of the file, not of its log. Those that cannot be read are zeros.

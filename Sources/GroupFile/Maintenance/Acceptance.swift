@@ -60,9 +60,7 @@ package struct OwnersAcceptance {
     /// This group is the registry, which lists all others.
     case notNeeded
     case present(GroupID)
-    /// The group had this id and was removed.
     case removed(GroupID)
-    /// The registry does not name it.
     case missing
     /// The registry cannot be read. A state that this machine never saw must be accepted then.
     case unknown

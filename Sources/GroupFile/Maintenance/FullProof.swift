@@ -16,8 +16,6 @@ package struct FullProof {
   private var nodes = 0
   private var builder = TreeBuilder()
 
-  /// Proves the whole file behind `view`.
-  ///
   /// - Throws: the first defect. What `visit` receives is proved only once this call returns.
   package static func run(
     _ view: Snapshot, progress: (UInt64) -> Void = { _ in },
@@ -183,8 +181,6 @@ package struct ProvedGroup: Sendable, Equatable {
 }
 
 extension AccessGroupFile {
-  /// Proves everything in the file.
-  ///
   /// - Throws: the first defect, including an invalid or unavailable witness, which a read would only report as a
   ///   notice.
   package func verify(

@@ -22,7 +22,6 @@ struct GroupWriter {
   ///
   /// - Parameter runByteCounts: the number of bytes of rows that ends the first run, and each later one. Most groups have
   ///   one run.
-  /// - Throws: as `Connection.create`.
   init(
     in folder: String, fileMode: UInt32, runByteCounts: (first: Int, next: Int) = (32 << 20, 8 << 20)
   ) throws(VaultError) {

@@ -5,14 +5,12 @@ import Sealing
 ///
 /// `*` stands for nine columns in the order of ``Schema``, which is compared before a row is read.
 extension Connection {
-  /// The current row of `token`, unproved.
   func currentRow(_ token: Token) throws(VaultError) -> Row? {
     let statement = try statement("SELECT * FROM item WHERE token = ?").bind(1, token)
     defer { statement.reset() }
     return try statement.step() ? try Row(statement) : nil
   }
 
-  /// The row of an older version of `token`, unproved.
   func olderRow(_ token: Token, version: UInt64) throws(VaultError) -> Row? {
     let statement = try statement("SELECT * FROM version WHERE token = ? AND version = ?")
       .bind(1, token).bind(2, counter: version)
@@ -33,7 +31,6 @@ extension Connection {
     return marks
   }
 
-  /// All current rows in rising order of their tokens, unproved.
   func currentRows() throws(VaultError) -> Statement { try statement("SELECT * FROM item ORDER BY token") }
 
   /// The current rows of one leaf, in rising order of their tokens, unproved.
@@ -41,7 +38,6 @@ extension Connection {
     try statement("SELECT * FROM item WHERE token BETWEEN ? AND ? ORDER BY token").bind(1, first).bind(2, last)
   }
 
-  /// All older rows in rising order of token and version, unproved.
   func olderRows() throws(VaultError) -> Statement { try statement("SELECT * FROM version ORDER BY token, version") }
 
   /// Adds the first row of a token that is not in the tree.
@@ -54,7 +50,6 @@ extension Connection {
     try run("REPLACE INTO item VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
   }
 
-  /// Stores a replaced row among the older versions.
   func insertOlder(_ row: Row) throws(VaultError) {
     try run("INSERT INTO version VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
   }
@@ -78,7 +73,6 @@ extension Connection {
     }
   }
 
-  /// The sealed secret of a row that is stored as a blob, unproved.
   func blob(_ token: Token, version: UInt64) throws(VaultError) -> [UInt8]? {
     let statement = try statement("SELECT bytes FROM blob WHERE token = ? AND version = ?")
       .bind(1, token).bind(2, counter: version)
@@ -86,7 +80,6 @@ extension Connection {
     return try statement.step() ? try statement.bytes(0, count: Row.blobByteCount) : nil
   }
 
-  /// Adds a sealed secret that is too large for its row.
   func insertBlob(_ token: Token, version: UInt64, _ bytes: [UInt8]) throws(VaultError) {
     try statement("INSERT INTO blob(token, version, bytes) VALUES(?, ?, ?)")
       .bind(1, token).bind(2, counter: version).run(lending: bytes, as: 3)
@@ -170,6 +163,5 @@ extension Connection {
     return statement
   }
 
-  /// All bodies in rising order of their keys, unproved.
   func nodes() throws(VaultError) -> Statement { try statement("SELECT prefix, body FROM node ORDER BY prefix") }
 }

@@ -148,7 +148,6 @@ package final class MemberSeed: Sendable {
   private let seed: Key
   private let signing = Locked<SigningKey?>(nil)
 
-  /// The member of `seed`; the same seed gives the same member.
   package init(_ seed: consuming Key) { self.seed = seed }
 
   /// The key that signs manifests, and identifies this member in the roster; it signs nothing else.

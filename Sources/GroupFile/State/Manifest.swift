@@ -149,9 +149,7 @@ package struct FormatVersion: Equatable, Sendable {
 
 /// The limits of one group file (format article, "Limits"). Each is checked before memory is allocated.
 package enum GroupLimits {
-  /// A value's largest size: 1 MiB.
   package static let secretByteCount = 1 << 20
-  /// The largest size of all encoded attributes of one item: 64 KiB.
   package static let attributesByteCount = 64 << 10
   /// The largest size of an item's name, in bytes of its NFC form.
   package static let nameByteCount = 1_024
@@ -168,10 +166,7 @@ package enum GroupLimits {
   /// How far an application's states may be above the roster's first one: more than honest use reaches, and so little
   /// that a malicious writer leaves the owner room for thousands of new rosters.
   package static let epochsPerRoster: UInt64 = 1 << 40
-  /// The highest number of members of one group.
   package static let memberCount = 4_096
-  /// The highest number of entries about removed members.
   package static let removedCount = 4_096
-  /// The largest size of a stored roster.
   package static let rosterByteCount = 1 << 20
 }

@@ -144,8 +144,6 @@ enum WitnessRule {
     var gapSeen: Bool { if case .gap = notice { true } else { false } }
   }
 
-  /// Checks `state` against `reading`.
-  ///
   /// - Parameter strict: whether an invalid witness is refused, as for every write, or only reported.
   /// - Throws: `rolledBack`, or `damaged(.witness, …)`.
   static func check(

@@ -66,7 +66,6 @@ struct SealingQueue {
     return written
   }
 
-  /// Seals and returns the remaining rows.
   mutating func finish() throws(VaultError) -> [SealedDraft] {
     guard highest != nil else { return [] }
     try finishJob()
@@ -174,7 +173,6 @@ package struct TokenQueue {
     if names.count == TokenQueue.batchCount { begin() }
   }
 
-  /// The tokens of all names that were added.
   package mutating func finish() throws(VaultError) -> [Token] {
     begin()
     thread.wait()

@@ -133,7 +133,6 @@ package final class Snapshot: ItemReading {
     return older
   }
 
-  /// Opens the attributes of a proved row and checks that the name in them belongs to the row's token.
   package func attributes(of row: Row) throws(VaultError) -> Attributes { try state.keys.attributes(of: row) }
 
   /// Opens the secret of a proved row; throws `damaged(.row, …)`, or `storage` if guarded memory is short.

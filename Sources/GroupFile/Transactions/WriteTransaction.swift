@@ -214,7 +214,6 @@ package final class WriteTransaction: ItemReading {
     }
   }
 
-  /// Makes the signed state durable, raises the witness and admits the next writer.
   func end(with state: VerifiedState) throws(VaultError) {
     try session.commit()
     view.raise(session.file.witness, to: state)

@@ -159,7 +159,6 @@ public struct StoreLocation: Sendable {
     return found
   }
 
-  /// The contents of the state folder, and the key file.
   private func places(of ownerKey: PublicKey) -> [Place] {
     var found: [Place] = []
     if let state = stateFolder(of: ownerKey) {

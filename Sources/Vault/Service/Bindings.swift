@@ -39,7 +39,6 @@ extension SecretStore {
     try group(.service).set(item, to: [])
   }
 
-  /// The groups that the owner noted as served.
   func servedGroups() throws(VaultError) -> [String] {
     try ownersItems(prefix: SecretStore.servedPrefix).map { String($0.name.dropFirst(SecretStore.servedPrefix.count)) }
   }

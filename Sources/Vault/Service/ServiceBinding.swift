@@ -165,7 +165,6 @@ public struct ServiceBinding: Sendable, Equatable {
     }
   }
 
-  /// The maximum size of a binding, in bytes.
   static let byteLimit = 512 << 10
 
   /// The binding as JSON, without members that are not set.

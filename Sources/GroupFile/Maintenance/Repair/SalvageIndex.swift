@@ -44,7 +44,6 @@ struct SalvageIndex: ~Copyable {
     rests.compactMapValues { $0.count == 1 ? $0.first : nil }.merging(stored.chain) { $1 }
   }
 
-  /// Reads every page of the file at `path`.
   init(of path: String, _ stored: StoredParts, progress: (UInt64, UInt64) -> Void) throws(VaultError) {
     self.stored = stored
     pages = try DatabasePages(path: path)

@@ -76,7 +76,6 @@ struct StateSearch {
     throw refusal ?? search.deviceFailure ?? search.failure
   }
 
-  /// The links that follow the witnessed one.
   private func descendants(_ chain: [UInt64: Digest]) -> Set<Digest> {
     guard let record = witness.record else { return [] }
     var link = record.link
@@ -88,7 +87,6 @@ struct StateSearch {
     return links
   }
 
-  /// All headers, sorted by falling generation.
   private func generations(_ index: borrowing SalvageIndex) -> [(number: UInt64, headers: [StateHeader])] {
     var headers = (index.parts[.header] ?? []).compactMap { try? StateHeader(parsing: $0) }
     // This machine knows the header's content from its witness, unless the group got a new key since.
@@ -96,7 +94,6 @@ struct StateSearch {
     return Dictionary(grouping: headers) { $0.generation }.sorted { $0.key > $1.key }.map { ($0.key, $0.value) }
   }
 
-  /// The keys that the wraps of one generation yield.
   private mutating func opened(
     _ headers: [StateHeader], _ index: borrowing SalvageIndex
   ) throws(VaultError) -> [Opened] {
