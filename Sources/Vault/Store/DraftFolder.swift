@@ -213,7 +213,8 @@ extension SecretStore {
     }
     return try drafts.locking(group) { () throws(VaultError) in
       // A group that was removed stays away.
-      if !location.hasGroup(group), group == .registry || (try? registry().entry(of: group))?.presence == .present {
+      let known = group == .registry ? nil : try? registry().entry(of: group)
+      if !location.hasGroup(group), group == .registry || known.map({ isExpected(group, $0) }) == true {
         drafts.putBack(group, at: location.groupFolder(group.description))
       }
       let before = shape()

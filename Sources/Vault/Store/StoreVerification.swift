@@ -139,7 +139,7 @@ extension SecretStore {
   }
 
   private func vanished(of entries: [AccessGroup.Name: Registry.Entry]) -> [(name: String, problem: VaultError)] {
-    var names = entries.filter { $1.presence == .present || isUnfinished($0, $1) }.map(\.key)
+    var names = entries.filter(isExpected).map(\.key)
     // An older registry lacks groups that this machine has seen.
     let seen = (try? location.witnesses(of: access.ownerKey).groups()) ?? []
     names += seen.compactMap { try? AccessGroup.Name($0) }.filter { name in
@@ -147,6 +147,11 @@ extension SecretStore {
     }
     return names.filter { !location.hasGroup($0) }.map { ($0.description, vanished($0)) }
       .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+  }
+
+  /// Whether a group with this entry in the registry should have files.
+  func isExpected(_ name: AccessGroup.Name, _ entry: Registry.Entry) -> Bool {
+    entry.presence == .present || isUnfinished(name, entry)
   }
 
   /// Whether the registry's entry of a group was left unfinished: this machine has seen the group, and its owner has not
@@ -167,7 +172,7 @@ extension SecretStore {
   func missing(_ name: AccessGroup.Name) throws(VaultError) -> VaultError? {
     let entry = try keepingGroups { () throws(VaultError) in try registry().entry(of: name) }
     // Even if the file is back: whoever hid it chose the moment.
-    guard let entry, entry.presence == .present || isUnfinished(name, entry) else { return nil }
+    guard let entry, isExpected(name, entry) else { return nil }
     return vanished(name)
   }
 

@@ -174,6 +174,24 @@ struct AcceptGroupTests {
     #expect(try store.open().registry().entry(of: name)?.presence == .present)
   }
 
+  @Test func `files that a killed replacement moved away come back, also those of an unfinished group`() throws {
+    let store = try StoreFixture()
+    let name = try AccessGroup.Name("team")
+    let owner = try store.open()
+    try owner.createGroup("team")
+    let registry = try owner.registry()
+    let entry = try #require(try registry.entry(of: name))
+    for presence in [Registry.Presence.present, .changing, .absent] {
+      try registry.record(entry, as: presence, of: name)
+      let draft = try owner.draftFolder().keepingPath(of: name)
+      try FileManager.default.createDirectory(atPath: draft, withIntermediateDirectories: true)
+      try FileManager.default.moveItem(atPath: folder("team", in: store), toPath: draft + ".old")
+      try store.open().replacing(name) { _ in }
+      let isBack = FileManager.default.fileExists(atPath: folder("team", in: store))
+      #expect(isBack == (presence != .absent), "\(presence)")
+    }
+  }
+
   /// A store whose group `team` was put back to an older state.
   private func olderState() throws -> StoreFixture {
     let store = try StoreFixture()
