@@ -9,6 +9,9 @@ package struct GroupCopy: Sendable, Equatable {
   /// When the state was signed, by the writer's clock, in milliseconds since 1970.
   package let time: UInt64
 
+  /// How far the clock of a writer may be ahead, in milliseconds.
+  package static let clockTolerance: UInt64 = 60_000
+
   init(_ state: VerifiedState) {
     self.state = PublishedState(state)
     isPublished = state.isPublished
@@ -53,12 +56,14 @@ extension SecretStore {
   }
 
   /// Signs an empty change of a published group if its newest state is at least `seconds` old at `time`, in
-  /// milliseconds since 1970.
+  /// milliseconds since 1970, or was signed with a clock that was ahead.
   package func renew(_ group: String, olderThan seconds: UInt32, at time: UInt64) throws(VaultError) {
     try self.group(group).writing { (transaction) throws(VaultError) in
       let state = transaction.view.state
       // Another host may have been faster.
-      guard state.isPublished, time >= state.manifest.time + UInt64(seconds) * 1_000 else { return }
+      let signed = state.manifest.time
+      guard state.isPublished, time >= signed + UInt64(seconds) * 1_000 || signed > time + GroupCopy.clockTolerance
+      else { return }
       transaction.renew()
     }
   }

@@ -104,6 +104,9 @@ package final class AuditLog: Sendable {
 
   /// Drops all batches except those of the newest `count` months, and notes where the chain now begins.
   ///
+  /// A clock that is ahead does not cost the record: after more than a month without batches, the months count from the
+  /// last one before, until batches have been written for a day.
+  ///
   /// - Parameter count: at least 1; the month of `time` counts as one, even without a batch.
   @discardableResult
   package func dropMonths(
@@ -111,7 +114,18 @@ package final class AuditLog: Sendable {
   ) throws(VaultError) -> Int {
     guard count >= 1 else { throw .invalid("the record keeps at least one month") }
     let names = try AuditNames(group.list())
-    let oldest = AuditMonth(time).earlier(by: count - 1)
+    var present = AuditMonth(time)
+    if let last = names.batches.last(where: { $0.month < present })?.month, last < present.earlier(by: 1) {
+      let first = try group.reading { (view) throws(VaultError) in
+        for batch in names.batches where batch.month > last {
+          let written = StoredBatch(try view.bytes(of: view.present(batch.name))).time
+          if written <= time { return written.milliseconds }
+        }
+        return time.milliseconds
+      }
+      if time.milliseconds - first < 86_400_000 { present = last }
+    }
+    let oldest = present.earlier(by: count - 1)
     let dropped = names.batches.prefix { $0.month < oldest }
     guard let last = dropped.last else { return 0 }
     let record = AuditRecord(

@@ -155,6 +155,9 @@
       do { copy = try await self.copy() } catch VaultError.denied(.notAMember) where isJoined {
         // The copy may be from before the owner replaced the credential.
         (copy, refusal) = (nil, .denied(.notAMember))
+      } catch VaultError.damaged(let name, .container, let detail) where isJoined {
+        // No owner is here who could repair it. It is kept aside.
+        (copy, refusal) = (nil, .damaged(group: name, level: .container, detail: detail))
       }
       let found: LogHead?
       switch await Replica.result({ () async throws(LogError) in try await self.log.head() }) {

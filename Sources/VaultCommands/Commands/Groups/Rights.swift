@@ -77,10 +77,17 @@ struct RevokeRights: Command {
   func run(in session: Session) throws {
     let store = try session.openStore(key)
     session.circumstances.changesMembers = true
-    try store.revoke(
-      app, from: group, droppingUnproved: dropUnproved, accepting: accept ? session.takes() : nil
-    ) {
-      session.showProgress("\(group): \($0.text)")
+    do throws(VaultError) {
+      try store.revoke(
+        app, from: group, droppingUnproved: dropUnproved, accepting: accept ? session.takes() : nil
+      ) {
+        session.showProgress("\(group): \($0.text)")
+      }
+    } catch {
+      session.endProgress()
+      // A command that was killed after the removal has left the login.
+      if error == .notFound(.member) { try session.withdrawLogin(of: app, from: [group], store, isLeaving: false) }
+      throw error
     }
     session.endProgress()
     session.say("'\(app)' is no longer a member of '\(group)'; to see what it could read: vault exposure")
@@ -90,11 +97,15 @@ struct RevokeRights: Command {
 
 extension Session {
   /// Takes away what the etcd user of an application may do, once the application has left the groups.
-  func withdrawLogin(of app: String, from groups: [String], _ store: SecretStore) throws {
+  ///
+  /// - Parameter isLeaving: whether it has left them just now.
+  func withdrawLogin(
+    of app: String, from groups: [String], _ store: SecretStore, isLeaving: Bool = true
+  ) throws {
     var failure: Failure?
     for group in groups {
       switch try store.withdrawLogin(of: app, from: group) {
-      case .notNeeded: try warnOfOpenLog(of: group, app, store)
+      case .notNeeded: if isLeaving { try warnOfOpenLog(of: group, app, store) }
       case .withdrawn: say("its etcd user no longer has access to the commits of '\(group)'")
       case .refused(let remote):
         failure = Failure(

@@ -202,7 +202,8 @@ struct VerifyAudit: Command {
     let count = report.findings.count
     throw Failure(
       .damaged, count == 1 ? "the record is not intact" : "the record is not intact, in \(count) places",
-      hint: "find out who had the service's credential; to start from here: vault audit verify --accept")
+      hint: (report.findings == [.ahead] ? "see whether a clock was ahead; if none was, " : "")
+        + "find out who had the service's credential; to start from here: vault audit verify --accept")
   }
 }
 

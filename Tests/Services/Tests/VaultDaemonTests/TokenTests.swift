@@ -107,6 +107,9 @@ struct TokenTests {
     #expect(try tokens.find(text) == token)
     try tokens.revoke(text)
     #expect(try tokens.find(text) == nil)
+    let ahead = Timestamp(milliseconds: Timestamp.now.milliseconds + 86_400_000)
+    let early = try tokens.issue(for: "web", by: "unix", lasting: 3_600, limit: 3_600, at: ahead).text
+    #expect(try tokens.find(early, at: ahead) != nil && tokens.find(early) == nil, "the clock was ahead")
   }
 
   @Test(.timeLimit(.minutes(5)))

@@ -942,6 +942,21 @@ import VaultFoundation
     #expect(try await owner.value() == "fourth")
   }
 
+  @Test func `a joined copy whose file a power failure left empty is fetched again`() async throws {
+    for value in ["second", "third"] { try await owner.set(value) }
+    try await other.replica.catchUp()
+    let path = daemon.folder + "/other/groups/team/group.vault"
+    try #require(unsafe truncate(path, 0) == 0)
+    await #expect(throws: VaultError.self) { try await other.value() }
+    await #expect(throws: VaultError.self, "it may be the owner's, who repairs it") {
+      try await other.replica.catchUp()
+    }
+    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let joined = Replica(of: "team", id, in: other.store, other.log, logger, isJoined: true)
+    try await joined.catchUp()
+    #expect(try await other.value() == "third")
+  }
+
   @Test func `a lost copy does not come back from a log that is older than what was seen`() async throws {
     for value in ["first", "second"] { try await owner.set(value) }
     try await other.replica.catchUp()

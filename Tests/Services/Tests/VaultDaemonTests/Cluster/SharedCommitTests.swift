@@ -293,6 +293,7 @@ import VaultFoundation
     let before = try #require(try await replica.copy())
     try await Blocking.write { [store] in
       try store.renew("team", olderThan: 60, at: before.time + 59_999)
+      try store.renew("team", olderThan: 60, at: before.time - 60_000)
     }
     #expect(try await replica.copy()?.state == before.state)
     try await Blocking.write { [store] in
@@ -306,6 +307,9 @@ import VaultFoundation
     try FileManager.default.removeItem(atPath: daemon.folder + "/home/groups/team")
     try await replica.catchUp()
     #expect(try await replica.copy()?.state == after.state)
+    // The clock that signed the last one was ahead.
+    try await Blocking.write { [store] in try store.renew("team", olderThan: 60, at: after.time - 60_001) }
+    #expect(try await replica.copy()?.state.epoch == after.state.epoch + 1)
   }
 
   @Test func `a host that may write shows by itself that it is alive`() async throws {
