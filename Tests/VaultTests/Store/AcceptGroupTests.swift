@@ -184,7 +184,8 @@ struct AcceptGroupTests {
     for presence in [Registry.Presence.present, .changing, .absent] {
       try registry.record(entry, as: presence, of: name)
       let draft = try owner.draftFolder().keepingPath(of: name)
-      try FileManager.default.createDirectory(atPath: draft, withIntermediateDirectories: true)
+      try FileManager.default.createDirectory(
+        atPath: draft, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
       try FileManager.default.moveItem(atPath: folder("team", in: store), toPath: draft + ".old")
       try store.open().replacing(name) { _ in }
       let isBack = FileManager.default.fileExists(atPath: folder("team", in: store))
