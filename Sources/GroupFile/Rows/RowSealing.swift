@@ -176,3 +176,21 @@ struct RowBinding: Sendable {
     return writer.bytes
   }
 }
+
+/// A sealed value, and what opening it needs.
+struct SealedValue {
+  let token: Token
+  let version: UInt64
+  let nonce: Nonce
+  let box: [UInt8]
+  let range: Range<Int>
+}
+
+extension SealedValue {
+  /// The value of `row`, which is in `blob` if it is too large for the row.
+  init(_ row: Row, _ blob: [UInt8]? = nil) {
+    self.init(
+      token: row.token, version: row.version, nonce: row.nonce, box: blob ?? row.encoded,
+      range: blob?.indices ?? row.secretRange)
+  }
+}

@@ -180,24 +180,6 @@ private struct DigestTable<Content: Sendable>: Sendable {
   }
 }
 
-/// A sealed value, and what opening it needs.
-struct SealedValue {
-  let token: Token
-  let version: UInt64
-  let nonce: Nonce
-  let box: [UInt8]
-  let range: Range<Int>
-}
-
-extension SealedValue {
-  /// The value of `row`, which is in `blob` if it is too large for the row.
-  init(_ row: Row, _ blob: [UInt8]? = nil) {
-    self.init(
-      token: row.token, version: row.version, nonce: row.nonce, box: blob ?? row.encoded,
-      range: blob?.indices ?? row.secretRange)
-  }
-}
-
 /// Sealed values by their tokens, next to each other in chunks of bytes. A row as an object takes three times the memory,
 /// and the memory decides how many gets of a large group need not ask SQLite.
 private struct SealedValues {

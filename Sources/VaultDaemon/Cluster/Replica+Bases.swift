@@ -213,6 +213,15 @@
   }
 
   extension VaultError {
+    /// Whether a joined copy that cannot be read may be fetched again: it is from before the owner replaced the credential,
+    /// or its file is damaged, and no owner is here who could repair it. The old files are kept aside.
+    var isMendedByFetching: Bool {
+      switch self {
+      case .denied(.notAMember), .damaged(_, .container, _): true
+      default: false
+      }
+    }
+
     /// Whether what was fetched is not a complete file of the group.
     fileprivate var isDamage: Bool {
       switch self {

@@ -152,12 +152,8 @@
     private func step() async throws -> Bool {
       var refusal: VaultError?
       let copy: GroupCopy?
-      do { copy = try await self.copy() } catch VaultError.denied(.notAMember) where isJoined {
-        // The copy may be from before the owner replaced the credential.
-        (copy, refusal) = (nil, .denied(.notAMember))
-      } catch VaultError.damaged(let name, .container, let detail) where isJoined {
-        // No owner is here who could repair it. It is kept aside.
-        (copy, refusal) = (nil, .damaged(group: name, level: .container, detail: detail))
+      do { copy = try await self.copy() } catch let error as VaultError where isJoined && error.isMendedByFetching {
+        (copy, refusal) = (nil, error)
       }
       let found: LogHead?
       switch await Replica.result({ () async throws(LogError) in try await self.log.head() }) {
