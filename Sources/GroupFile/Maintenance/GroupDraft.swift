@@ -24,6 +24,12 @@ package struct GroupDraft: Sendable {
 
   package var filePath: String { "\(folder)/\(ContainerPlace.groupFileName)" }
 
+  /// Writes a file that is not SQLite's work to the disk, before SQLite opens it. What it replaces may be the only copy.
+  package func synchronize() throws(VaultError) {
+    try onDisk(OpenFile(filePath, O_RDONLY | O_NOFOLLOW).synchronize())
+    try Connection.synchronise(folder)
+  }
+
   package func fill(from group: Snapshot, progress: (MaintenanceProgress) -> Void = { _ in }) throws(VaultError) {
     try group.copy(to: folder, mode: fileMode, progress: progress)
     // Create an empty log and index, so that users who may only read the folder can open the file.

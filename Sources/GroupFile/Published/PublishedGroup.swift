@@ -48,9 +48,6 @@ extension AccessGroupFile {
       }
       throw error
     }
-    // Whoever wrote the file need not have synced it, and the copy that it replaces may hold what no log has.
-    try onDisk(OpenFile(draft.filePath, O_RDONLY | O_NOFOLLOW).synchronize())
-    try Connection.synchronise(draft.folder)
     if AccessGroupFile.exists(in: folder) {
       let lock = try WriterLock(at: resolvedPlace())
       // Nobody else can raise the witness now. A file that it refuses is older than what it has seen, unless the draft is

@@ -8,7 +8,6 @@ package struct GroupCopy: Sendable, Equatable {
   package let isWriter: Bool
   /// When the state was signed, by the writer's clock, in milliseconds since 1970.
   package let time: UInt64
-
   /// How far the clock of a writer may be ahead, in milliseconds.
   package static let clockTolerance: UInt64 = 60_000
 
@@ -91,6 +90,7 @@ extension SecretStore {
     let draft = try inGroup(group.name.description, GroupDraft(in: places.draft, for: file.folder, shape: shape))
     try write(draft.filePath)
     guard unsafe chmod(draft.filePath, draft.fileMode) == 0 else { throw .storage(.inputOutput) }
+    try inGroup(group.name.description, draft.synchronize())
     var failure: VaultError?
     do throws(VaultError) {
       return try file.adopt(draft, keeping: places.kept, dropping: isReadable) { (state) throws(VaultError) in

@@ -114,8 +114,7 @@ private struct AuditCheck {
     } else if previous.link != end.link {
       report.note(.wrongEnd)
     }
-    // The clocks of two machines may be in different months. The month never goes back, so one that the owner has
-    // accepted stays.
+    // Two clocks may be in different months, and a month that the owner has accepted never goes back.
     if end.month.number > max(AuditMonth(time).number + 1, known?.month.number ?? 0) { report.note(.ahead) }
     if names.strangeCount > 0 { report.note(.strangeItems(names.strangeCount)) }
     return (report, end.sequence == 0 ? nil : end)

@@ -102,10 +102,9 @@ package final class AuditLog: Sendable {
     try edit.set(next.serialized(), at: AuditHead.name)
   }
 
-  /// Drops all batches except those of the newest `count` months, and notes where the chain now begins.
-  ///
-  /// A clock that is ahead does not cost the record: after more than a month without batches, the months count from the
-  /// last one before, until batches have been written for a day.
+  /// Drops all batches except those of the newest `count` months, and notes where the chain now begins. A clock that is
+  /// ahead does not cost the record: after more than a month without batches, the months count from the last one before,
+  /// until batches have been written for a day.
   ///
   /// - Parameter count: at least 1; the month of `time` counts as one, even without a batch.
   @discardableResult

@@ -50,8 +50,8 @@ extension SecretStore {
         if name == .registry { try raiseIssues(isNew: false) }
         guard !wanted.isEmpty else { return nil }
         // The names of unproved items are known only from the report of an earlier repair.
-        let last = drafts.kept(of: name).last { $0.place(of: DraftPlaces.lockedMark) == nil }
-        guard let last else { throw .notFound(.item) }
+        let settled = drafts.kept(of: name).filter { $0.place(of: DraftPlaces.lockedMark) == nil }
+        guard let last = settled.last else { throw .notFound(.item) }
         repair = try file.adopt(wanted, from: last, at: drafts.path(of: name) + ".salvage")
         aside = last
       }

@@ -40,14 +40,18 @@
     /// quiet group from one whose changes are withheld.
     func beat(every seconds: UInt32?) async {
       guard let seconds else { return }
+      let length = Int64(seconds) * 1_000
+      var seen: (state: PublishedState, since: ContinuousClock.Instant)?
       while !Task.isCancelled {
-        let length = Int64(seconds) * 1_000
         var pause = length
         if let copy = try? await copy(), copy.isPublished, copy.isWriter {
           let now = UInt64(max(0, Date().timeIntervalSince1970 * 1_000))
           let age = now > copy.time ? Int64(clamping: now - copy.time) : 0
-          // Whoever signed with a clock that was ahead must not end the empty changes until then.
-          if age >= length || copy.time > now + GroupCopy.clockTolerance {
+          // Whoever signed with a clock that was ahead must not end the empty changes until then. If this clock is behind,
+          // the others' changes come in time, and then this host makes none, which would look old.
+          if seen?.state != copy.state { seen = (copy.state, .now) }
+          let isOverdue = seen.map { $0.since + .milliseconds(2 * length) <= .now } == true
+          if age >= length || isOverdue && copy.time > now + GroupCopy.clockTolerance {
             let (group, store) = (group, store)
             do {
               _ = try await Blocking.order { try store.renew(group, olderThan: seconds, at: now) }
