@@ -29,7 +29,7 @@ public final class SecureArchiver: NSCoder {
   var numbers: [ObjectIdentifier: Int] = [:]
   var kept: [AnyObject] = []
   var isBeingEncoded: Set<Int> = []
-  /// What an object is asked with for its replacement, because it may ask for the archiver's type.
+  /// The coder that an object gets when it is asked for its replacement: the call takes Foundation's archiver alone.
   lazy var standIn = NSKeyedArchiver(requiringSecureCoding: requiresSecure)
   var classNumbers: [String: Int] = [:]
   var classNames: [ObjectIdentifier: String]
@@ -93,6 +93,7 @@ public final class SecureArchiver: NSCoder {
     let archiver = SecureArchiver(requiringSecureCoding: requiresSecure, limits: limits)
     archiver.classNames = classNames
     archiver.sortKeys = sortKeys
+    archiver.standIn = standIn
     archiver.isSorting = true
     archiver.outerDepth = depth - 1
     archiver.encode(element, forKey: "root")

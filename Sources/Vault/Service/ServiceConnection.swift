@@ -151,8 +151,8 @@ final class ServiceConnection: Sendable {
         if count < 0, errno == EINTR { continue }
         throw broken
       }
-      let last = (0..<count).first { $0 >= 3 && seen[($0 - 3)...$0].elementsEqual([13, 10, 13, 10]) }
-      if let end = last.map({ $0 + 1 }) {
+      let end = (0..<count).first { $0 >= 3 && seen[($0 - 3)...$0].elementsEqual([13, 10, 13, 10]) }.map { $0 + 1 }
+      if let end {
         guard unsafe recv(descriptor, &seen, end, Int32(MSG_WAITALL)) == end else { throw broken }
         return try Head(parsing: String(decoding: seen[..<end], as: UTF8.self))
       }

@@ -47,8 +47,8 @@
         if let copy = try? await copy(), copy.isPublished, copy.isWriter {
           let now = UInt64(max(0, Date().timeIntervalSince1970 * 1_000))
           let age = now > copy.time ? Int64(clamping: now - copy.time) : 0
-          // Whoever signed with a clock that was ahead must not end the empty changes until then. If this clock is behind,
-          // the others' changes come in time, and then this host makes none, which would look old.
+          // A state signed with a clock that was ahead must not stop the empty changes until then. But if it is this clock
+          // that is behind, the other hosts still make theirs, and this one must not: its own would look old.
           if seen?.state != copy.state { seen = (copy.state, .now) }
           let isOverdue = seen.map { $0.since + .milliseconds(2 * length) <= .now } == true
           if age >= length || isOverdue && copy.time > now + GroupCopy.clockTolerance {

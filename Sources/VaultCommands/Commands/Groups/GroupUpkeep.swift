@@ -12,9 +12,9 @@ struct AcceptGroup: Command {
       and asks on a terminal; elsewhere it needs --yes. It also asks before it gives up a group whose files are \
       gone. A state that the owner accepts gets a new key; only the owner can accept a copy with an older list of \
       members. If a member has to leave the group as well, do both in one step: vault revoke GROUP \
-      APP --accept; another group has to be accepted first. Signed items that damage destroyed are left behind only with --drop-unproved. If the list of \
-      groups and applications, vault.owner, is gone or nothing in it can be proved, a new one is made of what the \
-      groups show.
+      APP --accept; another group has to be accepted first. Signed items that damage destroyed are left behind only \
+      with --drop-unproved. If the list of groups and applications, vault.owner, is gone or nothing in it can be \
+      proved, a new one is made of what the groups show.
       """,
     example: """
       vault group accept team.shared
