@@ -20,7 +20,9 @@ struct BindApplication: Command {
       process of the unit did; units of a user's own manager never match. --user, the user of the process. --exe, \
       which file the process was started from: it narrows a user or a unit and proves nothing alone, because anyone \
       who controls the process can make it do something else; an interpreter such as /usr/bin/python3 runs any \
-      program. --label, the AppArmor label of the process.
+      program. --label, what AppArmor or SELinux said of the process that made the socket, in full: 'web (enforce)' \
+      or 'system_u:system_r:web_t:s0'. If the kernel reports no label, as with AppArmor before Linux 6.17 except on \
+      Ubuntu, no process matches.
 
       --load-credential gives systemd an item for LoadCredential=ID:/run/vault/credentials.sock: an item of the \
       application's own group, a field of it, or a reference vault://GROUP/NAME#FIELD.
@@ -112,7 +114,7 @@ struct BindingConditions {
     unit = arguments.option("--unit", value: "name", "A unit of the system's service manager.")
     user = arguments.option("--user", value: "user", "A Unix user, by name or number.")
     exe = arguments.option("--exe", value: "path", "The executable, by its absolute path.", completes: .files)
-    label = arguments.option("--label", value: "label", "An AppArmor label.")
+    label = arguments.option("--label", value: "label", "A label of AppArmor or SELinux, in full.")
     certificate = arguments.option(
       "--certificate", value: "name", "A client certificate, by a DNS name, a URI or its SHA-256 fingerprint.")
   }
