@@ -18,7 +18,7 @@ public struct ServiceBinding: Sendable, Equatable {
     public let user: String?
     /// The absolute path of the executable.
     public let exe: String?
-    /// An AppArmor label.
+    /// A label of AppArmor or SELinux.
     public let label: String?
     /// A client certificate over TLS: a DNS name or URI that it was issued for, or `sha256:` and its fingerprint. Such
     /// an alternative has no other conditions, because the kernel cannot identify a caller on the network.

@@ -5,10 +5,10 @@
 
   /// What the kernel says about the process that opened a connection.
   ///
-  /// It is read once, when the connection is accepted. User and label are those at the time of connecting. Unit and
-  /// executable are read from /proc by process number, which may already belong to another process. They are certain
-  /// only if a descriptor of the peer's process shows afterwards that it is still alive, because then its number was
-  /// not reused.
+  /// It is read once, when the connection is accepted. The user is the one at the time of connecting, the label the one
+  /// that the socket was made under. Unit and executable are read from /proc by process number, which may already
+  /// belong to another process. They are certain only if a descriptor of the peer's process shows afterwards that it is
+  /// still alive, because then its number was not reused.
   struct Peer: Sendable, Equatable {
     /// The uid; `nil` over TCP.
     var user: UInt32?
@@ -71,7 +71,7 @@
     }
 
     private static func label(of socket: CInt) -> String? {
-      var bytes = [CChar](repeating: 0, count: 512)
+      var bytes = [CChar](repeating: 0, count: 1_025)
       let count = unsafe csystem_peer_label(socket, &bytes, bytes.count - 1)
       guard count > 0 else { return nil }
       let text = bytes[..<Int(count)].prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
