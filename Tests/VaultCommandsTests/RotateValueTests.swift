@@ -34,6 +34,13 @@ import Testing
     #expect(store.run("restore", "db/password.new").status == 0)
   }
 
+  @Test func `a program that fails does so even if the shell ignores the ends of programs`() {
+    let ignoring = #"perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' "$vault""#
+    #expect(store.shell("\(ignoring) rotate-value db/password -- false").status == 1)
+    #expect(store.run("get", "db/password").output == "old")
+    #expect(store.shell("\(ignoring) rotate-value db/password -- true").status == 0)
+  }
+
   @Test func `the former value's expiry is mentioned once the value is another one`() {
     store.run("set", "db/password", "--expires", "2090-01-01", input: "old")
     #expect(!store.run("rotate-value", "db/password", "--", "/bin/false").errors.contains("expiry"))

@@ -19,7 +19,8 @@ enum ProgramEnd: Equatable {
 /// A program that runs as a child of this process.
 ///
 /// It gets three descriptors and those without FD_CLOEXEC. Like this process it makes no core dumps. Signals that were
-/// ignored before we started stay ignored, but SIGPIPE and SIGXFSZ, which only we ignore, get their default action.
+/// ignored before we started stay ignored, except SIGCHLD; SIGPIPE and SIGXFSZ, which only we ignore, get their default
+/// action.
 struct ChildProcess {
   let number: pid_t
 
@@ -30,7 +31,7 @@ struct ChildProcess {
   ///   - arguments: its arguments, its own name first.
   ///   - variables: its environment.
   ///   - blocked: the signals that are blocked in it, independently of this process.
-  /// - Throws: `commandNotFound`, `notExecutable`. No program was started then.
+  /// - Throws: `commandNotFound`, `notExecutable`; `storage` if no descriptor is left. No program was started then.
   init(
     _ program: String, _ arguments: [String], _ variables: [[UInt8]: [UInt8]], input: Int32 = STDIN_FILENO,
     output: Int32 = STDOUT_FILENO, errors: Int32 = STDERR_FILENO, blocked: sigset_t = sigset_t()
@@ -41,7 +42,11 @@ struct ChildProcess {
     defer { unsafe posix_spawn_file_actions_destroy(&actions) }
     // These are copies, because one of the three descriptors may have the number that another one is to get.
     let copies = [input, output, errors].map { fcntl($0, F_DUPFD_CLOEXEC, 10) }
-    defer { for copy in copies { close(copy) } }
+    defer { for copy in copies where copy >= 0 { close(copy) } }
+    // Without one of them, the program would have our own descriptor, and could write a value past the masker.
+    guard copies.allSatisfy({ $0 >= 0 }) else {
+      throw Failure(.storage, "no descriptor is left: \(SystemReason.text(errno))")
+    }
     for (place, copy) in copies.enumerated() {
       unsafe posix_spawn_file_actions_adddup2(&actions, copy, Int32(place))
     }
@@ -55,6 +60,8 @@ struct ChildProcess {
     unsafe sigemptyset(&defaults)
     for signal in [SIGPIPE, SIGXFSZ] { unsafe sigaddset(&defaults, signal) }
     unsafe posix_spawnattr_setsigdefault(&attributes, &defaults)
+    // If it is ignored, the system does not report how a program ended, and every one would seem to have succeeded.
+    csystem_take_default_action(SIGCHLD)
     var number: pid_t = 0
     var code = unsafe ProgramStart.withCStrings(arguments, variables) { arguments, environment in
       unsafe posix_spawn(&number, path, &actions, &attributes, arguments, environment)

@@ -22,12 +22,12 @@ struct SignalRelay: ~Copyable {
 
   /// - Throws: `unexpected` if the system has no descriptor left.
   init() throws(Failure) {
-    // If SIGCHLD is ignored, the system does not report how a program ended.
-    csystem_take_default_action(SIGCHLD)
     var mask = sigset_t()
     unsafe sigemptyset(&mask)
-    // Signals that were ignored before we started, for example by `nohup`, stay ignored.
-    for signal in Self.watched where csystem_is_ignored(signal) == 0 { unsafe sigaddset(&mask, signal) }
+    // Signals that were ignored before we started, for example by `nohup`, stay ignored, except SIGCHLD (`ChildProcess`).
+    for signal in Self.watched where signal == SIGCHLD || csystem_is_ignored(signal) == 0 {
+      unsafe sigaddset(&mask, signal)
+    }
     descriptor = unsafe csystem_signal_descriptor(&mask)
     guard descriptor >= 0 else {
       throw Failure(.unexpected, "cannot read signals: \(SystemReason.text(errno))")

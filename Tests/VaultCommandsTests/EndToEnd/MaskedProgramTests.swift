@@ -156,6 +156,15 @@ import Testing
     #expect(terminal.shown() == "24 101\r\nready\r\n^Cint\r\n\(Self.placeholder)\r\n")
   }
 
+  @Test func `with too few descriptors a program is not started rather than unmasked`() {
+    let program = #""$vault" run --mask --set P=vault:///password -- sh -c 'echo $P; echo $P >&2'"#
+    let script = store.folder.write(
+      "script", Array("for number in $(seq 8 24); do (ulimit -n $number; \(program)) 2>&1; done".utf8))
+    // The script has none of the descriptors that other tests have open.
+    let result = store.shell("exec perl -MPOSIX -e 'POSIX::close($_) for 3..1023; exec @ARGV' sh \(script)")
+    #expect(result.output.contains(Self.placeholder) && !result.output.contains("S3CR3T"), "\(result.output)")
+  }
+
   // MARK: Files in memory
 
   @Test(arguments: [[], ["--mask"]])
