@@ -20,8 +20,7 @@ final class Session {
   var circumstances = Circumstances()
   /// The prompt that the open store may still need.
   var question: Question?
-  /// Whether more than the new passphrase had been typed when it was read.
-  var hasTypedRest = false
+  private var openTerminal: Terminal?
 
   /// Every environment variable that the command reads.
   static let variables = [
@@ -50,6 +49,12 @@ final class Session {
   func variable(_ name: String) -> String? {
     guard let value = environment[name], !value.isEmpty else { return nil }
     return value
+  }
+
+  /// The terminal for prompts; nil if there is none.
+  var terminal: Terminal? {
+    openTerminal = openTerminal ?? Terminal(path: streams.terminal)
+    return openTerminal
   }
 
   /// Runs something when the command has ended, successfully or not. The store's notices are printed then.
@@ -129,10 +134,9 @@ final class Session {
     return report.status
   }
 
-  /// Drops the rest of a text that was pasted at the prompt for a passphrase, because a shell would run it.
+  /// Drops the rest of a text that was pasted at the prompt for a secret, because a shell would run it.
   private func dropTypedRest() {
-    guard hasTypedRest || question?.hasRest == true else { return }
-    Terminal(path: streams.terminal)?.dropInput()
+    if openTerminal?.hasRest == true || question?.hasRest == true { terminal?.dropInput() }
   }
 
   private var style: Style { Style(descriptor: streams.errors, environment: environment) }

@@ -125,7 +125,7 @@ struct Consent {
   func confirm(_ loss: String, in session: Session) throws(Failure) {
     guard !yes else { return }
     let loss = UTF8Text.onOneLine(loss)
-    guard let terminal = Terminal(path: session.streams.terminal) else {
+    guard let terminal = session.terminal else {
       throw Failure(.usage, "\(loss); there is no terminal to ask", hint: "to do it without asking: --yes")
     }
     guard try terminal.confirm("\(loss). Continue? (yes/no) ") else {

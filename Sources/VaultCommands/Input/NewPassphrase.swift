@@ -23,12 +23,11 @@ enum NewPassphrase {
   static func ask(
     in session: Session, of thing: String? = nil, isMeant: Bool, or options: String = "--new-passphrase-fd N"
   ) throws -> Secret {
-    guard let terminal = Terminal(path: session.streams.terminal) else {
+    guard let terminal = session.terminal else {
       throw Failure(
         .locked, "there is no terminal to ask for a passphrase", hint: "without a terminal: \(options)")
     }
     let store = (try? StoreLocation(environment: session.environment)).map { session.shown($0.home) } ?? "the store"
-    defer { session.hasTypedRest = terminal.hasRest }
     while true {
       let typed = try terminal.askTwice("new passphrase of \(thing ?? store): ", again: "the same again: ")
       let isCommon = unsafe typed.withUnsafeBytes { unsafe CommonPassphrase.isOne($0) }

@@ -218,8 +218,7 @@ extension Session {
   ///
   /// - Parameter error: thrown if there is no terminal.
   func askSecret(_ prompt: String, else error: @autoclosure () -> any Error) throws -> Secret {
-    guard let terminal = Terminal(path: streams.terminal) else { throw error() }
-    defer { hasTypedRest = terminal.hasRest }
+    guard let terminal else { throw error() }
     return try terminal.ask(prompt).secret()
   }
 

@@ -54,6 +54,22 @@ import Testing
     #expect(terminal.showsWhatIsTyped && !terminal.hasInput)
   }
 
+  @Test(arguments: [
+    ["import", "old.kdbx", "--from", "kdbx"], ["export", "--to", "kdbx", "-g", "default", "--output", "new.kdbx"],
+    ["askpass", "Password: "],
+  ]) func `nor does the rest of a text that was pasted at another prompt for a secret`(command: [String]) throws {
+    let store = try TestStore()
+    store.environment["VAULT_KEY_FILE"] = store.keyFile
+    _ = store.folder.write("old.kdbx", [])
+    let process = Executable(
+      command.map { $0.hasSuffix(".kdbx") ? store.folder.file($0) : $0 }, environment: store.environment,
+      terminal: terminal)
+    try #require(eventually { !terminal.showsWhatIsTyped })
+    terminal.type("hunter2\nhunter2\necho pasted\n")
+    _ = process.wait()
+    #expect(terminal.showsWhatIsTyped && !terminal.hasInput)
+  }
+
   @Test func `Ctrl-C at the prompt ends with 130`() throws {
     let process = try waiting()
     terminal.type("\u{3}")

@@ -77,7 +77,7 @@ struct ExportItems: Command {
     if let given = try FileLock(passphraseDescriptor: passphraseDescriptor).passphrase() {
       passphrase = given
     } else {
-      guard let terminal = Terminal(path: session.streams.terminal) else {
+      guard let terminal = session.terminal else {
         throw Failure(
           .usage, "the database needs a passphrase, and there is no terminal to ask", hint: "--file-passphrase-fd N")
       }
@@ -88,7 +88,7 @@ struct ExportItems: Command {
   }
 
   private func ask(_ group: AccessGroup, _ session: Session) throws {
-    guard let terminal = Terminal(path: session.streams.terminal) else {
+    guard let terminal = session.terminal else {
       throw Failure(
         .usage, "there is no terminal to ask whether to print secrets",
         hint: "to do it without asking: --yes-print-secrets")

@@ -67,7 +67,7 @@ struct ForeignImport {
 
   /// - Returns: nil if there is a key file, which may be enough, and no terminal.
   private func ask(_ session: Session) throws -> WipedBytes? {
-    guard let terminal = Terminal(path: session.streams.terminal) else {
+    guard let terminal = session.terminal else {
       if lock.keyFile != nil { return nil }
       throw Failure(
         .locked, "\(file.name) needs a passphrase, and there is no terminal to ask", hint: "--file-passphrase-fd N")

@@ -87,11 +87,11 @@ extension Session {
   }
 
   /// Whether a user can read a description and answer.
-  fileprivate var canAsk: Bool { isatty(streams.errors) == 1 && Terminal(path: streams.terminal) != nil }
+  fileprivate var canAsk: Bool { isatty(streams.errors) == 1 && terminal != nil }
 
   /// The user's answer; `nil` if nobody can be asked.
   fileprivate func asks() -> Bool? {
-    guard canAsk, let terminal = Terminal(path: streams.terminal) else { return nil }
+    guard canAsk, let terminal else { return nil }
     return (try? terminal.confirm("accept it? (yes/no) ")) ?? false
   }
 

@@ -180,7 +180,7 @@ struct FieldLoss {
 
   /// - Throws: `conflict` if nobody can be asked; `interrupted` if the answer is no.
   func confirm(in session: Session) throws(Failure) {
-    guard let terminal = Terminal(path: session.streams.terminal) else {
+    guard let terminal = session.terminal else {
       throw Failure(
         .conflict, "'\(name)' is JSON, and all its fields would be lost",
         hint: "to set one field: NAME#FIELD; to replace all: --replace-fields")

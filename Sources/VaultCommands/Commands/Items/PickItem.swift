@@ -32,7 +32,7 @@ struct PickItem: Command {
   private typealias Found = (group: AccessGroup, item: Item)
 
   func run(in session: Session) throws {
-    guard let terminal = Terminal(path: session.streams.terminal), session.variable("TERM") ?? "dumb" != "dumb" else {
+    guard let terminal = session.terminal, session.variable("TERM") ?? "dumb" != "dumb" else {
       throw Failure(
         .usage, "there is no terminal to draw a screen on", hint: "use vault search TEXT")
     }

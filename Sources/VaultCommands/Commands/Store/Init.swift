@@ -62,7 +62,7 @@ struct Init: Command {
   /// A user at a terminal gets the code at once. Scripts create one when they need it.
   private func offerRecoveryCode(of store: SecretStore, in session: Session) throws {
     guard isatty(session.streams.input) == 1, session.output.isTerminal,
-      let terminal = Terminal(path: session.streams.terminal),
+      let terminal = session.terminal,
       try terminal.confirm("print a recovery code now, which opens the store when all else is lost? (yes/no) ")
     else { return session.say("there is no recovery code yet; make one: vault recovery create") }
     try RecoveryOptions(replace: false).createCode(of: store, in: session)

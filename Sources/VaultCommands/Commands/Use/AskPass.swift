@@ -31,7 +31,7 @@ struct AskPass: Command {
   func run(in session: Session) throws {
     switch session.variable("SSH_ASKPASS_PROMPT") {
     case "confirm":
-      guard let terminal = Terminal(path: session.streams.terminal) else {
+      guard let terminal = session.terminal else {
         throw Failure(.locked, "a person has to agree to '\(quoted)', and there is no terminal to ask")
       }
       guard try terminal.confirm(shown + " (yes/no) ") else {
@@ -91,7 +91,7 @@ struct AskPass: Command {
   }
 
   private func terminal(_ session: Session, for reason: String) throws -> Terminal {
-    if let terminal = Terminal(path: session.streams.terminal) { return terminal }
+    if let terminal = session.terminal { return terminal }
     throw Failure(
       .locked, "\(reason), and there is no terminal to ask",
       hint: "see which items answer prompts: vault askpass list; to add one: vault askpass add NAME PROMPT")

@@ -245,7 +245,7 @@ struct AllowProject: Command {
     }
     if !yes {
       try session.output.flush()
-      guard let terminal = Terminal(path: session.streams.terminal) else {
+      guard let terminal = session.terminal else {
         throw Failure(.usage, "there is no terminal to ask", hint: "after reading it: --yes")
       }
       guard try terminal.confirm("let 'vault run' use it? (yes/no) ") else {
