@@ -100,6 +100,15 @@ final class Session {
   /// The style of data on stdout.
   var outputStyle: Style { Style(descriptor: streams.output, environment: environment) }
 
+  /// Writes what a command found, and then throws `problem`, if there is one, which decides the exit status even if the
+  /// reader of the output has gone.
+  func report(_ problem: (any Error)?, _ write: () throws -> Void) throws {
+    do { try write() } catch let failure as Failure where failure.isSilent && problem != nil {
+      // The reader has seen enough.
+    }
+    if let problem { throw problem }
+  }
+
   /// Writes out everything.
   func finish() throws(Failure) {
     endProgress()
@@ -153,35 +162,6 @@ final class Session {
     guard let errors = try? Output(descriptor: streams.errors) else { return }
     try? report.write(to: errors)
   }
-}
-
-/// What a hint can name: where the failed command worked, as whom, and how.
-struct Circumstances {
-  /// The group that the command named; nil for the one that is used if none is named.
-  var group: String?
-  /// The path of the store's folder.
-  var store = "STORE"
-  /// The path of the backup that the command reads or makes.
-  var backup = "DIR"
-  /// Whether nothing is at the path where the backup should be.
-  var backupIsMissing = false
-  /// Whether an application opened the store, and not its owner.
-  var isApplication = false
-  /// The Unix group whose users may open the group's files, if this user is not in it.
-  var closedUnixGroup: String?
-  /// Whether the command takes its groups from a backup.
-  var isRestoring = false
-  /// Whether the store must be opened for its owner, or is to be unlocked, so that `vault unlock` is no way.
-  var needsKey = false
-  /// Whether the command makes several changes one by one, so that those before a failure stay.
-  var makesSteps = false
-  /// Whether the command makes a group, which may be there after a failure.
-  var makesGroup = false
-  /// Whether the command changes who is a member of a group.
-  var changesMembers = false
-
-  /// The option that names the group, with a space before it; empty without one.
-  var option: String { group.map { " -g \($0)" } ?? "" }
 }
 
 /// Opens the store and the group of a command.

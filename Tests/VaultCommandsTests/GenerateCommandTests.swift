@@ -88,4 +88,9 @@ import Testing
         separator: "\n") + "\n")
     #expect(Transcript(["get", name] + options, environment: store.environment).output.utf8.count == 32)
   }
+  @Test func `a new value that nobody reads is stored, and that is an error`() {
+    let unread = store.unread("generate lost --show")
+    #expect(unread.status == 23 && unread.errors.contains("stored, but not shown"), "\(unread.errors)")
+    #expect(store.run("get", "lost").output.utf8.count == 32)
+  }
 }

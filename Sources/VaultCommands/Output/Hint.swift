@@ -2,6 +2,35 @@ import Glibc
 internal import KeyedArchives
 internal import Vault
 
+/// What a hint can name: where the failed command worked, as whom, and how.
+struct Circumstances {
+  /// The group that the command named; nil for the one that is used if none is named.
+  var group: String?
+  /// The path of the store's folder.
+  var store = "STORE"
+  /// The path of the backup that the command reads or makes.
+  var backup = "DIR"
+  /// Whether nothing is at the path where the backup should be.
+  var backupIsMissing = false
+  /// Whether an application opened the store, and not its owner.
+  var isApplication = false
+  /// The Unix group whose users may open the group's files, if this user is not in it.
+  var closedUnixGroup: String?
+  /// Whether the command takes its groups from a backup.
+  var isRestoring = false
+  /// Whether the store must be opened for its owner, or is to be unlocked, so that `vault unlock` is no way.
+  var needsKey = false
+  /// Whether the command makes several changes one by one, so that those before a failure stay.
+  var makesSteps = false
+  /// Whether the command makes a group, which may be there after a failure.
+  var makesGroup = false
+  /// Whether the command changes who is a member of a group.
+  var changesMembers = false
+
+  /// The option that names the group, with a space before it; empty without one.
+  var option: String { group.map { " -g \($0)" } ?? "" }
+}
+
 extension Session {
   /// Lets hints name the backup, but only a folder that is there, because a mistyped word may be a secret.
   func restoresBackup(in folder: String) {

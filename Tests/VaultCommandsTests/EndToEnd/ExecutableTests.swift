@@ -108,6 +108,16 @@ import Testing
     #expect(result.errors == "status 0\n")
   }
 
+  @Test func `a problem is not hidden by a reader that closes the pipe early`() {
+    store.run("group", "create", "team")
+    let long = String(repeating: "x", count: 100)
+    let lines = (0..<400).map { "A\($0)\(long)=x\n" }.joined()
+    #expect(store.run("import", "-", "--from", "dotenv", input: lines).status == 0)
+    #expect(store.unread("list --all").status == 0)
+    #expect(store.shell(#"rm -r "$folder/store/groups/team""#).status == 0)
+    #expect(store.unread("list --all").status == 14)
+  }
+
   @Test func `output that cannot be written is an error`() {
     #expect(run("set", "a", input: "x").status == 0)
     let result = shell(#""$vault" get a >/dev/full"#)

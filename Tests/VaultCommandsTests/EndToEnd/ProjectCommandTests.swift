@@ -76,6 +76,12 @@ import Testing
     #expect(run("--set STRIPE_KEY=vault:///shop/db-password").output == "[s3cret] [s3cret]\n")
   }
 
+  @Test func `a file that nobody has read is not allowed`() {
+    let unread = store.unread(#"allow "$folder/project""#)
+    #expect(unread.status == 23 && unread.errors.contains("nobody read the file"), "\(unread.errors)")
+    #expect(run().status == 12)
+  }
+
   @Test func `without a terminal, allowing a file requires --yes`() {
     let refused = inProject(#""$vault" allow"#)
     #expect(refused.status == 64 && refused.errors.contains("--yes"))

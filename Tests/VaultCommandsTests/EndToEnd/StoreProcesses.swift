@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 
 @testable import VaultCommands
@@ -47,6 +48,16 @@ extension TestStore {
   @discardableResult
   func shell(_ script: String, input: String = "") -> Executable.Result {
     Executable(["-c", script], program: "/bin/sh", input: Array(input.utf8), environment: scriptEnvironment).wait()
+  }
+
+  /// Runs a command whose output nobody reads.
+  func unread(_ command: String) -> Executable.Result {
+    let (reading, writing) = Pipe.pair()
+    defer { close(writing) }
+    close(reading)
+    return Executable(
+      ["-c", "exec \"$vault\" \(command) >&3"], program: "/bin/sh", environment: scriptEnvironment, extra: [writing]
+    ).wait()
   }
 
   /// Runs a script in a separate mount namespace.

@@ -61,6 +61,13 @@ import Testing
     #expect(epoch() == after)
   }
 
+  @Test func `a dry run whose output nobody reads fails if the import would`() {
+    store.run("set", "A", input: "old")
+    let path = file("A=s3cret\n")
+    #expect(store.unread("import \(path) --from dotenv --dry-run").status == 22)
+    #expect(store.unread("import \(path) --from dotenv --dry-run --replace").status == 0)
+  }
+
   @Test func `a dry run lists names and kinds and changes nothing`() {
     store.run("set", "A", input: "old")
     let path = file("A=s3cret\nB=s3cret\nB=s3cret2\n")

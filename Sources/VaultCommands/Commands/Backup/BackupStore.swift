@@ -33,15 +33,6 @@ struct BackupStore: Command {
       session.showProgress("\(name): \(progress.text)")
     }
     session.endProgress()
-    if json {
-      var json = JSONWriter(session.output)
-      try backup.write(to: &json)
-    } else {
-      var table = Table(
-        columns: ["GROUP", "RESULT", "ITEMS", "VERSIONS", "EPOCH"], keeping: "RESULT", fixed: ["GROUP"])
-      for group in backup.groups { group.add(to: &table) }
-      try table.write(to: session.output, style: session.outputStyle)
-    }
     if try !store.location.identity().slots.contains(where: { $0.kind == .recoveryCode }) {
       session.warn(
         "there is no recovery code: the backup opens with what opens the store now, and nothing else; make one: vault recovery create"
@@ -52,7 +43,18 @@ struct BackupStore: Command {
         "the store is unlocked only for items: identity and list of groups were copied as they are; to prove them: vault backup with --passphrase-fd N, or --key-file FILE"
       )
     }
-    for case .failed(let error) in backup.groups.map(\.outcome) { throw error }
+    try session.report(backup.groups.compactMap(\.problem).first) { try show(backup, in: session) }
+  }
+
+  private func show(_ backup: StoreBackup, in session: Session) throws(Failure) {
+    if json {
+      var json = JSONWriter(session.output)
+      return try backup.write(to: &json)
+    }
+    var table = Table(
+      columns: ["GROUP", "RESULT", "ITEMS", "VERSIONS", "EPOCH"], keeping: "RESULT", fixed: ["GROUP"])
+    for group in backup.groups { group.add(to: &table) }
+    try table.write(to: session.output, style: session.outputStyle)
   }
 }
 
@@ -80,6 +82,8 @@ extension StoreBackup {
 }
 
 extension StoreBackup.Group {
+  fileprivate var problem: VaultError? { if case .failed(let error) = outcome { error } else { nil } }
+
   fileprivate func add(to table: inout Table) {
     switch outcome {
     case .copied(let items, let versions, let epoch):

@@ -25,7 +25,7 @@ struct ImportRequest {
       let steps = try items.map { item in
         try ImportStep(item, at: place(of: item)) { (name) throws(VaultError) in try edit.open(name) }
       }
-      try refuseReplacing(steps)
+      if let refusal = refusal(of: steps) { throw refusal }
       for step in steps where step.action != .unchanged { try step.perform(in: edit) }
       return steps
     }
@@ -43,8 +43,7 @@ struct ImportRequest {
       return step
     }
     session.endProgress()
-    try tell(steps, refused, group, session)
-    try refuseReplacing(steps)
+    try session.report(refusal(of: steps)) { try tell(steps, refused, group, session) }
   }
 
   /// The items that the store can hold. No two have the same name.
@@ -95,10 +94,11 @@ struct ImportRequest {
     }
   }
 
-  private func refuseReplacing(_ steps: [ImportStep]) throws(Failure) {
+  /// The error for items that must not be replaced.
+  private func refusal(of steps: [ImportStep]) -> Failure? {
     let count = steps.count { $0.action == .replace }
-    guard count > 0, !replaces else { return }
-    throw Failure(
+    guard count > 0, !replaces else { return nil }
+    return Failure(
       .exists, "\(count == 1 ? "1 item exists" : "\(count) items exist") with a different value; nothing was imported",
       hint: "to see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P")
   }

@@ -166,14 +166,13 @@ struct ShowExposure: Command {
       progress: { session.showProgress($0) })
     let (whole, unchanged) = try ExposedPlace.all(exposed, in: store) { session.showProgress($0) }
     session.endProgress()
-    try show(fields ? whole + unchanged : whole, in: session)
     if !unchanged.isEmpty, !fields, !json {
       let count =
         unchanged.count == 1 ? "1 field of a changed value is" : "\(unchanged.count) fields of changed values are"
       session.atEnd { $0.say("\(count) still the same; to list them: vault exposure --fields") }
     }
-    // The list is incomplete, so the exit status must say so.
-    if let problem { throw problem }
+    // With a problem the list is incomplete.
+    try session.report(problem) { try show(fields ? whole + unchanged : whole, in: session) }
   }
 
   private func show(_ exposed: [ExposedPlace], in session: Session) throws {

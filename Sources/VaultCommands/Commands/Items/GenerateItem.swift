@@ -66,7 +66,7 @@ struct GenerateItem: Command {
     } catch {
       let options = (field.map { " --field \(Self.word($0))" } ?? "") + (self.group.map { " -g \($0)" } ?? "")
       throw Failure(
-        error.status, "the new value was stored, but not shown: \(error.message)",
+        error.isSilent ? .storage : error.status, "the new value was stored, but not shown: \(error.message)",
         hint: "vault get \(Self.word(name))\(options)")
     }
   }

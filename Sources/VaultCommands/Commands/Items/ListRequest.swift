@@ -74,8 +74,7 @@ struct ListRequest: Equatable {
     if let limit { cut(&sections, to: limit) }
     let count = sections.reduce(0) { $0 + $1.count }
     if count == 0, problem == nil { sayWhyNothing(in: names, store, session) }
-    try write(&sections, in: session)
-    if let problem { throw problem }
+    try session.report(problem) { try write(&sections, in: session) }
     return count
   }
 

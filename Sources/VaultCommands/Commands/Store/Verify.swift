@@ -33,29 +33,32 @@ struct Verify: Command {
     session.endProgress()
     // An unknown name gets no row of its own, because it must not be repeated.
     for case .failure(.notFound(let missing)) in results.map(\.result) { throw VaultError.notFound(missing) }
-    if json {
-      var json = JSONWriter(session.output)
-      try json.array { (json) throws(Failure) in
-        for result in results { try result.write(to: &json) }
-      }
-    } else {
-      var table = Table(
-        columns: ["GROUP", "RESULT", "ITEMS", "REMOVED", "VERSIONS", "EPOCH"], keeping: "RESULT", fixed: ["GROUP"])
-      for result in results { result.add(to: &table) }
-      try table.write(to: session.output, style: session.outputStyle)
-    }
     if results.contains(where: \.needsOwner) {
       session.warn(
         "the store is unlocked only for items: neither the list of groups nor that no group is missing was proved; to prove both: vault verify --passphrase-fd N, or --key-file FILE"
       )
     }
-    for result in results where !groups.isEmpty || !(result.isOfOtherDevice || result.needsOwner) {
-      _ = try result.result.get()
+    let decisive = results.filter { !groups.isEmpty || !($0.isOfOtherDevice || $0.needsOwner) }
+    try session.report(decisive.compactMap(\.problem).first) { try show(results, in: session) }
+  }
+
+  private func show(_ results: [GroupVerification], in session: Session) throws(Failure) {
+    if json {
+      var json = JSONWriter(session.output)
+      return try json.array { (json) throws(Failure) in
+        for result in results { try result.write(to: &json) }
+      }
     }
+    var table = Table(
+      columns: ["GROUP", "RESULT", "ITEMS", "REMOVED", "VERSIONS", "EPOCH"], keeping: "RESULT", fixed: ["GROUP"])
+    for result in results { result.add(to: &table) }
+    try table.write(to: session.output, style: session.outputStyle)
   }
 }
 
 extension GroupVerification {
+  fileprivate var problem: VaultError? { if case .failure(let error) = result { error } else { nil } }
+
   fileprivate func add(to table: inout Table) {
     switch result {
     case .success(let counts):

@@ -239,12 +239,16 @@ struct AllowProject: Command {
     let shown = session.shown(found.path)
     guard let content = found.content else { throw Failure(.denied, "\(shown) cannot be allowed: \(found.reason)") }
     _ = try ProjectFile(content)
-    try session.output.write("\(shown):\n")
-    for line in String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline) {
-      try session.output.write("  \(UTF8Text.onOneLine(String(line)))\n")
+    do throws(Failure) {
+      try session.output.write("\(shown):\n")
+      for line in String(decoding: content, as: UTF8.self).split(whereSeparator: \.isNewline) {
+        try session.output.write("  \(UTF8Text.onOneLine(String(line)))\n")
+      }
+      if !yes { try session.output.flush() }
+    } catch {
+      throw error.isSilent ? Failure(.storage, "nobody read the file, so it was not allowed") : error
     }
     if !yes {
-      try session.output.flush()
       guard let terminal = session.terminal else {
         throw Failure(.usage, "there is no terminal to ask", hint: "after reading it: --yes")
       }
