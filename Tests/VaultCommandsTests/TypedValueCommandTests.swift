@@ -67,6 +67,9 @@ import Testing
     #expect(refused.status == 19 && refused.errors.contains("class 'Person' is not allowed at root"))
     #expect(store.run("get", "owner").status == 10)
     #expect(store.run("set", "owner", "--archive", path, "--allow", "Person").status == 0)
+    store.run("set", "passing", "--expires", "30d", input: "x")
+    let lost = store.run("set", "passing", "--archive", path, "--allow", "Person")
+    #expect(lost.status == 0 && lost.errors.contains("the former value's expiry"), "\(lost.errors)")
     #expect(store.run("get", "owner", "--output", store.folder.file("out")).status == 0)
     #expect(store.folder.read("out") == person)
     #expect(

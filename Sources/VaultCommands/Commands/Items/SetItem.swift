@@ -133,8 +133,7 @@ struct SetItem: Command {
     _ name: String, _ archive: CheckedArchive, _ details: Details, _ group: AccessGroup, _ session: Session
   ) throws -> UInt64 {
     try FieldLoss(name, in: group, isMeant: replacesFields)?.confirm(in: session)
-    return try group.set(
-      name, to: archive.bytes.secret(), kind: .archive, typeName: archive.typeName, details, ifVersion: ifVersion)
+    return try set(name, archive.bytes.secret(), .archive, archive.typeName, details, group, session)
   }
 
   private func set(
@@ -155,11 +154,18 @@ struct SetItem: Command {
     } else if isObject {
       session.warn("the value is stored as a text; to give it fields, as a login has: --type json")
     }
-    let former = details.expires == .keep ? try? group.item(name) : nil
     try require(value, from: source, session) { unsafe try group.get(name).withUnsafeBytes { unsafe !$0.isEmpty } }
     let valueKind = kind ?? (value.isText ? .string : .bytes)
-    let secret = try Self.typed(value, valueKind)
-    let version = try group.set(name, to: secret, kind: valueKind, details, ifVersion: ifVersion)
+    return try set(name, Self.typed(value, valueKind), valueKind, nil, details, group, session)
+  }
+
+  /// Sets the whole value, and says what the user may not have meant.
+  private func set(
+    _ name: String, _ value: borrowing Secret, _ kind: SecretKind, _ typeName: String?, _ details: Details,
+    _ group: AccessGroup, _ session: Session
+  ) throws -> UInt64 {
+    let former = details.expires == .keep ? try? group.item(name) : nil
+    let version = try group.set(name, to: value, kind: kind, typeName: typeName, details, ifVersion: ifVersion)
     session.warnOfLostExpiry(of: former)
     if version == 1, let oddity = Self.oddity(of: name) { session.warn("the item's name \(oddity)") }
     return version
