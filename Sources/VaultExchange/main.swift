@@ -48,8 +48,10 @@ func run(_ arguments: [String]) -> Int32 {
       }
       write(.end)
     case ("write", .kdbx?):
+      // Without one, or with one that cannot be read, anyone could open the file.
+      guard let passphrase else { return 64 }
       var writer = try KeePassWriter(entries(of: input(limit: 256 << 20)))
-      write(try writer.file(passphrase: passphrase ?? []))
+      write(try writer.file(passphrase: passphrase))
       return writer.isReadable ? 0 : 2
     default: return 64
     }

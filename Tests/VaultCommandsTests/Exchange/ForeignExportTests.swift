@@ -197,4 +197,15 @@ import Testing
     ).wait()
     #expect(shown.output == "new\n12\n", "\(shown.errors)")
   }
+
+  @Test func `vault-exchange writes no database without a passphrase that it can read`() {
+    let tooLong = Pipe.holding([UInt8](repeating: 0x78, count: 5_000))
+    defer { close(tooLong) }
+    for options in [[], ["--passphrase", "3"]] {
+      let written = Executable(
+        ["write", "kdbx"] + options, program: Executable.path + "-exchange", environment: [:], extra: [tooLong]
+      ).wait()
+      #expect(written.status == 64 && written.outputBytes.isEmpty)
+    }
+  }
 }
