@@ -19,9 +19,12 @@ package enum CSVItems {
       for (column, text) in row.fields.enumerated() where columns.roles[column] == nil && !text.isEmpty {
         lost[column] += 1
       }
-      let entry = try Entry(row, columns, root: root)
-      if columns.areLogins, entry.login.isEmpty {
-        imported.losses.append("line \(row.line): it has only a name")
+      let entry = try entry(of: row, columns, root: root)
+      if entry.current.lostFields > 0 {
+        imported.losses.append("\(entry.place): \(entry.current.lostFields) fields, of too many")
+      }
+      if columns.areLogins, entry.isEmpty {
+        imported.losses.append("\(entry.place): it has only a name")
       } else {
         entries.append(entry)
       }
@@ -44,71 +47,56 @@ package enum CSVItems {
   /// Leaves out duplicate entries. Entries that share a name get the user's name added, and a number if that is not
   /// enough.
   private static func distinct(_ entries: [Entry], _ areLogins: Bool, _ losses: inout [String]) -> [ImportedItem] {
-    var lines: [String: [[UInt8]: Int]] = [:]
+    var places: [String: [[UInt8]: String]] = [:]
     var kept: [Entry] = []
     for entry in entries {
-      if let line = lines[entry.name]?[entry.login.json] {
-        losses.append("line \(entry.line): it is the same as line \(line)")
+      if let place = places[entry.name]?[entry.current.json] {
+        losses.append("\(entry.place): it is the same as \(place)")
       } else {
-        lines[entry.name, default: [:]][entry.login.json] = entry.line
+        places[entry.name, default: [:]][entry.current.json] = entry.place
         kept.append(entry)
       }
     }
-    var taken = Set(lines.keys)
-    var numbers: [String: Int] = [:]
+    var names = DistinctNames(places.keys)
+    var plain: Set<String> = []
     return kept.map { entry in
-      let isAlone = lines[entry.name]?.count == 1
-      var name = entry.name
-      if !isAlone {
-        let user = entry.login.username
-        let wish = user.isEmpty ? entry.name : "\(entry.name) (\(user))"
-        var number = numbers[wish, default: 0] + 1
-        name = number == 1 ? wish : "\(wish) (\(number))"
-        // Only an entry without a user may keep the plain name, and only one of them.
-        while number > 1 || wish != entry.name, !taken.insert(name).inserted {
-          number += 1
-          name = "\(wish) (\(number))"
-        }
-        numbers[wish] = number
-      }
-      let place = "line \(entry.line)"
+      let user = entry.current.text("username")
+      // Of several, only an entry without a user may keep the plain name, and only one of them.
+      let keepsName = places[entry.name]?.count == 1 || user.isEmpty && plain.insert(entry.name).inserted
+      let name = keepsName ? entry.name : names.name(entry.name, user: user)
       return areLogins
-        ? entry.login.item(name, at: place)
-        : ImportedItem(name, .string, Array(entry.login.password.utf8), at: place)
+        ? entry.item(name) : ImportedItem(name, .string, Array(entry.current.text("password").utf8), at: entry.place)
     }
   }
 
-  /// The item of one row.
-  private struct Entry {
-    let line: Int
-    var name = ""
+  /// The entry of one row. A value counts as its password.
+  private static func entry(
+    of row: CSVFile.Row, _ columns: LoginColumns, root: Substring?
+  ) throws(ImportFault) -> Entry {
     var login = Login()
-
-    init(_ row: CSVFile.Row, _ columns: LoginColumns, root: Substring?) throws(ImportFault) {
-      line = row.line
-      var group = ""
-      for (column, text) in row.fields.enumerated() {
-        switch columns.roles[column] {
-        case .group: group = text
-        case .name: name = text
-        case .value, .password: login.password = text
-        case .username: login.username = text
-        // LastPass writes this for a note.
-        case .url: login.url = text == "http://sn" && columns.areOfLastPass ? "" : text
-        case .notes: login.notes = text
-        case .totp: login.totp = text
-        case .fields: if !text.isEmpty { login.others.append(("fields", text)) }
-        case .own: login.others.append((columns.names[column], text))
-        case nil: break
-        }
+    var (group, name) = ("", "")
+    for (column, text) in row.fields.enumerated() {
+      switch columns.roles[column] {
+      case .group: group = text
+      case .name: name = text
+      case .value, .password: login.password = text
+      case .username: login.username = text
+      // LastPass writes this for a note.
+      case .url: login.url = text == "http://sn" && columns.areOfLastPass ? "" : text
+      case .notes: login.notes = text
+      case .totp: login.totp = text
+      case .fields: login.others.append(("fields", text))
+      case .own: login.others.append((columns.names[column], text))
+      case nil: break
       }
-      if name.isEmpty { name = Exchange.Entry.host(of: login.url) }
-      if name.isEmpty { name = login.username }
-      guard !name.isEmpty else { throw ImportFault("it has neither a name nor an address", at: "line \(line)") }
-      if let root { group = String(group.dropFirst(root.count + 1)) }
-      // LastPass writes a folder in a folder with `\`.
-      if columns.areOfLastPass { group = group.exchanging("\\", for: "/") }
-      if !group.isEmpty { name = "\(group)/\(name)" }
     }
+    if name.isEmpty { name = Entry.host(of: login.url) }
+    if name.isEmpty { name = login.username }
+    let place = "line \(row.line)"
+    guard !name.isEmpty else { throw ImportFault("it has neither a name nor an address", at: place) }
+    if let root { group = String(group.dropFirst(root.count + 1)) }
+    // LastPass writes a folder in a folder with `\`.
+    if columns.areOfLastPass { group = group.exchanging("\\", for: "/") }
+    return login.entry(group.isEmpty ? name : "\(group)/\(name)", at: place)
   }
 }

@@ -140,7 +140,7 @@ extension ImportedItems {
 }
 
 /// Finds an unused name.
-private struct DistinctNames {
+struct DistinctNames {
   private var taken: Set<String> = []
   private var numbers: [String: Int] = [:]
 
@@ -174,7 +174,7 @@ extension Entry {
   }
 
   /// The item that holds the fields. Its label is the user's name, so that lists show it.
-  fileprivate func item(_ name: String) -> ImportedItem {
+  func item(_ name: String) -> ImportedItem {
     var item = ImportedItem(name, .json, current.json, at: place)
     let user = current.text("username")
     if !user.isEmpty, user.utf8.count <= 1_024, !user.unicodeScalars.contains(where: \.isControl) { item.label = user }

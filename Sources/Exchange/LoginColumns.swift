@@ -81,27 +81,14 @@ struct Login {
   /// The source of one-time codes: an `otpauth://` URL, or its secret alone.
   var totp = ""
   /// Members with other names.
-  var others: [(name: String, text: String)] = []
+  var others: [(String, String)] = []
 
-  private var members: [(name: String, text: String)] {
-    [("username", username), ("password", password), ("url", url), ("notes", notes), ("totp", totp)] + others
-  }
-
-  var isEmpty: Bool { members.allSatisfy(\.text.isEmpty) }
-
-  var json: [UInt8] {
-    var object = JSONObject()
-    for member in members where !member.text.isEmpty { object.add(member.name, member.text.utf8) }
-    return object.bytes
-  }
-
-  /// The item that holds it. Its label is the user's name, so that lists show it.
-  func item(_ name: String, at place: String) -> ImportedItem {
-    var item = ImportedItem(name, .json, json, at: place)
-    if !username.isEmpty, username.utf8.count <= 1_024, !username.unicodeScalars.contains(where: \.isControl) {
-      item.label = username
-    }
-    return item
+  /// The entry with these texts. A second one of the same name gets a number.
+  func entry(_ name: String, at place: String) -> Entry {
+    let texts = [("username", username), ("password", password), ("url", url), ("notes", notes), ("totp", totp)]
+    var entry = Entry(name, at: place)
+    for (name, text) in texts + others { entry.current.add(name, text) }
+    return entry
   }
 }
 

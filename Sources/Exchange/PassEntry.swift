@@ -25,14 +25,14 @@ package enum PassEntry {
     if !take(lines[0], codesOnly: true, into: &login) { login.password = lines[0] }
     var notes: [String] = []
     for line in lines.dropFirst() where !take(line, codesOnly: false, into: &login) {
-      if keepsFields, notes.isEmpty, let field = field(line), !login.others.contains(where: { $0.name == field.name }) {
+      if keepsFields, notes.isEmpty, let field = field(line), !login.others.contains(where: { $0.0 == field.0 }) {
         login.others.append(field)
       } else {
         notes.append(line)
       }
     }
     login.notes = notes.joined(separator: "\n")
-    return login.item(name, at: place)
+    return login.entry(name, at: place).item(name)
   }
 
   /// Whether a text of several lines is one of PEM's or OpenPGP's, or JSON.
@@ -43,7 +43,7 @@ package enum PassEntry {
   }
 
   /// The field of a line such as `PIN: 1234`; nil for other lines, and for names that a login itself uses.
-  private static func field(_ line: String) -> (name: String, text: String)? {
+  private static func field(_ line: String) -> (String, String)? {
     guard let colon = line.place(of: ": ") else { return nil }
     let name = String(line[..<colon.lowerBound])
     guard (1...64).contains(name.utf8.count), !name.contains(" "),

@@ -156,6 +156,13 @@ import Testing
     #expect(try items(clash).map { $0[0] } == ["a (ann) (2)", "a (bob)", "a (ann)"])
   }
 
+  @Test func `two columns of the same name are both kept`() throws {
+    #expect(
+      try items("name,password,email,email\na,p,e1,e2\n") == [
+        ["a", "json", #"{"password":"p","email":"e1","email (2)":"e2"}"#, "", "line 2"]
+      ])
+  }
+
   @Test func `a table with too many fields is refused before they become items`() throws {
     #expect(try CSVFile("name,value\na,1\n", mostFields: 4).rows.count == 2)
     #expect(throws: ImportFault("it has more than 4 fields", at: "line 3", .overLimit)) {
