@@ -40,6 +40,7 @@ final class Session {
     self.environment = environment
     self.streams = streams
     output = try Output(descriptor: streams.output)
+    output.willWrite = { [unowned self] in self.endProgress() }
   }
 
   /// Whether errors are reported as JSON. This is known even if the arguments were not understood.
@@ -53,6 +54,7 @@ final class Session {
 
   /// The terminal for prompts; nil if there is none.
   var terminal: Terminal? {
+    endProgress()
     openTerminal = openTerminal ?? Terminal(path: streams.terminal)
     return openTerminal
   }
@@ -81,17 +83,20 @@ final class Session {
   }
 
   /// Prints a message that is neither data nor an error on stderr.
-  func say(_ message: String) { tell(UTF8Text.onOneLine(message) + "\n") }
+  func say(_ message: String) {
+    endProgress()
+    tell(UTF8Text.onOneLine(message) + "\n")
+  }
 
   /// Shows the progress of a long command, only on a terminal and from its second second on. The next call overwrites
-  /// the line, and the end of the command clears it.
+  /// the line. Messages, output and questions clear it.
   func showProgress(_ text: @autoclosure () -> String) {
     guard SystemClock.monotonic() - started > .seconds(1), isatty(streams.errors) == 1 else { return }
     showsProgress = true
     tell("\r\u{1B}[K\(UTF8Text.onOneLine(text()))")
   }
 
-  func endProgress() {
+  private func endProgress() {
     guard showsProgress else { return }
     showsProgress = false
     tell("\r\u{1B}[K")

@@ -175,18 +175,27 @@ import Vault
   }
 
   @Test func `progress is shown from the second second on, and cleared before other output`() throws {
-    let streams = Streams(errors: terminal.descriptor)
+    let streams = Streams(output: Pipe.nameless(), errors: terminal.descriptor)
     let later = SystemClock.monotonic() + .seconds(3_600)
     let young = try Session(arguments: [], environment: [:], streams: streams, started: later)
     young.showProgress("early")
-    young.endProgress()
+    _ = young.end(with: Failure.readerGone)
     #expect(terminal.shown().isEmpty)
     let old = try Session(arguments: [], environment: [:], streams: streams, started: .zero)
     old.showProgress("1024 items")
     old.showProgress("2048 items")
-    _ = old.end(with: Failure.usage("no"))
     let clear = "\r\u{1B}[K"
-    #expect(terminal.shown().hasPrefix("\(clear)1024 items\(clear)2048 items\(clear)"))
+    #expect(terminal.shown() == "\(clear)1024 items\(clear)2048 items")
+    for clearing in [{ old.say("done") }, { _ = old.terminal }, { _ = old.end(with: Failure.usage("no")) }] {
+      clearing()
+      #expect(terminal.shown().hasPrefix(clear))
+      old.showProgress("more")
+      #expect(terminal.shown() == "\(clear)more")
+    }
+    try old.output.write("x")
+    #expect(terminal.shown().isEmpty)
+    try old.output.flush()
+    #expect(terminal.shown() == clear)
   }
 
   @Test func `a passphrase is asked for twice to make a store and once to open it`() {

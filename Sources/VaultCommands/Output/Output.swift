@@ -9,6 +9,8 @@ final class Output {
   private(set) lazy var isTerminal = isatty(descriptor) == 1
   private let buffer: WipedBytes
   private var flushedCount = 0
+  /// Called before bytes are written to the system.
+  var willWrite: () -> Void = {}
 
   /// The number of bytes written so far.
   var byteCount: Int { flushedCount + buffer.count }
@@ -53,6 +55,7 @@ final class Output {
 
   /// Writes everything to the system and wipes the buffer.
   func flush() throws(Failure) {
+    if buffer.count > 0 { willWrite() }
     defer { buffer.truncate(to: 0) }
     try unsafe buffer.withUnsafeBytes { bytes throws(Failure) in
       try unsafe Descriptor.write(bytes, to: descriptor)

@@ -32,7 +32,6 @@ struct BackupStore: Command {
     let backup = try store.backUp(to: folder) { name, progress in
       session.showProgress("\(name): \(progress.text)")
     }
-    session.endProgress()
     if try !store.location.identity().slots.contains(where: { $0.kind == .recoveryCode }) {
       session.warn(
         "there is no recovery code: the backup opens with what opens the store now, and nothing else; make one: vault recovery create"

@@ -34,7 +34,6 @@ struct RepairGroup: Command {
   func run(in session: Session) throws {
     func accepts(_ loss: GroupRepair) -> Bool {
       guard !dropUnproved else { return true }
-      session.endProgress()
       if json {
         var json = JSONWriter(session.output)
         try? write(loss, isRebuilt: false, to: &json)
@@ -48,7 +47,6 @@ struct RepairGroup: Command {
     let repair = try session.openStore(key).repairGroup(
       group, keepingUnproved: keepUnproved, isLossAccepted: accepts
     ) { progress in session.showProgress("\(group): \(progress.text)") }
-    session.endProgress()
     if json {
       var json = JSONWriter(session.output)
       return try write(repair, isRebuilt: repair != nil, to: &json)

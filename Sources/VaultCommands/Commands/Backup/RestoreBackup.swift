@@ -46,7 +46,6 @@ struct RestoreBackup: Command {
       throw Failure(
         .notFound, "the backup has no such group", hint: "without names, all groups of the backup are restored")
     }
-    session.endProgress()
     if json {
       var json = JSONWriter(session.output)
       try restoration.write(to: &json)

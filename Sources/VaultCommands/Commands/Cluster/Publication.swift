@@ -29,9 +29,7 @@ struct PublishGroup: Command {
   func run(in session: Session) throws {
     do {
       try session.openStore(key).publishGroup(name, at: remote) { session.showProgress("\(name): \($0.text)") }
-      session.endProgress()
     } catch VaultError.service(.busy, let why) {
-      session.endProgress()
       throw Failure(
         .busy, why, hint: "if it has users, let the remote's write: vault remote provision \(remote) \(name)")
     }

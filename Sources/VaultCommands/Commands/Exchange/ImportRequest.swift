@@ -42,7 +42,6 @@ struct ImportRequest {
       session.showProgress("\(item.place) compared")
       return step
     }
-    session.endProgress()
     try session.report(refusal(of: steps)) { try tell(steps, refused, group, session) }
   }
 

@@ -52,7 +52,6 @@ struct PasswordStore {
         unsafe content.withUnsafeBytes { unsafe PassEntry.item(Self.name(of: entry), Array($0), keepsFields: isGopass) }
       )
     }
-    session.endProgress()
     guard closed.isEmpty else {
       let shown = closed.prefix(10).map { "'\(UTF8Text.onOneLine($0))'" }.joined(separator: ", ")
       let rest = closed.count > 10 ? " and \(closed.count - 10) more" : ""

@@ -89,7 +89,6 @@ struct IssueApplication: Command {
       remote: remote, hasOwnLogin: ownLogin, sealedBy: newPassphrase(in: session), droppingUnproved: dropUnproved,
       accepting: accept ? session.takes() : nil
     ) { session.showProgress("\($0): \($1.text)") }
-    session.endProgress()
     let application = try applications.application(app)
     session.say("wrote a credential of '\(app)', issue \(application.issue); its private group has the same name")
     for admission in issued.admissions { session.say(admission.sentence(app)) }
@@ -283,7 +282,6 @@ struct UninstallApplication: Command {
     } catch {
       throw refusal ?? error
     }
-    session.endProgress()
     for name in report.purged { session.say("removed '\(name)' with all its items") }
     for name in report.revoked { session.say("kept '\(name)' under a new key; '\(app)' is no longer a member") }
     for name in report.kept { session.say("kept '\(name)'; a copy of the credential still opens it") }

@@ -206,7 +206,6 @@ struct RotateGroup: Command {
     ) {
       session.showProgress("\(name): \($0.text)")
     }
-    session.endProgress()
     session.say("'\(name)' now has key \(generation)")
   }
 }

@@ -84,12 +84,10 @@ struct RevokeRights: Command {
         session.showProgress("\(group): \($0.text)")
       }
     } catch {
-      session.endProgress()
       // A command that was killed after the removal has left the login.
       if error == .notFound(.member) { try session.withdrawLogin(of: app, from: [group], store, isLeaving: false) }
       throw error
     }
-    session.endProgress()
     session.say("'\(app)' is no longer a member of '\(group)'; to see what it could read: vault exposure")
     try session.withdrawLogin(of: app, from: [group], store)
   }
@@ -165,7 +163,6 @@ struct ShowExposure: Command {
       includingChanged: true, leftOut: { if case .otherDevice = $1 {} else { problem = problem ?? $1 } },
       progress: { session.showProgress($0) })
     let (whole, unchanged) = try ExposedPlace.all(exposed, in: store) { session.showProgress($0) }
-    session.endProgress()
     if !unchanged.isEmpty, !fields, !json {
       let count =
         unchanged.count == 1 ? "1 field of a changed value is" : "\(unchanged.count) fields of changed values are"

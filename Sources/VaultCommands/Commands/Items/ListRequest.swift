@@ -69,7 +69,6 @@ struct ListRequest: Equatable {
       session.warn("'\(name)' was skipped: \(vanished.message)")
       problem = problem ?? vanished
     }
-    session.endProgress()
     sort(&sections, by: order)
     if let limit { cut(&sections, to: limit) }
     let count = sections.reduce(0) { $0 + $1.count }

@@ -50,7 +50,6 @@ struct PickItem: Command {
         session.warn("'\(UTF8Text.onOneLine(name))' was skipped: \(error.message)")
       }
     }
-    session.endProgress()
     var screen = PickScreen(found.map { PickScreen.Entry($0.item, in: $0.group) })
     // Older terminals have only one screen, which is left empty.
     let term = session.variable("TERM") ?? ""

@@ -50,7 +50,6 @@ struct RemoveItem: Command {
       let store = try session.openStore(key)
       let group = group ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName
       try store.removeRow(row, from: group) { session.showProgress("\(group): \($0.text)") }
-      session.endProgress()
       return session.say("the row and its history are removed; an item with its name starts at version 1 again")
     }
     if let prefix { return try remove(all: prefix, session) }

@@ -191,7 +191,6 @@ struct VerifyAudit: Command {
     let report = try session.openStore(key).verifyAudit(accepting: accept) {
       session.showProgress("\($0) batches verified")
     }
-    session.endProgress()
     if json {
       var json = JSONWriter(session.output)
       try report.write(to: &json)

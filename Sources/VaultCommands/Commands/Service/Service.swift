@@ -58,7 +58,6 @@ struct EnrollService: Command {
         droppingUnproved: dropUnproved, accepting: accept ? session.takes() : nil
       ) { session.showProgress("\($0): \($1.text)") }
     }
-    session.endProgress()
     session.say("wrote the credential of the service")
     for admission in issued.admissions { session.say(admission.sentence(Applications.service)) }
     for group in try store.service().groups { session.warnOfNoMount(group.name) }
@@ -221,7 +220,6 @@ struct RevokeService: Command {
         session.showProgress("\($0): \($1.text)")
       }
     }
-    session.endProgress()
     for name in report.revoked { session.say("'\(name)' has a new key, which the service does not have") }
     if let failure = UnchangedGroups.failure(report.unchanged, Applications.service, session) { throw failure }
   }

@@ -81,7 +81,6 @@ struct Init: Command {
     let (store, restoration) = try opened.recovery.makeStore(with: opened.slot) { name, progress in
       session.showProgress("\(name): \(progress.text)")
     }
-    session.endProgress()
     try restoration.table.write(to: session.output, style: session.outputStyle)
     session.say(
       """

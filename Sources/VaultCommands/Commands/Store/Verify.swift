@@ -30,7 +30,6 @@ struct Verify: Command {
     let results = try store.verify(groups: groups) { name, count in
       session.showProgress("\(name): \(count) items proved")
     }
-    session.endProgress()
     // An unknown name gets no row of its own, because it must not be repeated.
     for case .failure(.notFound(let missing)) in results.map(\.result) { throw VaultError.notFound(missing) }
     if results.contains(where: \.needsOwner) {
