@@ -36,10 +36,7 @@ struct IssueApplication: Command {
   let output: String
   let groups: [String]
   let lifetime: String?
-  let again: Bool
-  let replace: Bool
-  let accept: Bool
-  let dropUnproved: Bool
+  let issuance: IssuanceOptions
   let remote: String?
   let ownLogin: Bool
   let passphrase: Bool
@@ -56,12 +53,9 @@ struct IssueApplication: Command {
     lifetime = arguments.option(
       "--lifetime", value: "what", "What uninstalling does to its private group: survives or purged.",
       completes: .words(GroupLifetime.allCases.map(\.rawValue)))
-    again = arguments.flag("--again", "Write the same identity again.")
-    replace = arguments.flag("--replace", "Give the application a new identity and its groups new keys.")
-    accept = arguments.flag(
-      "--accept", "With --replace: accept a state of the group that this machine refuses, in the same step.")
-    dropUnproved = arguments.flag(
-      "--drop-unproved", "With --replace: leave behind signed items that can no longer be proved.")
+    issuance = IssuanceOptions(
+      &arguments, again: "Write the same identity again.",
+      replace: "Give the application a new identity and its groups new keys.")
     remote = arguments.option(
       "--remote", value: "name", "Write this remote's address and login into the credential, for another machine.",
       completes: .remotes)
@@ -74,20 +68,17 @@ struct IssueApplication: Command {
   }
 
   func run(in session: Session) throws {
-    guard !(again && replace) else { throw Failure.usage("--again and --replace exclude each other") }
-    guard replace || !dropUnproved else { throw Failure.usage("--drop-unproved needs --replace") }
-    guard replace || !accept else { throw Failure.usage("--accept needs --replace") }
     guard remote != nil || !ownLogin else { throw Failure.usage("--own-login needs --remote") }
     let lifetime = try lifetime.map(LifetimeArgument.parse)
     let grants = try groups.map(RightsArgument.grant)
-    guard Set(grants.map(\.group)).count == grants.count else { throw Failure.usage("--group names a group twice") }
+    let kind = try issuance.kind(granting: grants)
     let store = try session.openStore(key)
     let applications = store.applications
     session.circumstances.makesSteps = true
     let issued = try applications.issue(
-      app, to: output, again ? .again : replace ? .replacing : .first, grants: grants, lifetime: lifetime,
-      remote: remote, hasOwnLogin: ownLogin, sealedBy: newPassphrase(in: session), droppingUnproved: dropUnproved,
-      accepting: accept ? session.takes() : nil
+      app, to: output, kind, grants: grants, lifetime: lifetime, remote: remote, hasOwnLogin: ownLogin,
+      sealedBy: newPassphrase(in: session), droppingUnproved: issuance.renewal.dropsUnproved,
+      accepting: issuance.renewal.accepting(in: session)
     ) { session.showProgress("\($0): \($1.text)") }
     let application = try applications.application(app)
     session.say("wrote a credential of '\(app)', issue \(application.issue); its private group has the same name")
@@ -102,6 +93,30 @@ struct IssueApplication: Command {
     }
     guard passphrase else { return nil }
     return try NewPassphrase.ask(in: session, of: "the credential", isMeant: commonPassphrase)
+  }
+}
+
+/// `--again` and `--replace`, on commands that write a credential.
+struct IssuanceOptions {
+  private let again: Bool
+  private let replace: Bool
+  let renewal: RenewalOptions
+
+  /// - Parameters:
+  ///   - again: the help of `--again`.
+  ///   - replace: the help of `--replace`.
+  init(_ arguments: inout Arguments, again: String, replace: String) {
+    self.again = arguments.flag("--again", again)
+    self.replace = arguments.flag("--replace", replace)
+    renewal = RenewalOptions(&arguments, with: "--replace")
+  }
+
+  /// - Throws: `usage` for options that exclude or need each other, or if `grants` name a group twice.
+  func kind(granting grants: [Applications.Grant]) throws(Failure) -> Applications.Issuance {
+    guard !(again && replace) else { throw .usage("--again and --replace exclude each other") }
+    try renewal.require("--replace", isGiven: replace)
+    guard Set(grants.map(\.group)).count == grants.count else { throw .usage("--group names a group twice") }
+    return again ? .again : replace ? .replacing : .first
   }
 }
 
@@ -241,25 +256,20 @@ struct UninstallApplication: Command {
 
   let app: String
   let revoke: Bool
-  let accept: Bool
-  let dropUnproved: Bool
+  let renewal: RenewalOptions
   let consent: Consent
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     app = try arguments.argument("app", "The application's id.", completes: .applications)
     revoke = arguments.flag("--revoke", "Remove the application from the groups that stay.")
-    accept = arguments.flag(
-      "--accept", "With --revoke: accept a state of the group that this machine refuses, in the same step.")
-    dropUnproved = arguments.flag(
-      "--drop-unproved", "With --revoke: leave behind signed items that can no longer be proved.")
+    renewal = RenewalOptions(&arguments, with: "--revoke")
     consent = Consent(&arguments)
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
-    guard revoke || !dropUnproved else { throw Failure.usage("--drop-unproved needs --revoke") }
-    guard revoke || !accept else { throw Failure.usage("--accept needs --revoke") }
+    try renewal.require("--revoke", isGiven: revoke)
     let store = try session.openStore(key)
     let applications = store.applications
     var refusal: (any Error)?
@@ -276,8 +286,8 @@ struct UninstallApplication: Command {
     let report: Uninstallation
     do throws(VaultError) {
       report = try applications.uninstall(
-        app, revoking: revoke, droppingUnproved: dropUnproved, removing: consent.yes ? nil : asking,
-        accepting: accept ? session.takes() : nil
+        app, revoking: revoke, droppingUnproved: renewal.dropsUnproved, removing: consent.yes ? nil : asking,
+        accepting: renewal.accepting(in: session)
       ) { session.showProgress("\($0): \($1.text)") }
     } catch {
       throw refusal ?? error

@@ -74,6 +74,30 @@ extension VaultError {
   fileprivate var isVanished: Bool { if case .rolledBack(_, _, _, .vanished) = self { true } else { false } }
 }
 
+/// `--accept` and `--drop-unproved`, on commands that give groups new keys.
+struct RenewalOptions {
+  private let accept: Bool
+  let dropsUnproved: Bool
+
+  /// - Parameter option: the option that both need; nil if the command always gives new keys.
+  init(_ arguments: inout Arguments, with option: String? = nil) {
+    let (accepts, leaves) = option.map { ("With \($0): accept", "With \($0): leave") } ?? ("Accept", "Leave")
+    accept = arguments.flag(
+      "--accept", "\(accepts) a state of the group that this machine refuses, in the same step.")
+    dropsUnproved = arguments.flag(
+      "--drop-unproved", "\(leaves) behind signed items that can no longer be proved.")
+  }
+
+  /// - Throws: `usage` if one of them was given without `option`.
+  func require(_ option: String, isGiven: Bool) throws(Failure) {
+    guard isGiven || !dropsUnproved else { throw .usage("--drop-unproved needs \(option)") }
+    guard isGiven || !accept else { throw .usage("--accept needs \(option)") }
+  }
+
+  /// Decides whether to take a state that this machine refuses; nil to take none.
+  func accepting(in session: Session) -> ((ReturningState) -> Bool)? { accept ? session.takes() : nil }
+}
+
 extension Session {
   /// Describes a state that a command was told to accept as part of another change, and asks on a terminal.
   ///
@@ -189,20 +213,18 @@ struct RotateGroup: Command {
       """)
 
   let name: String
-  let accept: Bool
-  let dropUnproved: Bool
+  let renewal: RenewalOptions
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     name = try arguments.argument("name", "The group's name.", completes: .groups)
-    accept = arguments.flag("--accept", "Accept a state of the group that this machine refuses, in the same step.")
-    dropUnproved = arguments.flag("--drop-unproved", "Leave behind signed items that can no longer be proved.")
+    renewal = RenewalOptions(&arguments)
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
     let generation = try session.openStore(key).rotateGroup(
-      name, droppingUnproved: dropUnproved, accepting: accept ? session.takes() : nil
+      name, droppingUnproved: renewal.dropsUnproved, accepting: renewal.accepting(in: session)
     ) {
       session.showProgress("\(name): \($0.text)")
     }

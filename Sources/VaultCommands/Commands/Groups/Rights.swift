@@ -62,15 +62,13 @@ struct RevokeRights: Command {
 
   let group: String
   let app: String
-  let accept: Bool
-  let dropUnproved: Bool
+  let renewal: RenewalOptions
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     group = try arguments.argument("group", "The group's name.", completes: .groups)
     app = try arguments.argument("app", "The application's id.", completes: .applications)
-    accept = arguments.flag("--accept", "Accept a state of the group that this machine refuses, in the same step.")
-    dropUnproved = arguments.flag("--drop-unproved", "Leave behind signed items that can no longer be proved.")
+    renewal = RenewalOptions(&arguments)
     key = try KeySource(&arguments)
   }
 
@@ -79,7 +77,7 @@ struct RevokeRights: Command {
     session.circumstances.changesMembers = true
     do throws(VaultError) {
       try store.revoke(
-        app, from: group, droppingUnproved: dropUnproved, accepting: accept ? session.takes() : nil
+        app, from: group, droppingUnproved: renewal.dropsUnproved, accepting: renewal.accepting(in: session)
       ) {
         session.showProgress("\(group): \($0.text)")
       }

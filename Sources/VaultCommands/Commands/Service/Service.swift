@@ -24,10 +24,7 @@ struct EnrollService: Command {
   let output: String
   let groups: [String]
   let all: Bool
-  let again: Bool
-  let replace: Bool
-  let accept: Bool
-  let dropUnproved: Bool
+  let issuance: IssuanceOptions
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
@@ -35,27 +32,21 @@ struct EnrollService: Command {
       "--output", value: "file", "The new file for the credential (mode 0600); it must not exist.", completes: .files)
     groups = arguments.options("--group", value: "group:rights", "A group to serve; with ':read', only for reading.")
     all = arguments.flag("--all", "Serve every group that exists now.")
-    again = arguments.flag("--again", "Write the same credential again.")
-    replace = arguments.flag("--replace", "Write a new credential, and give the service's groups new keys.")
-    accept = arguments.flag(
-      "--accept", "With --replace: accept a state of the group that this machine refuses, in the same step.")
-    dropUnproved = arguments.flag(
-      "--drop-unproved", "With --replace: leave behind signed items that can no longer be proved.")
+    issuance = IssuanceOptions(
+      &arguments, again: "Write the same credential again.",
+      replace: "Write a new credential, and give the service's groups new keys.")
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
-    guard !(again && replace) else { throw Failure.usage("--again and --replace exclude each other") }
-    guard replace || !dropUnproved else { throw Failure.usage("--drop-unproved needs --replace") }
-    guard replace || !accept else { throw Failure.usage("--accept needs --replace") }
     let grants = try groups.map(RightsArgument.served)
-    guard Set(grants.map(\.group)).count == grants.count else { throw Failure.usage("--group names a group twice") }
+    let kind = try issuance.kind(granting: grants)
     let store = try session.openStore(key)
     session.circumstances.makesSteps = true
     let issued = try ServiceFault.named {
       try store.enrollService(
-        to: output, again ? .again : replace ? .replacing : .first, serving: grants, all: all,
-        droppingUnproved: dropUnproved, accepting: accept ? session.takes() : nil
+        to: output, kind, serving: grants, all: all, droppingUnproved: issuance.renewal.dropsUnproved,
+        accepting: issuance.renewal.accepting(in: session)
       ) { session.showProgress("\($0): \($1.text)") }
     }
     session.say("wrote the credential of the service")
@@ -202,13 +193,11 @@ struct RevokeService: Command {
       vault service revoke
       """)
 
-  let accept: Bool
-  let dropUnproved: Bool
+  let renewal: RenewalOptions
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    accept = arguments.flag("--accept", "Accept a state of the group that this machine refuses, in the same step.")
-    dropUnproved = arguments.flag("--drop-unproved", "Leave behind signed items that can no longer be proved.")
+    renewal = RenewalOptions(&arguments)
     key = try KeySource(&arguments)
   }
 
@@ -216,9 +205,9 @@ struct RevokeService: Command {
     let store = try session.openStore(key)
     session.circumstances.makesSteps = true
     let report = try ServiceFault.named {
-      try store.revokeService(droppingUnproved: dropUnproved, accepting: accept ? session.takes() : nil) {
-        session.showProgress("\($0): \($1.text)")
-      }
+      try store.revokeService(
+        droppingUnproved: renewal.dropsUnproved, accepting: renewal.accepting(in: session)
+      ) { session.showProgress("\($0): \($1.text)") }
     }
     for name in report.revoked { session.say("'\(name)' has a new key, which the service does not have") }
     if let failure = UnchangedGroups.failure(report.unchanged, Applications.service, session) { throw failure }
