@@ -20,37 +20,23 @@ struct ListItems: Command {
       vault list db/ -a env=prod
       """)
 
-  let prefix: String
-  let group: String?
-  let attributes: [String]
-  let match: String?
-  let all: Bool
-  let removed: Bool
-  let sort: String?
-  let limit: Int?
-  let json: Bool
-  let key: KeySource
+  private(set) var request = ListRequest()
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    prefix = arguments.optionalArgument("prefix", "List only names that begin with this.", completes: .items) ?? ""
-    group = arguments.group()
-    attributes = arguments.itemAttributes()
-    match = arguments.option(
+    request.prefix =
+      arguments.optionalArgument("prefix", "List only names that begin with this.", completes: .items) ?? ""
+    request.group = arguments.group()
+    request.attributes = arguments.itemAttributes()
+    request.match = arguments.option(
       "--match", value: "text", "List only items with this text in their name, label or attributes, ignoring case.")
-    all = arguments.flag("--all", "List all groups that can be opened.")
-    removed = arguments.flag("--removed", "List removed items that can come back, instead of present ones.")
-    sort = arguments.option(
+    request.all = arguments.flag("--all", "List all groups that can be opened.")
+    request.removed = arguments.flag("--removed", "List removed items that can come back, instead of present ones.")
+    request.sort = arguments.option(
       "--sort", value: "order", "The order: name, changed or expires.",
       completes: .words(["name", "changed", "expires"]))
-    limit = try arguments.number("--limit", value: "n", "List at most this many items.")
-    json = arguments.json()
-    key = try KeySource(&arguments)
-  }
-
-  var request: ListRequest {
-    ListRequest(
-      prefix: prefix, group: group, all: all, removed: removed, attributes: attributes, match: match, sort: sort,
-      limit: limit, json: json, key: key)
+    request.limit = try arguments.number("--limit", value: "n", "List at most this many items.")
+    request.json = arguments.json()
+    request.key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws { try request.run(in: session) }
@@ -68,28 +54,19 @@ struct SearchItems: Command {
       vault search github
       """)
 
-  let text: String
-  let group: String?
-  let attributes: [String]
-  let limit: Int?
-  let json: Bool
-  let key: KeySource
+  private var request = ListRequest(opensLogins: true)
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    text = try arguments.argument("text", "The text to search for.")
-    group = arguments.onlyGroup()
-    attributes = arguments.itemAttributes()
-    limit = try arguments.number("--limit", value: "n", "List at most this many items.")
-    json = arguments.json()
-    key = try KeySource(&arguments)
+    request.match = try arguments.argument("text", "The text to search for.")
+    request.group = arguments.onlyGroup()
+    request.all = request.group == nil
+    request.attributes = arguments.itemAttributes()
+    request.limit = try arguments.number("--limit", value: "n", "List at most this many items.")
+    request.json = arguments.json()
+    request.key = try KeySource(&arguments)
   }
 
-  func run(in session: Session) throws {
-    try ListRequest(
-      group: group, all: group == nil, attributes: attributes, match: text, opensLogins: true, limit: limit, json: json,
-      key: key
-    ).run(in: session)
-  }
+  func run(in session: Session) throws { try request.run(in: session) }
 }
 
 extension Arguments {

@@ -2,7 +2,7 @@ internal import Exchange
 internal import Vault
 
 /// A request of `vault list` as typed.
-struct ListRequest: Equatable {
+struct ListRequest {
   enum Order: String, CaseIterable { case name, changed, expires }
 
   var prefix = ""
