@@ -205,7 +205,7 @@ struct ArchiveInput: Equatable {
     }
     let bytes = try DescriptorInput(descriptor, source).readAll(limit: limit)
     guard bytes.count <= limit else { throw Self.overLimit(limit) }
-    return unsafe bytes.withUnsafeBytes { unsafe Array($0) }
+    return bytes.exportInsecurely()
   }
 
   private static func overLimit(_ limit: Int) -> Failure {

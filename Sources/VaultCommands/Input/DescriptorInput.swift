@@ -14,6 +14,14 @@ struct DescriptorInput {
     self.source = source
   }
 
+  /// Reads a whole file, or at most one byte more than `limit`.
+  static func contents(of path: String, _ source: String, limit: Int) throws(Failure) -> WipedBytes {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    guard descriptor >= 0 else { throw failure(source, errno) }
+    defer { close(descriptor) }
+    return try DescriptorInput(descriptor, source).readAll(limit: limit)
+  }
+
   /// Reads to the end, or at most one byte more than `limit`.
   func readAll(limit: Int) throws(Failure) -> WipedBytes {
     let bytes = try WipedBytes(capacity: limit + 1)

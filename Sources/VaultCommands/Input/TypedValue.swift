@@ -143,7 +143,8 @@ enum ValueInput: Equatable {
       return try terminal.askValue("value: ", isDumb: isDumb)
     case .standardInput: return try piped(streams.input, "stdin", exact)
     case .descriptor(let number): return try piped(number, "the descriptor of --fd", exact)
-    case .file(let path): return try contents(of: path)
+    case .file(let path):
+      return try Self.limited(DescriptorInput.contents(of: path, "the file of --file", limit: Self.limit))
     }
   }
 
@@ -152,14 +153,6 @@ enum ValueInput: Equatable {
     let bytes = try DescriptorInput(descriptor, source).readAll(limit: Self.limit + 2)
     if !exact && bytes.isText && bytes.isOneLine { bytes.removeTrailingNewline() }
     return try Self.limited(bytes)
-  }
-
-  private func contents(of path: String) throws(Failure) -> WipedBytes {
-    let source = "the file of --file"
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw DescriptorInput.failure(source, errno) }
-    defer { close(descriptor) }
-    return try Self.limited(DescriptorInput(descriptor, source).readAll(limit: Self.limit))
   }
 
   /// - Throws: `overLimit` above the maximum size.

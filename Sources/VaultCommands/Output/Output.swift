@@ -175,6 +175,19 @@ struct Style: Equatable {
   var isOneLine: Bool { unsafe withUnsafeBytes { unsafe !$0.dropLast().contains(0x0A) } }
 
   var isText: Bool { unsafe withUnsafeBytes { unsafe $0.isUTF8 } }
+
+  /// The bytes in ordinary memory, which is not wiped.
+  func exportInsecurely() -> [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
+
+  /// The bytes as text in ordinary memory, which is not wiped; nil if they are not UTF-8.
+  func exportInsecurelyAsString() -> String? {
+    unsafe withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) }
+  }
+}
+
+extension Secret {
+  /// The bytes in ordinary memory, which is not wiped.
+  func exportInsecurely() -> [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
 }
 
 extension WipedBytes {

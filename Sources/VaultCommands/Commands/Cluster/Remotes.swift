@@ -120,7 +120,7 @@ struct AddRemote: Command {
 
   private static func text(of path: String, _ option: String) throws -> String {
     let bytes = try contents(of: path, option)
-    guard let text = unsafe bytes.withUnsafeBytes({ unsafe String(validating: $0, as: UTF8.self) }) else {
+    guard let text = bytes.exportInsecurelyAsString() else {
       throw Failure.usage("the file of \(option) is not text")
     }
     return text
@@ -129,10 +129,7 @@ struct AddRemote: Command {
   /// A remote is at most 64 KiB, so a larger file is refused before it is read completely.
   private static func contents(of path: String, _ option: String) throws(Failure) -> WipedBytes {
     let source = "the file of \(option)"
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw DescriptorInput.failure(source, errno) }
-    defer { close(descriptor) }
-    let bytes = try DescriptorInput(descriptor, source).readAll(limit: Remote.byteLimit)
+    let bytes = try DescriptorInput.contents(of: path, source, limit: Remote.byteLimit)
     guard bytes.count <= Remote.byteLimit else { throw Failure(.overLimit, "\(source) has more than 64 KiB") }
     return bytes
   }

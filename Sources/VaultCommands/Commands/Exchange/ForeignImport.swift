@@ -62,7 +62,7 @@ struct ForeignImport {
     // Its memory is limited.
     case .killed(let signal): throw ImportFault("reading it took too much memory (signal \(signal))", .overLimit)
     }
-    return try ImportedItems(lines: unsafe bytes.withUnsafeBytes { unsafe Array($0) })
+    return try ImportedItems(lines: bytes.exportInsecurely())
   }
 
   /// - Returns: nil if there is a key file, which may be enough, and no terminal.

@@ -35,7 +35,7 @@ struct ImportFile {
   /// - Throws: the errors of ``read(_:)``; `usage` if it is not UTF-8.
   func text(_ streams: Streams) throws(Failure) -> String {
     let bytes = try read(streams)
-    guard let text = unsafe bytes.withUnsafeBytes({ unsafe String(validating: $0, as: UTF8.self) }) else {
+    guard let text = bytes.exportInsecurelyAsString() else {
       throw Failure(.usage, "\(name) is not UTF-8")
     }
     return text

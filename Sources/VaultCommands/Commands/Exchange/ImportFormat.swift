@@ -104,7 +104,7 @@ enum ImportFormat: String, CaseIterable {
         let text = unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
         return try JSONItems.items(of: text)
       case .plist:
-        let bytes = try unsafe file.read(session.streams).withUnsafeBytes { unsafe Array($0) }
+        let bytes = try file.read(session.streams).exportInsecurely()
         return try PropertyListItems.items(of: PropertyList(bytes, limits: .standard), byteCount: bytes.count)
       case .pass: return try PasswordStore(path, session).items(session)
       case .gopass: return try PasswordStore(path, session, isGopass: true, identities: lock.keyFile).items(session)

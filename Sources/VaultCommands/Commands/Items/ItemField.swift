@@ -12,7 +12,7 @@ struct ItemField {
   init(_ name: String, of opened: borrowing OpenedItem) {
     self.name = name
     item = opened.item
-    whole = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    whole = opened.secret.exportInsecurely()
   }
 
   /// - Throws: `notFound` if there is no item with that name.
@@ -58,7 +58,7 @@ struct ItemField {
 
   /// The values of all fields, as ``value()`` returns them; none if the value has no fields.
   static func values(of opened: borrowing OpenedItem) -> [String: [UInt8]] {
-    let whole = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    let whole = opened.secret.exportInsecurely()
     return json(whole, opened.item.kind).map(JSONField.values) ?? [:]
   }
 
@@ -125,7 +125,7 @@ struct ItemField {
   func setting(_ text: WipedBytes, as kind: SecretKind?) throws -> Secret {
     try requireFields()
     guard text.isText else { throw Failure(.usage, "a field of JSON is UTF-8 text") }
-    let bytes = unsafe text.withUnsafeBytes { unsafe Array($0) }
+    let bytes = text.exportInsecurely()
     let value = try json(bytes, kind ?? presentKind)
     guard let changed = JSONField.setting(name, to: value, in: whole) else {
       throw Failure(.conflict, "the value is JSON, but not an object with fields")

@@ -108,7 +108,7 @@ struct ListRequest {
       return false
     }
     let opened = try group.open(item.name.description)
-    let value = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    let value = opened.secret.exportInsecurely()
     return ["url", "username"].contains { field in
       JSONField.string(of: field, in: value).map { String(decoding: $0, as: UTF8.self).lowercased().holds(text) }
         == true

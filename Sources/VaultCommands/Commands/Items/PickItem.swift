@@ -113,7 +113,7 @@ struct PickItem: Command {
   private func copy(_ found: Found, member: String? = nil, _ session: Session) throws -> String {
     let opened = try found.group.open(found.item.name.description)
     var what = "value"
-    var value = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    var value = opened.secret.exportInsecurely()
     if opened.item.kind == .json, let text = JSONField.string(of: member ?? "password", in: value) {
       (what, value) = (member ?? "password", text)
     } else if member != nil {
@@ -128,7 +128,7 @@ struct PickItem: Command {
   /// The value for people: JSON by its fields, first those of a login.
   private static func text(of found: Found) throws -> String {
     let opened = try found.group.open(found.item.name.description)
-    let value = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    let value = opened.secret.exportInsecurely()
     let names = opened.item.kind == .json ? JSONField.names(in: value) : []
     if !names.isEmpty {
       let first = ["username", "password", "url", "totp", "notes"]

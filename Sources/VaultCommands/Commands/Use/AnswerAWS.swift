@@ -32,7 +32,7 @@ struct AnswerAWS: Command {
   func run(in session: Session) throws {
     let opened = try session.openGroup(group, key).open(name)
     guard !opened.item.hasExpired else { throw Self.expired }
-    let text = unsafe opened.secret.withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) }
+    let text = opened.secret.exportInsecurelyAsString()
     guard let text, let value = try? JSONValue(parsing: text) else { throw Self.unfit }
     let access = Self.frames.lazy.compactMap { value[$0] }.first ?? value
     guard let id = try Self.text("AccessKeyId", of: access), let secret = try Self.text("SecretAccessKey", of: access)

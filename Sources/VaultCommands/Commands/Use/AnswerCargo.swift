@@ -88,7 +88,7 @@ struct AnswerCargo: Command {
     let group: String?
 
     init(_ line: WipedBytes) throws(Failure) {
-      let text = unsafe line.withUnsafeBytes { unsafe String(validating: $0, as: UTF8.self) }
+      let text = line.exportInsecurelyAsString()
       guard let text, let request = try? JSONValue(parsing: text), let index = request["registry"]?["index-url"]?.text,
         case .number("1")? = request["v"]
       else { throw Failure(.usage, "this is not a request of cargo's protocol, version 1") }
@@ -132,7 +132,7 @@ struct AnswerCargo: Command {
       let group = try store.group(request.group)
       do {
         let opened = try group.open(name)
-        let token = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+        let token = opened.secret.exportInsecurely()
         guard !opened.item.hasExpired, String(validating: token, as: UTF8.self) != nil else { throw Refusal.notFound }
         return .token(token, expires: opened.item.expires)
       } catch VaultError.notFound(.item) {
@@ -179,7 +179,7 @@ struct AnswerCargo: Command {
       let secret = try session.askSecret(
         "token\(page) for \(UTF8Text.onOneLine(request.index)): ",
         else: VaultError.locked(.nobodyToAsk("there is no terminal to ask for the token")))
-      return unsafe secret.withUnsafeBytes { unsafe Array($0) }
+      return secret.exportInsecurely()
     }
   }
 }

@@ -63,7 +63,7 @@ struct AnswerDocker: Command {
   private static func input(_ session: Session) throws(Failure) -> [UInt8] {
     let input = try DescriptorInput(session.streams.input, "stdin").readAll(limit: limit)
     guard input.count <= limit else { throw Failure(.overLimit, "stdin holds more than 2097152 bytes (2 MiB)") }
-    return unsafe input.withUnsafeBytes { unsafe Array($0) }
+    return input.exportInsecurely()
   }
 
   /// The URL alone, with white space around it.

@@ -76,7 +76,7 @@ struct AnswerGit: Command {
     let input = try DescriptorInput(descriptor, "stdin").readAll(limit: limit)
     guard input.count <= limit else { throw Failure(.overLimit, "stdin holds more than 1048576 bytes (1 MiB)") }
     do {
-      return try GitCredentialMessage(unsafe input.withUnsafeBytes { unsafe Array($0) })
+      return try GitCredentialMessage(input.exportInsecurely())
     } catch {
       guard case .malformed(let line) = error else { throw Failure(.usage, "stdin is not a message of git") }
       throw Failure(.usage, "stdin, line \(line): not KEY=VALUE")

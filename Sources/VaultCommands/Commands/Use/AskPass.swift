@@ -49,7 +49,7 @@ struct AskPass: Command {
       // Neither that nor git's question for a name is answered by a secret.
       let isAloud = isConsent || prompt.hasPrefix("Username for ")
       let answer = try isAloud ? terminal.askAloud(shown) : terminal.ask(shown)
-      try write(unsafe answer.withUnsafeBytes { unsafe Array($0) }, session)
+      try write(answer.exportInsecurely(), session)
     }
   }
 

@@ -70,7 +70,7 @@ struct InjectTemplate: Command {
       bytes = try DescriptorInput(session.streams.input, source).readAll(limit: Self.limit)
     }
     guard bytes.count <= Self.limit else { throw Failure(.overLimit, "\(source) is longer than 16 MiB") }
-    return unsafe bytes.withUnsafeBytes { unsafe Array($0) }
+    return bytes.exportInsecurely()
   }
 
   /// Writing the output over the template would lose it, and put secrets into a file where nobody expects them.
@@ -89,7 +89,7 @@ struct InjectTemplate: Command {
       case .text(let bytes): return bytes
       case .reference(let reference, let line):
         let value = try references.naming("\(source), line \(line)") { try references.value(of: reference) }
-        return unsafe value.withUnsafeBytes { unsafe Array($0) }
+        return value.exportInsecurely()
       }
     }
   }

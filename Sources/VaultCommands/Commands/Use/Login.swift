@@ -17,7 +17,7 @@ struct Login: Equatable {
 
   init(_ opened: borrowing OpenedItem) {
     guard opened.item.kind == .json else {
-      secrets.password = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+      secrets.password = opened.secret.exportInsecurely()
       return
     }
     guard let bytes = Login.json(of: opened) else { return }
@@ -32,7 +32,7 @@ struct Login: Equatable {
 
   /// The item's value if it is JSON.
   fileprivate static func json(of opened: borrowing OpenedItem) -> [UInt8]? {
-    let bytes = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    let bytes = opened.secret.exportInsecurely()
     // The kind is only a statement of the writer.
     guard opened.item.kind == .json, let text = String(validating: bytes, as: UTF8.self),
       (try? ValueText.canonical(text, .json)) != nil

@@ -113,7 +113,7 @@ struct ProgramEnvironment {
       references.session.warn("the names after this prefix begin with '/', which becomes '_': end the prefix with '/'")
     }
     for (variable, item) in items {
-      let value = bytes(of: try group.get(item))
+      let value = try group.get(item).exportInsecurely()
       secrets.append((value, variable))
       try set(Array(variable.utf8), value, variable)
     }
@@ -200,22 +200,17 @@ struct ProgramEnvironment {
   }
 
   private mutating func resolved(_ reference: Reference, in place: String) throws -> [UInt8] {
-    let value = bytes(of: try references.naming(place) { try references.value(of: reference) })
+    let value = try references.naming(place) { try references.value(of: reference) }.exportInsecurely()
     secrets.append((value, place))
     return value
   }
 
-  private func bytes(of secret: borrowing Secret) -> [UInt8] { unsafe secret.withUnsafeBytes { unsafe Array($0) } }
-
   private static func text(of path: String) throws -> String {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw DescriptorInput.failure("the file of --env-file", errno) }
-    defer { close(descriptor) }
-    let bytes = try DescriptorInput(descriptor, UTF8Text.onOneLine(path)).readAll(limit: fileLimit)
+    let bytes = try DescriptorInput.contents(of: path, "the file of --env-file", limit: fileLimit)
     guard bytes.count <= fileLimit else {
       throw Failure(.overLimit, "\(UTF8Text.onOneLine(path)) is longer than 4 MiB")
     }
-    guard let text = unsafe bytes.withUnsafeBytes({ unsafe String(validating: $0, as: UTF8.self) }) else {
+    guard let text = bytes.exportInsecurelyAsString() else {
       throw Failure(.usage, "\(UTF8Text.onOneLine(path)) is not UTF-8")
     }
     return text

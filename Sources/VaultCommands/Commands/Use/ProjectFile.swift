@@ -185,7 +185,7 @@ extension ProjectFile {
     guard status.st_mode & 0o022 == 0 else { return Found(path: path, reason: "others can write it (chmod go-w)") }
     let bytes = try DescriptorInput(descriptor, "'\(name)'").readAll(limit: byteLimit)
     guard bytes.count <= byteLimit else { return Found(path: path, reason: "it is longer than 64 KiB") }
-    return Found(path: path, content: unsafe bytes.withUnsafeBytes { unsafe Array($0) })
+    return Found(path: path, content: bytes.exportInsecurely())
   }
 }
 

@@ -28,7 +28,8 @@ struct AddSSHKey: Command {
 
   func run(in session: Session) throws {
     let group = try place.open(session)
-    let bytes = try contents()
+    let bytes = try ValueInput.limited(
+      DescriptorInput.contents(of: file, "the key's file", limit: ValueInput.limit))
     let name = name ?? String(file.split(separator: "/").last ?? "")
     let added = try unsafe bytes.withUnsafeBytes { bytes in
       var copy = unsafe Array(bytes)
@@ -48,14 +49,6 @@ struct AddSSHKey: Command {
       "ssh-", "ecdsa-sha2-", "sk-ssh-", "sk-ecdsa-", "---- BEGIN SSH2 PUBLIC KEY", "-----BEGIN PUBLIC KEY",
       "-----BEGIN RSA PUBLIC KEY",
     ].contains { file.starts(with: $0.utf8) }
-  }
-
-  private func contents() throws(Failure) -> WipedBytes {
-    let source = "the key's file"
-    let descriptor = unsafe open(file, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw DescriptorInput.failure(source, errno) }
-    defer { close(descriptor) }
-    return try ValueInput.limited(DescriptorInput(descriptor, source).readAll(limit: ValueInput.limit))
   }
 }
 

@@ -53,7 +53,7 @@ extension OneTimeSource {
   ///
   /// - Throws: `conflict` with the fault.
   init(of opened: borrowing OpenedItem) throws(Failure) {
-    var bytes = unsafe opened.secret.withUnsafeBytes { unsafe Array($0) }
+    var bytes = opened.secret.exportInsecurely()
     if opened.item.kind == .json {
       guard let field = ["totp", "otpauth", "otp"].lazy.compactMap({ JSONField.value(of: $0, in: bytes) }).first
       else {
