@@ -97,11 +97,8 @@ extension ChildProcess {
   static func run(
     _ command: [String], input bytes: UnsafeRawBufferPointer, _ streams: Streams
   ) throws(Failure) -> ProgramEnd {
-    // A file in memory, unlike a pipe, never waits for a program that does not read.
-    let input = try unsafe MemoryFile.sealed(bytes)
+    let input = try unsafe MemoryFile.input(bytes)
     defer { close(input) }
-    lseek(input, 0, SEEK_SET)
-    _ = fcntl(input, F_SETFD, FD_CLOEXEC)
     return try ChildProcess(
       command[0], command, InheritedEnvironment.variables, input: input, output: streams.output, errors: streams.errors
     ).wait()

@@ -135,11 +135,9 @@ struct Clipboard {
 
   /// - Returns: whether the tool took it.
   private static func run(_ arguments: [String], _ input: UnsafeRawBufferPointer) throws(Failure) -> Bool {
-    let file = try unsafe MemoryFile.sealed(input)
-    defer { close(file) }
     // The tool and its children get the value only on stdin. They keep running, with none of our streams.
-    _ = fcntl(file, F_SETFD, FD_CLOEXEC)
-    lseek(file, 0, SEEK_SET)
+    let file = try unsafe MemoryFile.input(input)
+    defer { close(file) }
     let nothing = nothing()
     defer { close(nothing) }
     let child = try ChildProcess(
@@ -185,10 +183,8 @@ extension Clipboard {
   func clearLater(_ value: UnsafeRawBufferPointer, after seconds: Int64, terminal: String) throws(Failure) {
     let salt = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
     let known = unsafe salt + Array(Fingerprint.of(value, salt: salt).utf8)
-    let input = try unsafe known.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe MemoryFile.sealed(bytes) }
+    let input = try unsafe known.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe MemoryFile.input(bytes) }
     defer { close(input) }
-    _ = fcntl(input, F_SETFD, FD_CLOEXEC)
-    lseek(input, 0, SEEK_SET)
     // It keeps the terminal only if it has to clear the terminal's clipboard.
     let output = kind.isReadable ? Clipboard.nothing() : unsafe open(terminal, O_WRONLY | O_CLOEXEC | O_NOCTTY)
     let errors = Clipboard.nothing()

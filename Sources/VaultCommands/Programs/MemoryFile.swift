@@ -26,6 +26,16 @@ enum MemoryFile {
     return descriptor
   }
 
+  /// Makes such a file as the stdin of a program. Unlike a pipe, it never waits for a program that does not read.
+  ///
+  /// - Returns: a descriptor that no program inherits.
+  static func input(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int32 {
+    let file = try unsafe sealed(bytes)
+    _ = fcntl(file, F_SETFD, FD_CLOEXEC)
+    lseek(file, 0, SEEK_SET)
+    return file
+  }
+
   /// The path of a descriptor of the process that opens it.
   static func path(_ descriptor: Int32) -> String { "/proc/self/fd/\(descriptor)" }
 

@@ -18,9 +18,7 @@ struct ForeignExport {
     var attached: [(item: Item, bytes: [UInt8])] = []
     var plainValues = 0
     for item in items {
-      let value = try list.open(item.name.description).secret.withBytes { value in
-        value.indices.map { value[$0] }
-      }
+      let value = try list.open(item.name.description).secret.exportInsecurely()
       if item.kind == .bytes || item.kind == .archive {
         attached.append((item, value))
       } else {
@@ -89,8 +87,7 @@ struct ForeignExport {
       }
       unsafe line.withUnsafeBytes { unsafe lines.append($0) }
     }
-    let input = try unsafe lines.withUnsafeBytes { (bytes) throws(Failure) in try unsafe MemoryFile.sealed(bytes) }
-    lseek(input, 0, SEEK_SET)
+    let input = try unsafe lines.withUnsafeBytes { (bytes) throws(Failure) in try unsafe MemoryFile.input(bytes) }
     defer { close(input) }
     let (end, bytes) = try ExchangeProgram.run(["write", "kdbx"], input: input, passphrase: passphrase)
     exceedsImport = end == .exited(2)
@@ -182,7 +179,7 @@ struct ForeignExport {
         changes.binaryVersions += 1
         continue
       }
-      let value = try group.get(name, version: former.version).withBytes { value in value.indices.map { value[$0] } }
+      let value = try group.get(name, version: former.version).exportInsecurely()
       versions.append(Self.version(value, former, &changes))
     }
     return versions
