@@ -36,7 +36,7 @@ struct ShowArchive: Command {
     } catch {
       throw Failure(error)
     }
-    try unsafe text.span.withUnsafeBytes { text throws(Failure) in try unsafe session.output.write(text) }
+    try session.output.write(text)
     if text.last != UInt8(ascii: "\n") { try session.output.write("\n") }
   }
 
@@ -135,9 +135,7 @@ struct ConvertArchive: Command {
       completes: .words(["xml", "binary", "json"]))
     to = try arguments.required(
       "--to", value: "format", "The format: xml, binary or json.", completes: .words(["xml", "binary", "json"]))
-    output = arguments.option(
-      "--output", short: "-o", value: "out", "Write to this file, new or replaced, for you alone (- or none: stdout).",
-      completes: .files)
+    output = arguments.outputFile(short: "-o", "Write to this file, readable by you alone (- or none: stdout).")
   }
 
   func run(in session: Session) throws {
@@ -149,15 +147,15 @@ struct ConvertArchive: Command {
         "there is no such format", hint: "json; without --from, xml and binary are detected")
     }
     let converted = try convert(ArchiveInput(path: file).read(session.streams))
-    guard let output, output != "-" else {
+    guard let output else {
       guard to != "binary" || !session.output.isTerminal else {
         throw Failure(
           .usage, "an archive is not text and is not written to a terminal", hint: "use -o FILE, or a pipe")
       }
       try session.output.requireTextIfTerminal(converted, hint: "use -o FILE, or a pipe")
-      return try write(converted, to: session.output)
+      return try session.output.write(converted)
     }
-    try OutputFile.write(output, warning: session.warn) { try write(converted, to: $0) }
+    try OutputFile.write(output, warning: session.warn) { try $0.write(converted) }
   }
 
   private func convert(_ bytes: [UInt8]) throws(Failure) -> [UInt8] {
@@ -174,10 +172,6 @@ struct ConvertArchive: Command {
     } catch {
       throw Failure(error)
     }
-  }
-
-  private func write(_ bytes: [UInt8], to output: Output) throws(Failure) {
-    try unsafe bytes.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe output.write(bytes) }
   }
 }
 
@@ -210,6 +204,32 @@ struct ArchiveInput: Equatable {
 
   private static func overLimit(_ limit: Int) -> Failure {
     Failure(ArchiveError.overLimit(.inputBytes, allowed: limit, at: ArchivePath()))
+  }
+}
+
+/// A keyed archive that is about to become an item, checked to contain only allowed classes.
+struct CheckedArchive {
+  let bytes: WipedBytes
+  let typeName: String?
+
+  /// Reads the archive at `path`, or from standard input for `-`.
+  ///
+  /// - Throws: errors with status 13 if it is broken, 19 if it contains another class, 20 over a limit; and those of
+  ///   reading a file.
+  init(_ path: String, _ allowed: [String], _ streams: Streams) throws(Failure) {
+    let read = try ArchiveInput(path: path).read(streams)
+    guard read.count <= ValueInput.limit else {
+      throw Failure(.overLimit, "the archive is larger than 1048576 bytes (1 MiB)")
+    }
+    do throws(ArchiveError) {
+      let inspection = try ArchiveInspection(read)
+      try inspection.check(allowing: allowed)
+      typeName = inspection.rootTypeName
+    } catch {
+      throw Failure(error)
+    }
+    bytes = try WipedBytes(capacity: read.count)
+    unsafe read.withUnsafeBytes { unsafe bytes.append($0) }
   }
 }
 

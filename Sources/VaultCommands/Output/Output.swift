@@ -44,6 +44,10 @@ final class Output {
     unsafe buffer.append(rest)
   }
 
+  func write(_ bytes: [UInt8]) throws(Failure) {
+    try unsafe bytes.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe write(bytes) }
+  }
+
   func write(_ byte: UInt8) throws(Failure) {
     if buffer.count == buffer.capacity { try flush() }
     buffer.append(byte)
