@@ -195,9 +195,14 @@ extension Session {
 
   /// - Parameter name: as for `openGroup`.
   func group(_ name: String?, of store: SecretStore) throws(VaultError) -> AccessGroup {
-    let name = name ?? variable("VAULT_GROUP") ?? store.defaultGroupName
+    let name = groupName(name, of: store)
     soughtGroup = name
     return try store.group(name)
+  }
+
+  /// - Parameter name: as for `openGroup`.
+  func groupName(_ name: String?, of store: SecretStore) -> String {
+    name ?? variable("VAULT_GROUP") ?? store.defaultGroupName
   }
 
   /// The status of the store, found without a prompt.

@@ -42,7 +42,7 @@ import Vault
   @Test func `a value that begins with a hyphen must follow an equals sign, and a single hyphen is a value`() throws {
     #expect(try parsed("set a --label=-x", as: SetItem.self).label == "-x")
     #expect(try parsed("set a --label=", as: SetItem.self).label == "")
-    #expect(try parsed("inject -i - -o -", as: InjectTemplate.self).input == "-")
+    #expect(try parsed("inject -i - -o -", as: InjectTemplate.self).input == nil)
     #expect(try parsed("import - --from json", as: ImportItems.self).file == "-")
   }
 
@@ -50,7 +50,7 @@ import Vault
     let generate: GenerateItem = try parsed("generate a")
     #expect(generate.random.length == 32 && generate.random.alphabet == "safe" && !generate.show)
     #expect(try parsed("env", as: PrintEnvironment.self).shell == .bash)
-    #expect(try parsed("list", as: ListItems.self).prefix == "")
+    #expect(try parsed("list", as: ListItems.self).request.prefix == "")
     #expect(try parsed("remove --prefix p", as: RemoveItem.self).name == nil)
   }
 

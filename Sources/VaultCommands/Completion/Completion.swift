@@ -106,10 +106,8 @@ extension Session {
 
   fileprivate func itemNames(in group: String?, _ line: CompletionLine) -> [String] {
     do {
-      let store = try store(line)
-      let group = try store.group(group ?? variable("VAULT_GROUP") ?? store.defaultGroupName)
       // A longer list in a shell is of no use.
-      return try group.items().prefix(10_000).map(\.name.description)
+      return try self.group(group, of: store(line)).items().prefix(10_000).map(\.name.description)
     } catch {
       return []
     }

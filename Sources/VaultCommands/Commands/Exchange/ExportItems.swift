@@ -172,7 +172,7 @@ struct ExportRequest {
     let text = export.text(form)
     losses = export.losses
     try output.requireTextIfTerminal(text, hint: "--output FILE")
-    try unsafe text.withUnsafeBytes { try unsafe output.write($0) }
+    try output.write(text)
   }
 
   private mutating func writeText(to output: Output) throws {

@@ -94,7 +94,7 @@ struct Transfer {
     }
     let store = try session.openStore(key)
     session.circumstances.group = source
-    let source = try store.group(source ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName)
+    let source = try session.group(source, of: store)
     let target = try self.target.map { name throws(VaultError) in try store.group(name) } ?? source
     let (oldName, newName) = (try Item.Name(name), try Item.Name(newName ?? name))
     guard source.name != target.name else {

@@ -187,7 +187,7 @@ struct GetItem: Command {
 struct ClearClipboard: Command {
   static let about = About(
     "Clear the clipboard after a time, if it still holds the value of the digest on stdin.",
-    usage: "vault clear-clipboard KIND SECONDS", example: "")
+    usage: "vault clear-clipboard KIND SECONDS")
 
   let kind: String
   let seconds: Int

@@ -46,8 +46,7 @@ struct ListRequest {
     guard limit ?? 1 > 0 else { throw Failure.usage("the value of --limit is not valid", hint: "use at least 1") }
     guard !all || group == nil else { throw Failure.usage("--all and --group exclude each other") }
     let store = try session.openStore(key)
-    let names =
-      all ? try store.itemGroupNames() : [group ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName]
+    let names = all ? try store.itemGroupNames() : [session.groupName(group, of: store)]
     var sections: [Section] = []
     var problem: (any Error)?
     for name in names {
@@ -186,7 +185,7 @@ struct ListRequest {
       return try take { (group, item) throws(Failure) in
         bytes.removeAll(keepingCapacity: true)
         item.withSummary { line(of: group)($0, &bytes) }
-        try unsafe bytes.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe session.output.write(bytes) }
+        try session.output.write(bytes)
       }
     }
     var (rows, changed, expires) = ([[String]](), TimeColumn(removed ? "REMOVED" : "CHANGED"), TimeColumn("EXPIRES"))

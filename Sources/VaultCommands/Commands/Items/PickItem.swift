@@ -116,8 +116,8 @@ struct PickItem: Command {
     var value = opened.secret.exportInsecurely()
     if opened.item.kind == .json, let text = JSONField.string(of: member ?? "password", in: value) {
       (what, value) = (member ?? "password", text)
-    } else if member != nil {
-      return "the value has no field '\(member ?? "")'"
+    } else if let member {
+      return "the value has no field '\(member)'"
     }
     let (told, _) = try unsafe value.withUnsafeBytes { value in
       try unsafe Clipboard.copy(value, for: clip, terminal: session.streams.terminal)

@@ -48,7 +48,7 @@ struct RemoveItem: Command {
         throw Failure.usage("--row cannot be combined with a name or --prefix")
       }
       let store = try session.openStore(key)
-      let group = group ?? session.variable("VAULT_GROUP") ?? store.defaultGroupName
+      let group = session.groupName(group, of: store)
       try store.removeRow(row, from: group) { session.showProgress("\(group): \($0.text)") }
       return session.say("the row and its history are removed; an item with its name starts at version 1 again")
     }

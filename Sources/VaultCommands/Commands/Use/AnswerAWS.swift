@@ -38,8 +38,7 @@ struct AnswerAWS: Command {
     guard let id = try Self.text("AccessKeyId", of: access), let secret = try Self.text("SecretAccessKey", of: access)
     else { throw Self.unfit }
     let token = try Self.text("SessionToken", of: access)
-    let expiration =
-      try Self.text("Expiration", of: access) ?? opened.item.expires.map { UTCDate.text(Int64($0.milliseconds)) }
+    let expiration = try Self.text("Expiration", of: access) ?? opened.item.expires?.text
     if let expiration {
       guard let end = UTCDate.moment(expiration) else {
         throw Failure(.usage, "the access key's Expiration is not a time such as 2030-01-02T03:04:05Z")

@@ -145,10 +145,8 @@ struct AnswerDocker: Command {
 
   private func write(_ object: JSONObject, _ session: Session) throws(Failure) {
     let line = object.bytes + [0x0A]
-    try unsafe line.span.withUnsafeBytes { (bytes) throws(Failure) in
-      try unsafe session.output.requireTextIfTerminal(bytes, hint: "pipe it")
-      try unsafe session.output.write(bytes)
-    }
+    try session.output.requireTextIfTerminal(line, hint: "pipe it")
+    try session.output.write(line)
   }
 }
 

@@ -52,11 +52,8 @@ struct AnswerGit: Command {
       case "get":
         let group = try session.openGroup(group, key)
         guard let answer = try find(credential, GitCredential.Capabilities(message), in: group) else { return }
-        let bytes = answer.bytes
-        try unsafe bytes.withUnsafeBytes { bytes in
-          try unsafe session.output.requireTextIfTerminal(bytes, hint: "pipe it")
-          try unsafe session.output.write(bytes)
-        }
+        try session.output.requireTextIfTerminal(answer.bytes, hint: "pipe it")
+        try session.output.write(answer.bytes)
       case "store":
         guard !GitCredential.isEphemeral(message) else { return }
         try store(credential, session)

@@ -100,10 +100,8 @@ struct AskPass: Command {
   private func write(_ answer: [UInt8], _ session: Session) throws {
     var line = answer + [0x0A]
     defer { unsafe explicit_bzero(&line, line.count) }
-    try unsafe line.withUnsafeBytes { bytes in
-      try unsafe session.output.requireTextIfTerminal(bytes, hint: "let ssh, git or sudo run it")
-      try unsafe session.output.write(bytes)
-    }
+    try session.output.requireTextIfTerminal(line, hint: "let ssh, git or sudo run it")
+    try session.output.write(line)
   }
 }
 

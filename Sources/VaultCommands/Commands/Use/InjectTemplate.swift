@@ -23,13 +23,15 @@ struct InjectTemplate: Command {
   static let surplus: Failure? = .usage(
     "a template is named with -i", hint: "vault inject -i TEMPLATE -o FILE")
 
+  /// The template's file; nil for standard input.
   let input: String?
   let output: String?
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    input = arguments.option(
+    let path = arguments.option(
       "--input", short: "-i", value: "file", "The template, or - for standard input.", completes: .files)
+    input = path == "-" ? nil : path
     output = arguments.outputFile(short: "-o", "Write to this file, readable by you alone (- or none: stdout).")
     key = try KeySource(&arguments)
   }
@@ -51,11 +53,11 @@ struct InjectTemplate: Command {
     try OutputFile.write(output, warning: session.warn) { try write(values, to: $0) }
   }
 
-  private var source: String { input.map(UTF8Text.onOneLine).flatMap { $0 == "-" ? nil : $0 } ?? "stdin" }
+  private var source: String { input.map(UTF8Text.onOneLine) ?? "stdin" }
 
   private func text(_ session: Session) throws(Failure) -> [UInt8] {
     let bytes: WipedBytes
-    if let input, input != "-" {
+    if let input {
       let descriptor = unsafe open(input, O_RDONLY | O_CLOEXEC)
       // If it cannot be opened, it may not be a path but a misplaced secret.
       guard descriptor >= 0 else { throw DescriptorInput.failure("the template", errno) }
@@ -95,9 +97,7 @@ struct InjectTemplate: Command {
   }
 
   private func write(_ values: [[UInt8]], to output: Output) throws(Failure) {
-    for value in values {
-      try unsafe value.span.withUnsafeBytes { (bytes) throws(Failure) in try unsafe output.write(bytes) }
-    }
+    for value in values { try output.write(value) }
   }
 }
 

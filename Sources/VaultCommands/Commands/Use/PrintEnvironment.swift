@@ -61,7 +61,7 @@ struct PrintEnvironment: Command {
     case .json: try writeJSON(variables, to: session.output)
     case .yaml:
       let lines = try variables.map { (name, value) throws(Failure) in YAMLLine.of(name, try text(value, of: name)) }
-      for byte in lines.joined() { try session.output.write(byte) }
+      for line in lines { try session.output.write(line) }
     case .fish: for (name, value) in variables { try writeForFish(name, value, to: session.output) }
     case .docker: try writeForDocker(variables, to: session.output)
     case .github: try writeForGitHub(variables, to: session.output)

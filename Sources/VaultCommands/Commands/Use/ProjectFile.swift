@@ -48,10 +48,9 @@ struct ProjectFile {
         throw Failure(.usage, "'\(ProjectFile.name)', line \(index + 1): \(error.words)")
       }
     }
-    let references = assignments.map(\.reference)
-    assignments = zip(assignments, references).map { entry, reference in
-      let named = Reference(group: reference.group ?? group, name: reference.name, field: reference.field)
-      return (entry.variable, named, entry.line)
+    // The line `group` may come after them.
+    assignments = assignments.map { [group] variable, reference, line in
+      (variable, Reference(group: reference.group ?? group, name: reference.name, field: reference.field), line)
     }
   }
 
