@@ -316,12 +316,7 @@ extension EnvironmentFile.Line {
 
   /// Letters, digits and punctuation that have no special meaning to any reader, including shells.
   private static func isPlain(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: "_-./:@%+,".utf8.contains(byte)
-    }
+    byte.isLetter || byte.isDigit || "_-./:@%+,".utf8.contains(byte)
   }
 }
 

@@ -92,18 +92,9 @@ extension MaskPatterns {
   // MARK: Escapes
 
   private static func percentEncoded(_ value: [UInt8]) -> [[UInt8]] {
-    let unreserved = Set("-._~".utf8)
-    return [("0123456789ABCDEF", false), ("0123456789abcdef", false), ("0123456789ABCDEF", true)].map {
-      digits, keepsSlashes in
-      let digits = Array(digits.utf8)
-      return value.flatMap { byte -> [UInt8] in
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-          UInt8(ascii: "0")...UInt8(ascii: "9"):
-          [byte]
-        case _ where unreserved.contains(byte) || keepsSlashes && byte == UInt8(ascii: "/"): [byte]
-        default: [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-        }
+    [(false, false), (true, false), (false, true)].map { inLowerCase, keepsSlashes in
+      PercentEncoding.encoded(value, inLowerCase: inLowerCase) { byte in
+        byte.isLetter || byte.isDigit || "-._~".utf8.contains(byte) || keepsSlashes && byte == UInt8(ascii: "/")
       }
     }
   }

@@ -195,10 +195,7 @@ extension MaskPatterns {
 
   /// Hexadecimal digits of either case.
   static func hexadecimal(_ value: [UInt8]) -> [[UInt8]] {
-    ["0123456789abcdef", "0123456789ABCDEF"].map { digits in
-      let digits = Array(digits.utf8)
-      return value.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-    }
+    [Array(value.hexadecimal.utf8), Array(value.hexadecimal.uppercased().utf8)]
   }
 
   /// Base32 (RFC 4648), without the last character if it depends on the bytes after the value.
@@ -220,13 +217,8 @@ extension MaskPatterns {
   /// `application/x-www-form-urlencoded`, as browsers write it and as Python does.
   private static func forms(_ value: [UInt8]) -> [[UInt8]] {
     ["-._*", "-._~"].map { unreserved in
-      let unreserved = Set(unreserved.utf8)
-      let digits = Array("0123456789ABCDEF".utf8)
-      return value.flatMap { byte -> [UInt8] in
-        if byte == 0x20 { return [UInt8(ascii: "+")] }
-        if isAlphanumeric(byte) || unreserved.contains(byte) { return [byte] }
-        return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-      }
+      PercentEncoding.encoded(value) { $0 == 0x20 || $0.isLetter || $0.isDigit || unreserved.utf8.contains($0) }
+        .map { $0 == 0x20 ? UInt8(ascii: "+") : $0 }
     }
   }
 
@@ -247,11 +239,7 @@ extension MaskPatterns {
     value.flatMap { byte in replacement(byte).map { Array($0.utf8) } ?? [byte] }
   }
 
-  private static func isAlphanumeric(_ byte: UInt8) -> Bool {
-    (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte)
-  }
-
   private static func isPlainInShells(_ byte: UInt8) -> Bool {
-    isAlphanumeric(byte) || byte >= 0x80 || "%+-./:=@_".utf8.contains(byte)
+    byte.isLetter || byte.isDigit || byte >= 0x80 || "%+-./:=@_".utf8.contains(byte)
   }
 }

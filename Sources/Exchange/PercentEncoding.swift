@@ -4,9 +4,9 @@ public enum PercentEncoding {
   ///
   /// The result is UTF-8 if `isPlain` accepts bytes from 0x80 on only in valid text.
   public static func encoded(
-    _ bytes: some Sequence<UInt8>, keeping isPlain: (UInt8) -> Bool
+    _ bytes: some Sequence<UInt8>, inLowerCase: Bool = false, keeping isPlain: (UInt8) -> Bool
   ) -> [UInt8] {
-    let digits = Array("0123456789ABCDEF".utf8)
+    let digits = Array((inLowerCase ? "0123456789abcdef" : "0123456789ABCDEF").utf8)
     var encoded: [UInt8] = []
     for byte in bytes {
       if byte != UInt8(ascii: "%"), isPlain(byte) {

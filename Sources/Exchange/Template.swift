@@ -1,3 +1,5 @@
+internal import Ground
+
 /// A text with references that are replaced by values.
 ///
 /// ```
@@ -96,17 +98,8 @@ extension Template {
 extension UInt8 {
   fileprivate var isBlank: Bool { self == 0x20 || self == 0x09 }
 
-  private var isLetterOrDigit: Bool {
-    switch self {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"):
-      true
-    default: false
-    }
-  }
-
   /// Whether a `vault://` after this byte is part of something else.
-  fileprivate var goesBeforeText: Bool { isLetterOrDigit || "-+.\\".utf8.contains(self) }
+  fileprivate var goesBeforeText: Bool { isLetter || isDigit || "-+.\\".utf8.contains(self) }
 
-  fileprivate var mayStandBare: Bool { isLetterOrDigit || "-_./%#".utf8.contains(self) }
+  fileprivate var mayStandBare: Bool { isLetter || isDigit || "-_./%#".utf8.contains(self) }
 }

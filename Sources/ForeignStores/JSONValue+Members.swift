@@ -31,7 +31,7 @@ extension JSONValue {
   /// A whole number that is not negative.
   func count(_ name: String) -> Int? {
     guard case .number(let text)? = self[name] else { return nil }
-    guard let number = Int(text) else { return text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? .max : nil }
+    guard let number = Int(text) else { return text.utf8.allSatisfy(\.isDigit) ? .max : nil }
     return number >= 0 ? number : nil
   }
 

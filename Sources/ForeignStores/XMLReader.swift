@@ -176,13 +176,5 @@ struct XMLReader: XMLSource {
 }
 
 extension UInt8 {
-  fileprivate var isXMLName: Bool {
-    switch self {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "."),
-      UInt8(ascii: ":"), 0x80...0xFF:
-      true
-    default: false
-    }
-  }
+  fileprivate var isXMLName: Bool { isWord || self >= 0x80 || "-.:".utf8.contains(self) }
 }

@@ -154,8 +154,7 @@ struct SopsValues {
 
   /// The MAC over all values so far, in the hexadecimal form that is sealed.
   func code() throws(ImportFault) -> [UInt8] {
-    let digits = Array("0123456789ABCDEF".utf8)
-    return try Gcrypt.sha512(gathered).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+    Array(try Gcrypt.sha512(gathered).hexadecimal.uppercased().utf8)
   }
 
   /// The value in `ENC[AES256_GCM,data:…,iv:…,tag:…,type:…]`.

@@ -73,14 +73,7 @@ struct GenerateItem: Command {
 
   /// The text as a shell reads it.
   private static func word(_ text: String) -> String {
-    let isPlain = text.utf8.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "a")...UInt8(ascii: "z"):
-        true
-      default: "/._-@:+#".utf8.contains(byte)
-      }
-    }
+    let isPlain = text.utf8.allSatisfy { $0.isLetter || $0.isDigit || "/._-@:+#".utf8.contains($0) }
     return isPlain && !text.isEmpty && text.first != "#" ? text : "'\(text.exchanging("'", for: #"'\''"#))'"
   }
 }
