@@ -61,7 +61,8 @@ package struct EntryExport {
     var json = Array("{\n  \"encrypted\": false,\n  \"folders\": [".utf8)
     for (index, folder) in folders.sorted(by: { $0.value < $1.value }).enumerated() {
       json += "\(index > 0 ? "," : "")\n    ".utf8
-      json += JSONValue.object([("id", .string(Self.identifier(folder.value))), ("name", .string(folder.key))]).json
+      let id = Self.identifier(folder.value)
+      json += JSONValue.object(of: [("id", .string(id)), ("name", .string(folder.key))]).json
     }
     json += "\n  ],\n  \"items\": [".utf8
     for (index, entry) in entries.enumerated() {
@@ -87,31 +88,31 @@ package struct EntryExport {
         "fields",
         .array(
           version.fields.filter { !Self.members.contains($0.name) && !urls.contains($0) }.map { field in
-            .object([("name", .string(field.name)), ("value", .string(field.text)), ("type", .number("1"))])
+            .object(of: [("name", .string(field.name)), ("value", .string(field.text)), ("type", .number("1"))])
           })
       ),
     ]
     if isLogin {
       let former = entry.history.filter { !$0.text("password").isEmpty }.reversed().map { former in
-        JSONValue.object([
+        JSONValue.object(of: [
           ("lastUsedDate", .string(UTCDate.text(former.modified ?? 0))), ("password", .string(former.text("password"))),
         ])
       }
       members.append(("passwordHistory", .array(former)))
       func text(_ name: String) -> JSONValue { version.text(name).isEmpty ? .null : .string(version.text(name)) }
-      let addresses = urls.map { JSONValue.object([("match", .null), ("uri", .string($0.text))]) }
+      let addresses = urls.map { JSONValue.object(of: [("match", .null), ("uri", .string($0.text))]) }
       members.append(
         (
           "login",
-          .object([
+          .object(of: [
             ("uris", .array(addresses)), ("username", text("username")), ("password", text("password")),
             ("totp", text("totp")),
           ])
         ))
     } else {
-      members.append(("secureNote", .object([("type", .number("0"))])))
+      members.append(("secureNote", .object(of: [("type", .number("0"))])))
     }
-    return .object(members)
+    return .object(of: members)
   }
 
   private static func isLogin(_ version: Entry.Version) -> Bool {
@@ -150,11 +151,5 @@ package struct EntryExport {
   private static func identifier(_ number: Int) -> String {
     let digits = String(number, radix: 16)
     return "00000000-0000-4000-8000-" + String(repeating: "0", count: max(0, 12 - digits.count)) + digits
-  }
-}
-
-extension JSONValue {
-  fileprivate static func object(_ members: [(String, JSONValue)]) -> JSONValue {
-    .object(members.map { Member(name: $0.0, value: $0.1, line: 0) })
   }
 }

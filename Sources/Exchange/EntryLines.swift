@@ -13,32 +13,29 @@ package enum EntryLine: Sendable, Equatable {
 
   /// The line without its line break.
   package var json: [UInt8] {
-    switch self {
-    case .entry(let entry): EntryJSON.object([("entry", EntryJSON.object(entry))])
-    case .value(let name, let kind, let text, let place):
-      EntryJSON.object([
+    let member: (String, JSONValue) =
+      switch self {
+      case .entry(let entry): ("entry", EntryJSON.object(entry))
+      case .value(let name, let kind, let text, let place):
         (
           "value",
-          EntryJSON.object([
-            ("name", EntryJSON.string(name)), ("kind", EntryJSON.string(kind.rawValue)),
-            ("text", EntryJSON.string(text)), ("place", EntryJSON.string(place)),
+          .object(of: [
+            ("name", .string(name)), ("kind", .string(kind.rawValue)), ("text", .string(text)),
+            ("place", .string(place)),
           ])
         )
-      ])
-    case .loss(let words): EntryJSON.object([("notKept", EntryJSON.string(words))])
-    case .fault(let fault):
-      EntryJSON.object([
+      case .loss(let words): ("notKept", .string(words))
+      case .fault(let fault):
         (
           "fault",
-          EntryJSON.object([
-            ("words", EntryJSON.string(fault.words)),
-            ("place", fault.place.map(EntryJSON.string) ?? Array("null".utf8)),
-            ("kind", EntryJSON.string(fault.kind.rawValue)),
+          .object(of: [
+            ("words", .string(fault.words)), ("place", fault.place.map { .string($0) } ?? .null),
+            ("kind", .string(fault.kind.rawValue)),
           ])
         )
-      ])
-    case .end: Array(#"{"end":true}"#.utf8)
-    }
+      case .end: ("end", .bool(true))
+      }
+    return JSONValue.object(of: [member]).json
   }
 
   /// - Returns: nil if the line is not one of these.
@@ -100,52 +97,37 @@ extension ImportedItems {
   }
 }
 
+extension JSONValue {
+  /// An object that was not read from a text.
+  static func object(of members: [(String, JSONValue)]) -> JSONValue {
+    .object(members.map { Member(name: $0.0, value: $0.1, line: 0) })
+  }
+}
+
 private enum EntryJSON {
-  static func string(_ text: String) -> [UInt8] { JSONField.quoted(Array(text.utf8)) }
-
-  static func object(_ members: [(String, [UInt8])]) -> [UInt8] {
-    var json: [UInt8] = [UInt8(ascii: "{")]
-    for (index, member) in members.enumerated() {
-      if index > 0 { json.append(UInt8(ascii: ",")) }
-      json += string(member.0)
-      json.append(UInt8(ascii: ":"))
-      json += member.1
-    }
-    json.append(UInt8(ascii: "}"))
-    return json
-  }
-
-  static func array(_ elements: [[UInt8]]) -> [UInt8] {
-    [UInt8(ascii: "[")] + elements.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
-  }
-
-  // MARK: Entries
-
-  static func object(_ entry: Entry) -> [UInt8] {
-    var members = [
-      ("name", string(entry.name)), ("place", string(entry.place)), ("current", object(entry.current)),
-      ("history", array(entry.history.map(object))), ("attachments", array(entry.attachments.map(object))),
-      (
-        "attributes",
-        object(entry.attributes.sorted { $0.key < $1.key }.map { ($0.key, string($0.value)) })
-      ),
-      ("notKept", array(entry.losses.map(string))),
+  static func object(_ entry: Entry) -> JSONValue {
+    var members: [(String, JSONValue)] = [
+      ("name", .string(entry.name)), ("place", .string(entry.place)), ("current", object(entry.current)),
+      ("history", .array(entry.history.map(object))), ("attachments", .array(entry.attachments.map(object))),
+      ("attributes", .object(of: entry.attributes.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) })),
+      ("notKept", .array(entry.losses.map { .string($0) })),
     ]
-    if let expires = entry.expires { members.append(("expires", Array(String(expires).utf8))) }
-    return object(members)
+    if let expires = entry.expires { members.append(("expires", .number(String(expires)))) }
+    return .object(of: members)
   }
 
-  static func object(_ version: Entry.Version) -> [UInt8] {
-    var members = [("fields", object(version.fields.map { ($0.name, string($0.text)) }))]
-    if let modified = version.modified { members.append(("modified", Array(String(modified).utf8))) }
-    return object(members)
+  private static func object(_ version: Entry.Version) -> JSONValue {
+    var members = [("fields", JSONValue.object(of: version.fields.map { ($0.name, .string($0.text)) }))]
+    if let modified = version.modified { members.append(("modified", .number(String(modified)))) }
+    return .object(of: members)
   }
 
-  static func object(_ attachment: Entry.Attachment) -> [UInt8] {
-    var base64: [UInt8] = [UInt8(ascii: "\"")]
+  private static func object(_ attachment: Entry.Attachment) -> JSONValue {
+    var base64: [UInt8] = []
     Base64.append(encoding: attachment.bytes, to: &base64)
-    base64.append(UInt8(ascii: "\""))
-    return object([("name", string(attachment.name)), ("base64", base64)])
+    return .object(of: [
+      ("name", .string(attachment.name)), ("base64", .string(String(decoding: base64, as: UTF8.self))),
+    ])
   }
 
   static func entry(_ value: JSONValue) -> Entry? {
