@@ -99,7 +99,9 @@ struct SynchronizeGroups: Command {
           failures.append(error)
           continue
         }
-        if known.updateValue(epoch, forKey: name) != epoch { try session.output.write("\(name): epoch \(epoch)\n") }
+        guard known.updateValue(epoch, forKey: name) != epoch else { continue }
+        try session.output.write("\(name): epoch \(epoch)\n")
+        try session.output.flush()
       }
       let end = failures.first { if case .unordered = $0 { !watch } else { true } }
       for failure in failures where failure != end { session.say(failure.message) }
