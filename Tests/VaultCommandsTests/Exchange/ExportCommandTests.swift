@@ -29,6 +29,20 @@ import Vault
     #expect(export("--to", "dotenv", "-g", "other", "--yes-print-secrets").output == text.output)
   }
 
+  @Test func `if one item cannot be opened, nothing is written`() {
+    // A large value has pages of its own.
+    let value = String(repeating: "0123456789abcdef", count: 1_280)
+    for number in 10..<26 { store.execute("set", "large\(number)", input: value) }
+    var file = store.folder.read("store/groups/default/group.vault")
+    file[file.count * 3 / 4 / 4_096 * 4_096 + 2_000] ^= 1
+    _ = store.folder.write("store/groups/default/group.vault", file)
+    #expect(store.execute("get", "large10").status == 0 && store.execute("list").status == 0)
+    for form in ["json", "dotenv", "csv"] {
+      let export = store.execute("export", "--to", form, "-g", "default", "--yes-print-secrets")
+      #expect(export.status == 13 && export.outputBytes.isEmpty, "\(form): \(export.errors)")
+    }
+  }
+
   @Test func `an exported env file warns of values that its readers may change`() {
     store.run("set", "both", input: "$ { $HOME ${HOME}")
     let text = export("--to", "dotenv", "-g", "default", "--yes-print-secrets")

@@ -201,6 +201,8 @@ struct ExportRequest {
   }
 
   private func writeJSON(to output: Output) throws {
+    // Every item is opened before the first byte is written.
+    for item in items { _ = try list.open(item.name.description) }
     var json = JSONWriter(output)
     try json.object { (json) throws(Failure) in
       try json.string("group", group.description)
