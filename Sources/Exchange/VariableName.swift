@@ -37,13 +37,13 @@ extension VariableName {
   ///
   /// - Parameters:
   ///   - name: the name that the program sees.
-  ///   - hasOwnBeginning: whether the user put a prefix before the item's name. Then only whole names and prefixes of
-  ///     families are compared, because no program knows `MYAPP_LD_PRELOAD`.
-  public static func givesOrders(_ name: String, hasOwnBeginning: Bool = false) -> Bool {
+  ///   - hasPrefix: whether the user put a prefix before the item's name. Then only whole names and prefixes of families
+  ///     are compared, because no program knows `MYAPP_LD_PRELOAD`.
+  public static func canHijack(_ name: String, hasPrefix: Bool = false) -> Bool {
     // Some are read in lower case, too: http_proxy, npm_config_registry.
     let name = name.uppercased()
-    return orders.contains(name) || families.contains { name.hasPrefix($0) }
-      || !hasOwnBeginning && endings.contains { name.hasSuffix($0) }
+    return names.contains(name) || families.contains { name.hasPrefix($0) }
+      || !hasPrefix && endings.contains { name.hasSuffix($0) }
   }
 
   private static let families = [
@@ -54,7 +54,7 @@ extension VariableName {
     "_ASKPASS", "_CONFIG_FILE", "_EDITOR", "_PAGER", "_PRELOAD", "_PROXY", "_SHELL", "_WRAPPER",
   ]
 
-  private static let orders = Set(
+  private static let names = Set(
     """
     CDPATH ENV EUID EGID FPATH GID HOME HOSTALIASES IFS LOCPATH MAILPATH MODULE_PATH NLSPATH PATH PPID SHELL SHELLOPTS TEMP \
     TMP TMPDIR UID ZDOTDIR CREDENTIALS_DIRECTORY \

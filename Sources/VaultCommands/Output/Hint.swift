@@ -18,7 +18,7 @@ struct Circumstances {
   var closedUnixGroup: String?
   /// Whether the command takes its groups from a backup.
   var isRestoring = false
-  /// Whether the store must be opened for its owner, or is to be unlocked, so that `vault unlock` is no way.
+  /// Whether the store must be opened for its owner, or is to be unlocked, so that `vault unlock` does not help.
   var needsKey = false
   /// Whether the command makes several changes one by one, so that those before a failure stay.
   var makesSteps = false

@@ -57,7 +57,7 @@ enum ImportFormat: String, CaseIterable {
     ".plist": .plist, ".kdbx": .kdbx, ".1pux": .onePassword, ".yaml": .yaml, ".yml": .yaml,
   ]
 
-  /// What a password store has at its top: whom its files are for.
+  /// The files at the top of a password store that name its recipients.
   private static let folders: KeyValuePairs<String, ImportFormat> = ["/.gpg-id": .pass, "/.age-recipients": .gopass]
 
   /// The same format in `vault-exchange`; nil if `vault` reads it itself. If `vault-exchange` reads a file, entries

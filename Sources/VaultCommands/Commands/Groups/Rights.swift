@@ -222,7 +222,7 @@ private struct ExposedPlace {
   private static func unchangedFields(of value: Exposure, in group: AccessGroup) throws -> [String] {
     let name = value.item.description
     var now = ItemField.values(of: try group.open(name, version: value.version))
-    // What says nothing is no secret.
+    // An empty text or a constant is no secret.
     for (field, bytes) in now where ["", "true", "false", "null"].contains(where: { bytes.elementsEqual($0.utf8) }) {
       now[field] = nil
     }

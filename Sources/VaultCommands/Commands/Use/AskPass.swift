@@ -46,7 +46,7 @@ struct AskPass: Command {
       let nobody = isConsent ? "a person has to answer '\(quoted)'" : "no item answers the prompt '\(quoted)'"
       let terminal = try terminal(session, for: reason ?? nobody)
       if let reason { session.warn("\(reason); see: vault askpass list") }
-      // Neither that nor git's question for a name is answered by a secret.
+      // A yes, and the name that git asks for, are no secrets.
       let isAloud = isConsent || prompt.hasPrefix("Username for ")
       let answer = try isAloud ? terminal.askAloud(shown) : terminal.ask(shown)
       try write(answer.exportInsecurely(), session)

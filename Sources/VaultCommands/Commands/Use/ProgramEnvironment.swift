@@ -16,7 +16,7 @@ struct GroupVariables {
   /// Whether the user alone decides which variables are set, or all have the user's prefix.
   var isSafe: Bool { !only.isEmpty || !environmentPrefix.isEmpty || trustsNames }
 
-  /// Whether a variable with `_` at its beginning comes as a surprise: it gets no other beginning and is not listed.
+  /// Whether the prefix may lack a final `/` by mistake, so that every variable would begin with `_`.
   var mayLackSlash: Bool { !prefix.isEmpty && prefix.last != "/" && only.isEmpty && environmentPrefix.isEmpty }
 }
 
@@ -74,7 +74,7 @@ struct ProgramEnvironment {
       )
     }
     var items: [String: String] = [:]
-    var orders: Set<String> = []
+    var hijacking: Set<String> = []
     var cutsBeforeSlash = false
     // vaultd keeps its own records in companion items, and lists leave them out, too.
     for item in try group.items(prefix: selection.prefix) where !item.name.isCompanion {
@@ -89,15 +89,15 @@ struct ProgramEnvironment {
       guard let variable = name else {
         throw Failure(.conflict, "no variable's name can be made from an item's name: \(shown)", hint: hint)
       }
-      if VariableName.givesOrders(variable, hasOwnBeginning: !selection.environmentPrefix.isEmpty) {
-        orders.insert(variable)
+      if VariableName.canHijack(variable, hasPrefix: !selection.environmentPrefix.isEmpty) {
+        hijacking.insert(variable)
       }
       if let other = items.updateValue(full, forKey: variable) {
         let others = "'\(UTF8Text.onOneLine(other))' and \(shown)"
         throw Failure(.conflict, "two items would both set \(variable): \(others)", hint: hint)
       }
     }
-    let unlisted = orders.subtracting(selection.only).sorted().joined(separator: ",")
+    let unlisted = hijacking.subtracting(selection.only).sorted().joined(separator: ",")
     guard unlisted.isEmpty || selection.trustsNames else {
       throw Failure(
         .conflict, "the group's items would set variables that can hijack a program: \(unlisted)",

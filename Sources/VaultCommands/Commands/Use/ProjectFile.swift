@@ -95,7 +95,7 @@ struct ProjectFile {
   /// Even in an allowed file, its author must not set variables that can hijack a program.
   private func variable(_ name: String) throws(Fault) -> String {
     guard VariableName.isValid(name) else { throw Fault(words: "this cannot be a variable's name") }
-    guard !VariableName.givesOrders(name) else { throw Fault(words: "this variable can hijack a program") }
+    guard !VariableName.canHijack(name) else { throw Fault(words: "this variable can hijack a program") }
     return name
   }
 
