@@ -74,3 +74,17 @@ enum SystemReason {
     }
   }
 }
+
+/// A path without links.
+enum ResolvedPath {
+  /// - Returns: nil, and the reason in `errno`, if nothing is there or the path is not UTF-8.
+  static func of(_ path: String) -> String? {
+    guard let resolved = unsafe realpath(path, nil) else { return nil }
+    defer { unsafe free(resolved) }
+    guard let text = unsafe String(validatingCString: resolved) else {
+      errno = EILSEQ
+      return nil
+    }
+    return text
+  }
+}

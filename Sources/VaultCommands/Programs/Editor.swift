@@ -16,9 +16,7 @@ struct Editor {
     self.command = command
     let word = command.split(separator: " ").first.map(String.init) ?? command
     let path = (try? ProgramStart.find(word, InheritedEnvironment.variables)) ?? word
-    let resolved = unsafe realpath(path, nil)
-    defer { unsafe free(resolved) }
-    let name = unsafe resolved.map { unsafe String(cString: $0) } ?? path
+    let name = ResolvedPath.of(path) ?? path
     program = name.split(separator: "/").last.map(String.init) ?? name
   }
 

@@ -61,13 +61,11 @@ enum ExchangeProgram {
   /// - Returns: nil if it is not there.
   /// - Throws: `usage` if the folder of this executable is not known.
   private static func path(of file: String) throws(Failure) -> String? {
-    guard let own = unsafe realpath("/proc/self/exe", nil) else {
+    guard let executable = ResolvedPath.of("/proc/self/exe") else {
       throw Failure(
         .usage, "\(file) is next to vault, but /proc/self/exe does not say where that is",
         hint: "mount /proc; if vault was just replaced, repeat the command")
     }
-    defer { unsafe free(own) }
-    let executable = unsafe String(cString: own)
     guard let slash = executable.lastIndex(of: "/") else { return nil }
     let folder = executable[..<slash]
     let name = executable[executable.index(after: slash)...]

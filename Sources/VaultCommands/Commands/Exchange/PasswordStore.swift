@@ -24,7 +24,7 @@ struct PasswordStore {
     let home =
       isGopass
       ? data.map { $0 + "/gopass/stores/root" } : session.variable("HOME").map { $0 + "/.password-store" }
-    guard let path = folder ?? session.variable("PASSWORD_STORE_DIR") ?? home, let place = Self.resolved(path) else {
+    guard let path = folder ?? session.variable("PASSWORD_STORE_DIR") ?? home, let place = ResolvedPath.of(path) else {
       throw Failure(.usage, "there is no password store", hint: "name its folder as FILE or in PASSWORD_STORE_DIR")
     }
     self.path = path
@@ -83,7 +83,7 @@ struct PasswordStore {
       var status = stat()
       guard unsafe lstat("\(path)/\(inner)", &status) == 0 else { throw unreadable(inner, errno) }
       if status.st_mode & S_IFMT == S_IFLNK {
-        guard let target = Self.resolved("\(path)/\(inner)"), target.hasPrefix(place + "/") else {
+        guard let target = ResolvedPath.of("\(path)/\(inner)"), target.hasPrefix(place + "/") else {
           throw Failure(.denied, "'\(UTF8Text.onOneLine(inner))' is a link that leads out of the password store")
         }
         guard unsafe stat("\(path)/\(inner)", &status) == 0 else { throw unreadable(inner, errno) }
@@ -125,7 +125,7 @@ struct PasswordStore {
     guard file >= 0 else { throw unreadable(entry, errno) }
     defer { close(file) }
     let name = Self.name(of: entry)
-    guard let opened = Self.resolved("/proc/self/fd/\(file)"), opened.hasPrefix(place + "/") else {
+    guard let opened = ResolvedPath.of("/proc/self/fd/\(file)"), opened.hasPrefix(place + "/") else {
       throw Failure(.denied, "'\(UTF8Text.onOneLine(name))' is a link that leads out of the password store")
     }
     // We report the error about an entry, so gpg's own message is dropped.
@@ -166,12 +166,5 @@ struct PasswordStore {
 
   private func unreadable(_ name: String, _ code: Int32) -> Failure {
     DescriptorInput.failure(name.isEmpty ? "the password store" : "'\(UTF8Text.onOneLine(name))'", code)
-  }
-
-  /// The path without links.
-  private static func resolved(_ path: String) -> String? {
-    guard let resolved = unsafe realpath(path, nil) else { return nil }
-    defer { unsafe free(resolved) }
-    return unsafe String(validatingCString: resolved)
   }
 }

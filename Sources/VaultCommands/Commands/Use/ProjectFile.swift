@@ -146,23 +146,16 @@ extension ProjectFile {
   ///   - home: the user's home folder.
   /// - Throws: the error that kept it from being read.
   static func find(from folder: String? = nil, home: String?) throws(Failure) -> Found? {
-    guard var place = canonical(folder ?? ".") else {
+    guard var place = ResolvedPath.of(folder ?? ".") else {
       throw Failure(SystemReason.status(errno), "the folder cannot be searched: \(SystemReason.text(errno))")
     }
-    let home = home.flatMap(canonical)
+    let home = home.flatMap(ResolvedPath.of)
     while place != home, place != "/" {
       if let found = try look(at: place + "/" + name) { return found }
       place = place.lastIndex(of: "/").map { String(place[..<$0]) } ?? ""
       if place.isEmpty { place = "/" }
     }
     return nil
-  }
-
-  private static func canonical(_ path: String) -> String? {
-    guard let resolved = unsafe realpath(path, nil) else { return nil }
-    defer { unsafe free(resolved) }
-    errno = EILSEQ
-    return unsafe String(validatingCString: resolved)
   }
 
   private static func look(at path: String) throws(Failure) -> Found? {
