@@ -33,7 +33,7 @@ extension Connection {
     try final.checkVacant()
     try onDisk(NewName.give(final.path, to: location.path))
     isDraft = false
-    try Connection.synchronise(location.folder)
+    try Connection.synchronize(location.folder)
     try Connection(at: final, access: .writing).close()
   }
 
@@ -73,7 +73,7 @@ extension Connection {
     try onDisk(OpenFile(path, O_CREAT | O_EXCL | O_RDWR, mode: mode))
   }
 
-  static func synchronise(_ folder: String) throws(VaultError) {
+  static func synchronize(_ folder: String) throws(VaultError) {
     // A trailing slash makes the system follow a link at the end of the path.
     try onDisk(OpenFile(folder + "/", O_RDONLY | O_DIRECTORY).synchronize())
   }
@@ -96,7 +96,7 @@ extension Connection {
       let copy = try Handle(at: place, writable: true)
       defer { copy.close() }
       try copyPages(to: copy, progress)
-      try Connection.synchronise(place.folder)
+      try Connection.synchronize(place.folder)
     } catch {
       Connection.remove(place)
       throw error
@@ -133,7 +133,7 @@ extension ContainerPlace {
     ConnectionPool.forget(inside: folder)
     if try ContainerPlace.status(entry)?.isFolder == true {
       if unsafe csystem_rename_new(entry, path) == 0 {
-        for moved in [entry, path] { try Connection.synchronise(CanonicalPath.split(moved).folder) }
+        for moved in [entry, path] { try Connection.synchronize(CanonicalPath.split(moved).folder) }
         return
       }
       // Another file system, or a mount point.
@@ -143,9 +143,9 @@ extension ContainerPlace {
     for name in [self.path, logPath, indexPath, journalPath, lockPath] {
       guard unsafe unlink(name) == 0 || errno == ENOENT else { throw VaultError(FileFault(errno: errno)) }
     }
-    try Connection.synchronise(folder)
+    try Connection.synchronize(folder)
     // The link itself leads nowhere now; a folder that cannot move stays.
-    if unsafe unlink(entry) == 0 { try Connection.synchronise(CanonicalPath.split(entry).folder) }
+    if unsafe unlink(entry) == 0 { try Connection.synchronize(CanonicalPath.split(entry).folder) }
   }
 
   /// Whether Vault or SQLite makes files of this name in a group's folder.

@@ -8,7 +8,7 @@ package struct LogIndex {
   /// How many frames are in the file, where readers look for them.
   let backfilledCount: Int
 
-  /// - Returns: `nil` without one that somebody uses: otherwise the next reader makes it anew.
+  /// - Returns: `nil` if nobody uses one: the next reader then makes it anew.
   /// - Throws: `busy` if somebody may use one that cannot be read, so that nobody knows what readers see.
   init?(_ place: ContainerPlace) throws(VaultError) {
     guard let file = try? place.file(), let status = try? ContainerPlace.status(place.indexPath), status.isRegular,
@@ -28,12 +28,9 @@ package struct LogIndex {
     guard readCount >= 0 else { throw .busy(group: nil) }
     guard readCount > 0, bytes[..<48] == bytes[48..<96], word(0) == 3_007_000, word(3) & 0xFF != 0 else { return nil }
     // A reader makes an index with another checksum anew.
-    var sums: (UInt32, UInt32) = (0, 0)
-    for index in stride(from: 0, to: 10, by: 2) {
-      sums.0 = sums.0 &+ word(index) &+ sums.1
-      sums.1 = sums.1 &+ word(index + 1) &+ sums.0
-    }
-    guard word(10) == sums.0, word(11) == sums.1 else { return nil }
+    var sum = LogFrames.Checksum(isBigEndian: 1.bigEndian == 1)
+    sum.add(bytes[..<40])
+    guard sum.sums == (word(10), word(11)) else { return nil }
     // Readers miss what is not in the log only when they need it.
     frameCount = min(Int(word(4)), storedCount)
     backfilledCount = min(Int(word(24)), frameCount)

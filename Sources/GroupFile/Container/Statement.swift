@@ -171,7 +171,7 @@ internal import Ground
 
 /// One open SQLite handle, closed when its last user releases it; a forked child leaves it alone.
 @safe final class Handle {
-  /// What of that which lies beside a file counts; the raw value is for SQLite.
+  /// Which of the files beside the group's file are used; the raw value is for SQLite.
   enum Use: String {
     /// The log, and its index and the locks, which all processes share.
     case shared = ""

@@ -45,7 +45,7 @@ final class WriterTurn: @unchecked Sendable {
     }
   }
 
-  var waiterCount: Int { state.withLock { $0.waiters.count } }
+  var testOnlyWaiterCount: Int { state.withLock { $0.waiters.count } }
 
   /// Passes the turn to the next waiter; callable from any thread.
   func pass() {

@@ -27,7 +27,7 @@ package struct GroupDraft: Sendable {
   /// Writes a file that is not SQLite's work to the disk, before SQLite opens it. What it replaces may be the only copy.
   package func synchronize() throws(VaultError) {
     try onDisk(OpenFile(filePath, O_RDONLY | O_NOFOLLOW).synchronize())
-    try Connection.synchronise(folder)
+    try Connection.synchronize(folder)
   }
 
   package func fill(from group: Snapshot, progress: (MaintenanceProgress) -> Void = { _ in }) throws(VaultError) {
@@ -113,7 +113,7 @@ package struct GroupDraft: Sendable {
   /// - Throws: `storage(.unconfirmed)`, because the files are exchanged already.
   private func confirm(_ other: String) throws(VaultError) {
     do throws(VaultError) {
-      for path in [target, other] { try Connection.synchronise(CanonicalPath.split(path).folder) }
+      for path in [target, other] { try Connection.synchronize(CanonicalPath.split(path).folder) }
     } catch {
       throw .storage(.unconfirmed)
     }

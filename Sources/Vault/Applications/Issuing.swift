@@ -244,7 +244,7 @@ extension Applications {
     return next
   }
 
-  /// How far the number of an identity rises where numbers may have been used that nothing here names.
+  /// How much higher the next identity's number is if others may have been used that nothing here knows of.
   static let lead = UInt32(Restoration.lead)
 
   /// The known states of the application's groups; its private group is always among them.

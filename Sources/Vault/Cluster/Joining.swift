@@ -71,10 +71,10 @@ extension StoreLocation {
     try makeStateFolder(of: credential.ownerKey)
     let folder = try atLevel(.credential) { () throws(FileFault) in
       let folder = try store.folder(IdentityFolder.joinedName, .secret())
-      try folder.file.lock(waiting: 10_000)
+      try folder.lock(waiting: 10_000)
       return folder
     }
-    defer { folder.file.unlock() }
+    defer { folder.unlock() }
     if let known = try joined(name), known.ownerKey == credential.ownerKey, known.issue > credential.issue {
       throw .contradiction(.newerCredential)
     }

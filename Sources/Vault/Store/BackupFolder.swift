@@ -26,7 +26,7 @@ struct BackupFolder: ~Copyable {
       try BackupFolder.clear(folder)
       try folder.makeFolder(BackupFolder.draftName)
       let draft = try folder.folder(BackupFolder.draftName, .secret())
-      try draft.file.lock(waiting: 0)
+      try draft.lock(waiting: 0)
       try folder.file.setMode(0o700)
       try draft.makeFolder(IdentityFolder.folderName)
       try draft.makeFolder(IdentityFolder.groupsName)
@@ -49,7 +49,7 @@ struct BackupFolder: ~Copyable {
       return
     }
     let old = try folder.folder(draftName, .secret())
-    try old.file.lock(waiting: 0)
+    try old.lock(waiting: 0)
     guard !folder.contains(IdentityFolder.folderName) else {
       // That backup is complete: the process was killed after it had moved everything out of the draft.
       try folder.removeTree(draftName)

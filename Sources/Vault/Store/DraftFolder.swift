@@ -83,7 +83,7 @@ struct DraftFolder: ~Copyable {
         lock.unlock()
       }
       guard name.hasPrefix(prefix), let old = try? parent.folder(name, .secret()),
-        (try? old.file.lock(waiting: 0)) != nil
+        (try? old.lock(waiting: 0)) != nil
       else { continue }
       unsafe renameat(parent.file.descriptor, name, own.file.descriptor, name)
     }

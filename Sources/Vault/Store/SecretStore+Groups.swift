@@ -269,7 +269,7 @@ extension SecretStore {
     keepers.withLock { _ = $0.insert(thread) }
     defer {
       keepers.withLock { _ = $0.remove(thread) }
-      groups.file.unlock()
+      groups.unlock()
     }
     return try body(groups)
   }
@@ -279,7 +279,7 @@ extension StoreLocation {
   fileprivate func groupsFolder(isLocked: Bool) throws(VaultError) -> Folder {
     do throws(FileFault) {
       let folder = try Folder(home + "/" + IdentityFolder.groupsName, .visible(), followingLink: true)
-      if isLocked { try folder.file.lock(waiting: 10_000) }
+      if isLocked { try folder.lock(waiting: 10_000) }
       return folder
     } catch {
       throw error == .missing ? noGroups : VaultError(error, at: .store)

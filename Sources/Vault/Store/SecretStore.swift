@@ -17,7 +17,7 @@ public final class SecretStore: Sendable {
   private let publishing = Locked<(@Sendable (AccessGroup.Name) -> any CommitPublishing)?>(nil)
   private let groups = Locked<[AccessGroup.Name: AccessGroup]>([:])
   /// The age limits of published groups, as they were last looked up.
-  private let ageLimits = Locked<[String: (limit: UInt64?, until: Duration)]>([:])
+  private let ageLimits = Locked<[String: (limit: UInt64?, until: Deadline)]>([:])
   /// The time that ages are measured by, in milliseconds since 1970; `nil` for the system's clock.
   let testOnlyNow = Locked<UInt64?>(nil)
   /// The threads that hold the lock of the folder of groups in ``lockingGroups(_:)``.
@@ -299,11 +299,10 @@ extension SecretStore {
     if case .application(let credential) = access, credential.application != Applications.service {
       return credential.remote?.maxAge.map(UInt64.init)
     }
-    let time = SystemClock.monotonic()
-    if let known = ageLimits.withLock({ $0[group] }), known.until > time { return known.limit }
+    if let known = ageLimits.withLock({ $0[group] }), !known.until.hasPassed { return known.limit }
     let remote = try publications().first { $0.group == group }?.remote
     let limit = try remote == nil ? nil : remotes().first { $0.name == remote }?.maxAge.map(UInt64.init)
-    ageLimits.withLock { $0[group] = (limit, time + .seconds(30)) }
+    ageLimits.withLock { $0[group] = (limit, Deadline(after: 30_000)) }
     return limit
   }
 }

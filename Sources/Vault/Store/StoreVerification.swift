@@ -176,8 +176,9 @@ extension SecretStore {
     return vanished(name)
   }
 
-  /// As for its roster, but once no other command changes that. Removals that the registry lacks are recorded. The caller
-  /// must not hold the lock of the folder of groups: others wait for it while they change a group.
+  /// As ``unwantedMembers(of:_:)``, for the group's roster while no other command changes it. Removals that the registry
+  /// lacks are recorded. The caller must not hold the lock of the folder of groups: others wait for it while they change
+  /// a group.
   func unwantedMembers(
     of group: AccessGroup, _ applications: [String: Application]?, seen roster: Roster? = nil
   ) -> [VaultError] {

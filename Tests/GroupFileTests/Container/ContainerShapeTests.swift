@@ -694,7 +694,7 @@ extension GroupFixture {
     let errors = onThreads(2) { number in
       guard number == 1 else { return try body() }
       defer { turn.pass() }
-      #expect(eventually { turn.waiterCount == 1 })
+      #expect(eventually { turn.testOnlyWaiterCount == 1 })
       try change()
     }
     #expect(errors.isEmpty, "\(errors)")

@@ -29,13 +29,13 @@ import Testing
         #expect(turn.take(until: Deadline(after: 180_000)))
         return
       }
-      #expect(eventually { turn.waiterCount == 1 })
+      #expect(eventually { turn.testOnlyWaiterCount == 1 })
       usleep(30_000)
       turn.pass()
       // The other thread never passes the turn.
       #expect(!turn.take(until: Deadline(after: 0)))
     }
-    #expect(turn.waiterCount == 0)
+    #expect(turn.testOnlyWaiterCount == 0)
   }
 
   @Test func `a writer waits for another process's lock, and gives up after the time limit`() throws {

@@ -113,7 +113,7 @@ struct LogFrames: ~Copyable {
   static let frameByteCount = 24 + DatabasePages.size
 
   /// SQLite's sum of words of four bytes, which goes on from frame to frame.
-  private struct Checksum {
+  struct Checksum {
     let isBigEndian: Bool
     var sums: (UInt32, UInt32) = (0, 0)
 

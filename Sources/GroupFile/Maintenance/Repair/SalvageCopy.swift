@@ -64,7 +64,7 @@ enum SalvageCopy {
     // Creates log and index, so that users who may only read the folder can open the file. For a damaged file this may
     // fail, but it could not be opened anyway.
     try? Connection(at: target, access: .writing).close()
-    try Connection.synchronise(target.folder)
+    try Connection.synchronize(target.folder)
   }
 
   static func remove(_ folder: String) {
