@@ -29,7 +29,7 @@ extension Applications {
   /// unfinished one, too.
   ///
   /// - Parameters:
-  ///   - id: `[a-z0-9][a-z0-9._-]{0,127}`, without `..`; not `default`, and not beginning with `vault.`.
+  ///   - id: `[a-z0-9][a-z0-9._-]{0,127}`, without `..`; not `default` or `owner`, and not beginning with `vault.`.
   ///   - path: the credential's file, made with mode 0600; only the output of an unfinished call may exist there.
   ///   - issuance: which identity the credential holds.
   ///   - grants: rights in other groups, added to the rights that the application already has.

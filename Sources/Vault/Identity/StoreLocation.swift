@@ -15,7 +15,7 @@ internal import Sealing
 /// The store belongs in backups. The state folder must not be restored with it, because it records the newest states
 /// seen.
 public struct StoreLocation: Sendable {
-  /// The store's folder: an absolute path, unless that of the working directory is not UTF-8.
+  /// The store's folder: an absolute path, unless that of the working directory is not UTF-8, or gone.
   public let home: String
   let environment: [String: String]
   /// The path of the state folder, or of the folder with one for each owner; `nil` if it cannot be determined.

@@ -27,7 +27,7 @@ public struct ServiceBinding: Sendable, Equatable {
     public let credentials: [String: Reference]
 
     /// - Throws: ``VaultError/invalid(_:)`` if there is no condition, for invalid texts, and for conditions that no
-    ///   caller can meet together.
+    ///   caller can meet together; ``VaultError/overLimit(_:)`` beyond 64 credentials.
     public init(
       unit: String? = nil, user: String? = nil, exe: String? = nil, label: String? = nil,
       certificate: String? = nil, credentials: [String: Reference] = [:]

@@ -97,7 +97,7 @@ extension SecretStore {
 
   /// Removes a slot. Its key then opens only old copies of the identity file.
   ///
-  /// - Throws: ``VaultError/contradiction(_:)`` for the last slot, and if there is no slot of this number;
+  /// - Throws: ``VaultError/contradiction(_:)`` for the last slot; ``VaultError/notFound(_:)`` for another number;
   ///   ``VaultError/denied(_:)`` for anyone but the owner, ``VaultError/overLimit(_:)`` beyond 64 slots,
   ///   ``VaultError/busy(group:)``, ``VaultError/damaged(group:level:detail:)``, ``VaultError/storage(_:)``. The
   ///   identity is unchanged then.
