@@ -38,6 +38,18 @@ import Testing
     #expect(temporary.names() == ["file"])
   }
 
+  @Test func `an error after a file was replaced does not say that nothing was changed`() throws {
+    let folder = try open()
+    try folder.replace("file", with: [1])
+    // A descriptor that only names the folder (O_PATH) can rename in it, but not sync it.
+    let name = unsafe Glibc.open(temporary.path, 0o10_000_000 | O_DIRECTORY)
+    try #require(dup2(name, folder.file.descriptor) >= 0)
+    close(name)
+    #expect(throws: FileFault.storage(.unconfirmed)) { try folder.replace("file", with: [2]) }
+    #expect(temporary.read("file") == [2])
+    #expect(temporary.names() == ["file"])
+  }
+
   @Test func `reading stops at the limit`() throws {
     temporary.write("file", [1, 2, 3])
     #expect(try open().read("file", .secret(), limit: 3) == [1, 2, 3])

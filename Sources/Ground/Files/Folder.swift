@@ -62,7 +62,7 @@ package struct Folder: ~Copyable {
     return try file.read(limit: size)
   }
 
-  /// Replaces the file `name` by one with `bytes`, durably; on failure the old file is still there.
+  /// Replaces the file `name` by one with `bytes`, durably. On any error but `unconfirmed` the old file is still there.
   ///
   /// The caller holds a lock that all writers of the file take, because they share the name of the temporary file.
   package func replace(_ name: String, with bytes: [UInt8]) throws(FileFault) {
@@ -84,7 +84,7 @@ package struct Folder: ~Copyable {
       try? remove(temporary)
       throw error
     }
-    try file.synchronize()
+    do throws(FileFault) { try file.synchronize() } catch { throw .storage(.unconfirmed) }
   }
 
   package func contains(_ name: String) -> Bool {
