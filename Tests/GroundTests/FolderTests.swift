@@ -84,6 +84,29 @@ import Testing
     #expect(throws: FileFault.missing) { try Folder.make(temporary.file("nowhere")) }
   }
 
+  @Test func `a list of names that the system cannot finish is an error`() throws {
+    // More than the system returns at once.
+    for number in 100..<500 { temporary.write("\(number)" + String(repeating: "x", count: 240), []) }
+    let folder = try open()
+    let own = FileIdentity(try folder.file.status())
+    var count = 0
+    #expect(throws: FileFault.wrongKind) {
+      try unsafe folder.visit { _, _ in
+        count += 1
+        guard count == 1 else { return true }
+        var status = stat()
+        for descriptor in 3..<CInt(1_024) where descriptor != folder.file.descriptor {
+          guard unsafe fstat(descriptor, &status) == 0, FileIdentity(status) == own else { continue }
+          let nothing = unsafe Glibc.open("/dev/null", O_RDONLY)
+          dup2(nothing, descriptor)
+          close(nothing)
+        }
+        return true
+      }
+    }
+    #expect((1..<400).contains(count))
+  }
+
   @Test func `names are sorted and leave out hidden ones`() throws {
     for name in ["b", "a", ".hidden"] { temporary.write(name, []) }
     #expect(try open().names() == ["a", "b"])

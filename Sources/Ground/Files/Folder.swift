@@ -119,7 +119,10 @@ package struct Folder: ~Copyable {
     let copy = unsafe openat(file.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard copy >= 0, let stream = unsafe fdopendir(copy) else { throw FileFault(errno: errno) }
     defer { unsafe closedir(stream) }
-    while let entry = unsafe readdir(stream) {
+    while true {
+      errno = 0
+      // A list that ends early would hide what follows.
+      guard let entry = unsafe readdir(stream) else { break }
       let goesOn = unsafe withUnsafePointer(to: &entry.pointee.d_name) { name in
         unsafe name.withMemoryRebound(to: CChar.self, capacity: 256) { name in
           let text = unsafe String(cString: name)
@@ -128,6 +131,7 @@ package struct Folder: ~Copyable {
       }
       guard goesOn else { return }
     }
+    guard errno == 0 else { throw FileFault(errno: errno) }
   }
 
   /// Makes the folder at the absolute `path` and all missing folders above it, mode 0700 each.
