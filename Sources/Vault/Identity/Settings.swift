@@ -73,17 +73,22 @@ extension Settings {
 
   /// Changes the settings, and keeps other processes from changing them meanwhile; damaged settings are replaced.
   ///
-  /// - Throws: `denied`, `busy`, `storage`; the settings are unchanged then.
+  /// - Throws: `newerFormat`, `denied`, `busy`, `storage`; the settings are unchanged then.
   static func change(
     in stateFolder: String, of ownerKey: PublicKey, _ body: (inout Settings) -> Void
   ) throws(VaultError) {
-    try atLevel(.settings) { () throws(FileFault) in
+    let folder = try atLevel(.settings) { () throws(FileFault) in
       let folder = try Folder(stateFolder, .state(), followingLink: true)
-      try folder.file.lock(waiting: 10_000)
-      let before = try? read(in: stateFolder, of: ownerKey)
-      var settings = before ?? Settings()
-      body(&settings)
-      if settings != before { try folder.replace(fileName(of: ownerKey), with: settings.serialized()) }
+      try folder.lock(waiting: 10_000)
+      return folder
+    }
+    var before: Settings?
+    do throws(VaultError) { before = try read(in: stateFolder, of: ownerKey) } catch .damaged {}
+    var settings = before ?? Settings()
+    body(&settings)
+    guard settings != before else { return }
+    try atLevel(.settings) { () throws(FileFault) in
+      try folder.replace(fileName(of: ownerKey), with: settings.serialized())
     }
   }
 }

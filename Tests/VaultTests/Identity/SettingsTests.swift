@@ -75,6 +75,20 @@ import Testing
     #expect(try Settings.read(in: temporary.path, of: owner) == Settings(keyFile: "/k"))
   }
 
+  @Test func `settings that cannot be read are not replaced`() throws {
+    temporary.write(name, Array("vault2.settings".utf8) + [0, 1, 2, 3])
+    #expect(throws: VaultError.newerFormat(read: nil, write: nil)) {
+      try Settings.change(in: temporary.path, of: owner) { $0.lastBackup = 1 }
+    }
+    #expect(temporary.read(name)?.last == 3)
+    temporary.write(name, Settings(keyFile: "/k").serialized(), mode: 0o666)
+    #expect(throws: VaultError.denied(.file(.settings, .openToOthers(mode: 0o666)))) {
+      try Settings.change(in: temporary.path, of: owner) { $0.lastBackup = 1 }
+    }
+    temporary.setMode(name, 0o600)
+    #expect(try Settings.read(in: temporary.path, of: owner) == Settings(keyFile: "/k"))
+  }
+
   @Test func `a state folder or file that others can change is refused`() throws {
     try Settings.change(in: temporary.path, of: owner) { $0.keyFile = "/k" }
     temporary.setMode(name, 0o622)
