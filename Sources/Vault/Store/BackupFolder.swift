@@ -83,8 +83,8 @@ struct BackupFolder: ~Copyable {
         }
         try folder.file.synchronize()
       }
-      try folder.removeTree(BackupFolder.draftName)
-      try folder.file.synchronize()
+      // The backup is complete. What is left of the draft does not matter.
+      try? folder.removeTree(BackupFolder.draftName)
       // Sync the entry of the folder itself, which may be new.
       try? OpenFile(CanonicalPath.split(path).folder + "/", O_RDONLY | O_DIRECTORY).synchronize()
     } catch {
@@ -93,8 +93,10 @@ struct BackupFolder: ~Copyable {
   }
 
   consuming func discard() {
-    try? folder.removeTree(BackupFolder.draftName)
-    try? folder.removeTree(IdentityFolder.groupsName)
+    // The identity first: without it, the folder is no backup.
+    for name in [IdentityFolder.folderName, IdentityFolder.groupsName, BackupFolder.draftName] {
+      try? folder.removeTree(name)
+    }
     if isMade { unsafe rmdir(path) }
   }
 

@@ -105,6 +105,28 @@ struct LeftoverTests {
     #expect(FileManager.default.contents(atPath: copy) == Data([1]))
   }
 
+  @Test func `a backup that fails at its very end leaves nothing that looks like one`() throws {
+    let store = try StoreFixture()
+    let path = store.folder + "/backup"
+    let backup = try BackupFolder(at: path)
+    try backup.complete(with: store.location.identityFolder.read())
+    backup.discard()
+    #expect(!FileManager.default.fileExists(atPath: path))
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root can make another user's folder"))
+  func `a complete backup stays, even if its draft cannot be removed`() throws {
+    let store = try StoreFixture()
+    let path = store.folder + "/backup"
+    try store.open().backUp(to: path) { _, _ in
+      let foreign = path + "/.incomplete/foreign"
+      try? FileManager.default.createDirectory(atPath: foreign + "/a", withIntermediateDirectories: true)
+      for path in [foreign + "/a", foreign] { _ = unsafe lchown(path, 65_533, 65_533) }
+    }
+    #expect(FileManager.default.fileExists(atPath: path + "/identity/identity"))
+    #expect(FileManager.default.fileExists(atPath: path + "/groups/default/group.vault"))
+  }
+
   @Test(.enabled(if: geteuid() == 0, "only root can make another user's folder"))
   func `what another user has put into a group's folder keeps none of its files`() throws {
     let store = try StoreFixture()
