@@ -1,3 +1,4 @@
+internal import Glibc
 public import GroupFile
 internal import Sealing
 
@@ -32,6 +33,8 @@ final class ServiceClient: Sendable {
 
   func answer(to call: ServiceCall, _ value: OpenedSecret? = nil) throws(VaultError) -> ServiceAnswer {
     let answer = try connection.withLock { (connection) throws(VaultError) in
+      // A forked child could take the answers to its parent's calls.
+      if connection?.process != getpid() { connection = nil }
       if let open = connection, call.operation.isReading {
         do { return try open.answer(to: call, value) } catch { connection = nil }
       }

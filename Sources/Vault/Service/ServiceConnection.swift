@@ -6,6 +6,7 @@ internal import Sealing
 /// One connection to the socket of `vaultd`. It implements the small part of HTTP/1.1 that the two use.
 final class ServiceConnection: Sendable {
   private let descriptor: CInt
+  let process = getpid()
 
   /// How many seconds an answer may take.
   private let patience: Int

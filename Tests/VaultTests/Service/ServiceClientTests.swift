@@ -1,5 +1,6 @@
 import Foundation
 import Glibc
+import TestSupport
 import Testing
 
 @testable import Vault
@@ -12,6 +13,8 @@ private final class SocketService: Sendable {
   private let instead: [UInt8]?
   /// After how many answers every connection ends without one.
   private let answerLimit: Int
+  private let answered = Locked(0)
+  let connectionCount = Locked(0)
 
   init(_ store: StoreFixture, writing instead: [UInt8]? = nil, endingAfter answerLimit: Int = .max) throws {
     path = store.folder + "/socket"
@@ -29,17 +32,21 @@ private final class SocketService: Sendable {
     try #require(bound == 0 && listen(listener, 16) == 0)
     let opened = try store.open()
     Thread.detachNewThread { [self] in
-      var answered = 0
       while true {
         let connection = accept(listener, nil, nil)
         guard connection >= 0 else { return }
-        while answered < answerLimit, answerOne(on: connection, opened) { answered += 1 }
-        // Takes what was asked, so that the connection ends in an orderly way.
-        var bytes = [UInt8](repeating: 0, count: 4_096)
-        if answered == answerLimit { _ = unsafe recv(connection, &bytes, bytes.count, 0) }
-        close(connection)
+        connectionCount.withLock { $0 += 1 }
+        Thread.detachNewThread { [self] in serve(connection, opened) }
       }
     }
+  }
+
+  private func serve(_ connection: CInt, _ store: SecretStore) {
+    while answered.withLock({ $0 < answerLimit }), answerOne(on: connection, store) { answered.withLock { $0 += 1 } }
+    // Takes what was asked, so that the connection ends in an orderly way.
+    var bytes = [UInt8](repeating: 0, count: 4_096)
+    if answered.withLock({ $0 == answerLimit }) { _ = unsafe recv(connection, &bytes, bytes.count, 0) }
+    close(connection)
   }
 
   func end() { shutdown(listener, Int32(SHUT_RDWR)) }
@@ -123,6 +130,23 @@ struct ServiceClientTests {
     #expect(try group.restore("db/password") == 5)
     try group.destroy("db/password")
     #expect(try group.history("db/password").map(\.isRemoved) == [true])
+  }
+
+  @Test func `a child process that is forked asks on a connection of its own`() async {
+    await #expect(processExitsWith: .success) {
+      let fixture = try StoreFixture()
+      let service = try SocketService(fixture)
+      defer { service.end() }
+      let store = try SecretStore.open(
+        at: StoreLocation(environment: ["VAULT_HOME": fixture.folder + "/nothing", "VAULT_SOCKET": service.path]))
+      let group = try store.group("default")
+      try group.set("item", to: "value")
+      let status = HiddenCalls.status { (try? group.get("item").exportInsecurelyAsString()) == "value" ? 0 : 1 }
+      precondition(status == 0)
+      precondition(service.connectionCount.withLock { $0 } == 2)
+      let value = try group.get("item").exportInsecurelyAsString()
+      precondition(value == "value" && service.connectionCount.withLock { $0 } == 2)
+    }
   }
 
   @Test func `a value of the largest size can be set and read`() throws {
