@@ -43,6 +43,8 @@ public enum Notice: Sendable, Hashable {
   case groupClosed(group: String)
   /// A killed command of the owner has left the group's files closed to this Unix group.
   case groupInterrupted(group: String, unixGroup: UInt32)
+  /// A group was compacted, but its file could not be made smaller.
+  case spaceNotFreed(group: String, reason: String)
   /// The cluster of this remote checks no logins, so the permissions in it have no effect.
   case clusterOpen(remote: String)
 
@@ -89,6 +91,8 @@ public enum Notice: Sendable, Hashable {
     case .groupInterrupted(let group, let unixGroup):
       "a command was killed while the files of '\(group)' were closed to others; "
         + "to let them in again: vault group share \(group) --unix-group \(unixGroup)"
+    case .spaceNotFreed(let group, let reason):
+      "the file of '\(group)' could not be made smaller (\(reason)); to try again: vault group compact \(group)"
     case .clusterOpen(let remote):
       "the cluster of '\(remote)' asks nobody for a login, so no permission counts; to change that: etcdctl auth enable"
     }

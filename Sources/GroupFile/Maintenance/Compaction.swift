@@ -1,8 +1,11 @@
 extension AccessGroupFile {
   /// Drops tombstones with their history, returns free pages to the file system, and returns the number of tombstones.
   /// The file is changed in place, because another Unix user cannot make a folder next to the group's. The whole file
-  /// is proved first, because the new tree adopts every other row; on an error it is unchanged.
-  package func compact(progress: (UInt64) -> Void = { _ in }) throws(VaultError) -> UInt64 {
+  /// is proved first, because the new tree adopts every other row; on an error it is unchanged. `unfreed` is called with
+  /// the error that kept the free pages in the file, such as a full disk.
+  package func compact(
+    progress: (UInt64) -> Void = { _ in }, unfreed: (VaultError) -> Void = { _ in }
+  ) throws(VaultError) -> UInt64 {
     let session = try beginSession()
     let view = try snapshot(session.connection, witness.readToWrite(), strict: true)
     try view.state.confirmRoster(session.connection)
@@ -23,6 +26,7 @@ extension AccessGroupFile {
     if !tombstones.isEmpty { try drop(tombstones, kept, view, session) }
     session.vacuums = true
     session.end()
+    if let failure = session.vacuumFailure { unfreed(failure) }
     return UInt64(tombstones.count)
   }
 

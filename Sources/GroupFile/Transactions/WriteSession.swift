@@ -15,6 +15,7 @@ final class WriteSession {
   var frees = false
   /// Whether free pages are returned to the file system when the session ends.
   var vacuums = false
+  private(set) var vacuumFailure: VaultError?
   /// Gets each state of a published group before it becomes durable here, with the rows that make it.
   private var publishing: (publisher: any CommitPublishing, draft: GroupCommit.Draft)?
 
@@ -104,8 +105,8 @@ final class WriteSession {
     if !isCommitted { connection.rollback() }
     if let state { file.know(state) }
     if isReplaced { return connection.close() }
-    // Committed changes are durable, and a later writer repeats housekeeping that fails now.
-    if vacuums { try? connection.vacuum() }
+    // Committed changes are durable, and a later writer repeats a checkpoint that fails now.
+    if vacuums { do throws(VaultError) { try connection.vacuum() } catch { vacuumFailure = error } }
     if frees || vacuums {
       // A short wait: other writers are waiting, and the reader that holds the log may be waiting for this very thread.
       try? connection.truncatingCheckpoint(waiting: 500)

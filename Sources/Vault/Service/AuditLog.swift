@@ -140,7 +140,7 @@ package final class AuditLog: Sendable {
       try append(record, after: AuditHead(endIn: edit), at: time, in: edit)
     }
     // Frees the space. If this fails, the next call does it.
-    _ = try? group.file.compact { _ in }
+    _ = try? group.file.compact()
     return dropped.count
   }
 }

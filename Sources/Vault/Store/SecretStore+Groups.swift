@@ -173,17 +173,17 @@ extension SecretStore {
     }
   }
 
-  /// Drops tombstones and returns free space to the file system. An item that is set again then begins at version 1.
+  /// Drops tombstones and returns free space to the file system; if the space cannot be returned, a notice says so. An
+  /// item that is set again then begins at version 1.
   ///
-  /// - Parameters:
-  ///   - name: the group's name.
-  ///   - progress: called now and then with the number of items proved so far.
+  /// - Parameter progress: called now and then with the number of items proved so far.
   /// - Returns: the number of dropped tombstones.
   /// - Throws: the error of the group, which is proved completely first; it is unchanged then.
   @discardableResult
   public func compactGroup(_ name: String, progress: (UInt64) -> Void = { _ in }) throws(VaultError) -> UInt64 {
     let file = try group(name).file
-    return try inGroup(name, file.compact(progress: progress))
+    return try inGroup(
+      name, file.compact(progress: progress) { notices.post(.spaceNotFreed(group: name, reason: $0.message)) })
   }
 
   /// - Parameter groups: the folder of groups, whose lock the caller holds.

@@ -1,3 +1,4 @@
+import Glibc
 import Sealing
 import Testing
 
@@ -101,5 +102,34 @@ struct WriteTransactionTests {
     #expect(try group.open().verify().tombstones == 0)
     try group.set(["name": "new"])
     #expect(try group.open().beginReading().stored("name")?.row.version == 1)
+  }
+
+  /// Calls `body` whenever the witness is raised, which is after a commit.
+  private struct TellingWitness: Witnessing {
+    let witness: MemoryWitness
+    let body: @Sendable () -> Void
+
+    func read() -> WitnessReading { witness.read() }
+
+    func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool {
+      body()
+      return witness.raise(update)
+    }
+  }
+
+  @Test func `if the file cannot be made smaller, compacting says why`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "a"])
+    let transaction = try group.open().beginWriting()
+    try transaction.destroy("name")
+    try transaction.commit()
+    let (index, aside) = (group.folder + "/group.vault-shm", group.folder + "/aside")
+    let telling = TellingWitness(witness: group.witness) { _ = unsafe rename(index, aside) }
+    var problems: [VaultError] = []
+    let first = try group.open(telling).compact(unfreed: { problems.append($0) })
+    #expect(first == 1 && problems == [.storage(.replaced)])
+    #expect(unsafe rename(aside, index) == 0)
+    let second = try group.open().compact(unfreed: { problems.append($0) })
+    #expect(second == 0 && problems.count == 1)
   }
 }
