@@ -95,8 +95,9 @@ package struct OpenFile: ~Copyable {
 
   /// Takes the exclusive `flock` of the file, which is released when this value ends, if not earlier; throws `busy`
   /// after `milliseconds`.
-  package func lock(waiting milliseconds: Int) throws(FileFault) {
-    let deadline = Deadline(after: milliseconds)
+  package func lock(waiting milliseconds: Int) throws(FileFault) { try lock(until: Deadline(after: milliseconds)) }
+
+  package func lock(until deadline: Deadline) throws(FileFault) {
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
       guard errno == EWOULDBLOCK || errno == EINTR else { throw FileFault(errno: errno) }
       guard !deadline.hasPassed else { throw .busy }

@@ -62,7 +62,11 @@ package struct WriterLock: ~Copyable {
   ) throws(VaultError) -> LockFile? {
     guard !deadline.hasPassed else { return nil }
     let begun = turn.wait.flatMap { $0.resume(for: opened.identity) ? $0 : nil }
-    let wait = if let begun { begun } else { try LockWait(opened) }
+    guard let wait = begun ?? LockWait(opened) else {
+      // No thread can wait in turn, so this one tries again and again.
+      try onDisk(opened.file.lock(until: deadline))
+      return opened
+    }
     turn.wait = nil
     let file = try wait.finish(until: deadline)
     if file == nil { turn.wait = wait }
@@ -73,7 +77,7 @@ package struct WriterLock: ~Copyable {
 /// The open file `lock` of a group; closed when nobody uses it any more.
 final class LockFile: Sendable {
   let identity: FileIdentity
-  private let file: OpenFile
+  let file: OpenFile
 
   var descriptor: CInt { file.descriptor }
 

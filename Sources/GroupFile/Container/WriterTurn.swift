@@ -73,10 +73,10 @@ final class LockWait: Sendable {
   private let state = Locked(State.wanted)
   private let ended = CountingSemaphore()
 
-  /// Begins to wait for `file`; throws `storage` if no thread can be started.
-  init(_ file: LockFile) throws(VaultError) {
+  /// Begins to wait for `file`; `nil` if the system cannot start a thread.
+  init?(_ file: LockFile) {
     self.file = file
-    guard DetachedThread.start({ self.run() }) else { throw .storage(.memory) }
+    guard DetachedThread.start({ self.run() }) else { return nil }
   }
 
   /// Waits until `deadline`.

@@ -52,6 +52,29 @@ import Testing
     _ = try WriterLock(at: place, waiting: 180_000)
   }
 
+  @Test func `a writer waits for another process's lock even if no thread can be started`() async {
+    await #expect(processExitsWith: .success) {
+      // Root may start any number of threads.
+      if geteuid() == 0 { precondition(setuid(65_533) == 0) }
+      let folder = try TemporaryFolder().makeGroup()
+      let place = try ContainerPlace(folder: folder.path)
+      let other = unsafe open(place.lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+      precondition(flock(other, LOCK_EX) == 0)
+      let begins = CountingSemaphore()
+      let isStarted = DetachedThread.start {
+        begins.wait()
+        usleep(50_000)
+        close(other)
+      }
+      precondition(isStarted)
+      var none = rlimit(rlim_cur: 0, rlim_max: 0)
+      precondition(unsafe setrlimit(__rlimit_resource_t(__RLIMIT_NPROC.rawValue), &none) == 0)
+      precondition(!DetachedThread.start {})
+      begins.signal()
+      _ = try WriterLock(at: place, waiting: 180_000)
+    }
+  }
+
   @Test func `a wait that was given up blocks nobody and can be resumed`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
