@@ -177,8 +177,9 @@ extension stat {
   var isRegular: Bool { st_mode & S_IFMT == S_IFREG }
   var isFolder: Bool { st_mode & S_IFMT == S_IFDIR }
   var byteCount: Int { st_size }
-  /// How many of them can be stored, rather than holes. Some file systems count late or compress, so this is generous.
-  var storedByteCount: Int { min(st_size, max(8 * 512 * st_blocks, 1 << 26)) }
+  /// How many of them can be stored, rather than holes. Some file systems count late or compress, so this is generous; and
+  /// one may say any number.
+  var storedByteCount: Int { min(st_size, max(8 * 512 * max(0, min(st_blocks, 1 << 40)), 1 << 26)) }
   var mode: mode_t { st_mode & 0o7777 }
 }
 

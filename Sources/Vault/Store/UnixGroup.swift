@@ -34,7 +34,7 @@ extension UnixGroup {
 package enum UnixUser {
   /// The number of a user by name or number; `nil` if no user has the name.
   package static func number(of user: String) -> UInt32? {
-    if let number = UInt32(user) { return number }
+    if let number = UInt32(digits: user) { return number }
     guard !user.utf8.contains(0) else { return nil }
     return unsafe SystemList.entry(passwd(), { unsafe getpwnam_r(user, $0, $1, $2, $3) }, { unsafe $0.pw_uid })
   }

@@ -69,6 +69,13 @@ import Testing
     #expect(throws: VaultError.storage(.full)) { try Connection(folder: disk.folder.path, access: .reading) }
   }
 
+  @Test(arguments: [(Int.max, 1 << 52), (.min, 1 << 26)])
+  func `a file system may say any number of blocks`(blocks: Int, expected: Int) {
+    var status = stat()
+    (status.st_size, status.st_blocks) = (.max, blocks)
+    #expect(status.storedByteCount == expected)
+  }
+
   @Test func `a file without read permission is denied, and one without write permission can be read`() throws {
     let folder = try TemporaryFolder().makeGroup()
     // Nobody is in root's Unix group here, so the folder is shared for reading.

@@ -19,6 +19,11 @@ import Testing
     #expect(throws: VaultError.invalid("there is no such Unix group on this machine")) { try UnixGroup(name) }
   }
 
+  @Test func `a user's number has digits alone`() {
+    #expect(UnixUser.number(of: "0") == 0 && UnixUser.number(of: "root") == 0)
+    for name in ["+0", "-0", ""] { #expect(UnixUser.number(of: name) == nil) }
+  }
+
   @Test func `a group made for a Unix group names it, and can be made private again`() throws {
     let store = try StoreFixture()
     let open = try store.open()
