@@ -90,4 +90,127 @@ import Testing
       #expect(#expect(throws: ArchiveError.self) { try write() }?.code == "notArchivable.noForm")
     }
   }
+
+  private static func throughFoundation<Value: Codable>(_ value: Value) throws -> Value {
+    try PropertyListDecoder().decode(Value.self, from: PropertyListEncoder().encode(value))
+  }
+
+  /// A number or a boolean, whichever decodes first.
+  enum Choice: Codable, Equatable {
+    case number(Double)
+    case integer(Int)
+    case flag(Bool)
+
+    init(from decoder: any Decoder) throws {
+      let container = try decoder.singleValueContainer()
+      if let integer = try? container.decode(Int.self) {
+        self = .integer(integer)
+      } else if let number = try? container.decode(Double.self) {
+        self = .number(number)
+      } else {
+        self = .flag(try container.decode(Bool.self))
+      }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var container = encoder.singleValueContainer()
+      switch self {
+      case .number(let number): try container.encode(number)
+      case .integer(let integer): try container.encode(integer)
+      case .flag(let flag): try container.encode(flag)
+      }
+    }
+  }
+
+  @Test func `a boolean is not a number, and a number not a boolean, as in Foundation`() throws {
+    let choices = [Choice.integer(1), .flag(true), .number(0.5), .flag(false), .integer(0)]
+    #expect(try Self.throughFoundation(choices) == choices)
+    #expect(try Self.readBack(choices) == choices)
+    let numbers = try SecureArchiver.archivedData(encoding: [0, 1], named: "x")
+    let flags = try SecureArchiver.archivedData(encoding: [false, true], named: "x")
+    let path = ArchivePath([.key("root"), .index(0)])
+    #expect(throws: ArchiveError.wrongType(expected: "a boolean", found: "a number", at: path)) {
+      try SecureUnarchiver.decoded([Bool].self, named: "x", from: numbers)
+    }
+    #expect(throws: ArchiveError.wrongType(expected: "a number", found: "a boolean", at: path)) {
+      try SecureUnarchiver.decoded([Int].self, named: "x", from: flags)
+    }
+  }
+
+  private enum Field: String, CodingKey { case table, list, a, b }
+
+  /// A list whose elements may be tables, lists or texts.
+  struct Mixed: Codable, Equatable {
+    var found: [String] = []
+
+    init() {}
+
+    init(from decoder: any Decoder) throws {
+      var elements = try decoder.unkeyedContainer()
+      while !elements.isAtEnd {
+        if let table = try? elements.nestedContainer(keyedBy: Field.self) {
+          found.append("table \(try table.decode(Int.self, forKey: .a))")
+        } else if var list = try? elements.nestedUnkeyedContainer() {
+          found.append("list \(try list.decode(Int.self))")
+        } else {
+          found.append(try elements.decode(String.self))
+        }
+      }
+    }
+
+    func encode(to encoder: any Encoder) throws {
+      var elements = encoder.unkeyedContainer()
+      try elements.encode("text")
+      try elements.encode([1])
+      try elements.encode(["a": 2])
+      try elements.encode("text")
+    }
+  }
+
+  @Test func `an element that is not the container that was asked for can be decoded as something else`() throws {
+    #expect(try Self.throughFoundation(Mixed()).found == ["text", "list 1", "table 2", "text"])
+    #expect(try Self.readBack(Mixed()).found == ["text", "list 1", "table 2", "text"])
+  }
+
+  /// Encodes into the same nested containers twice.
+  struct Parts: Codable, Equatable {
+    var table: [String: Int] = ["a": 1, "b": 2]
+    var list = [1, 2]
+
+    func encode(to encoder: any Encoder) throws {
+      var fields = encoder.container(keyedBy: Field.self)
+      for (key, number) in [(Field.a, 1), (.b, 2)] {
+        var table = fields.nestedContainer(keyedBy: Field.self, forKey: .table)
+        try table.encode(number, forKey: key)
+        var list = fields.nestedUnkeyedContainer(forKey: .list)
+        try list.encode(number)
+      }
+    }
+  }
+
+  @Test func `a nested container that is requested twice is one container`() throws {
+    #expect(try Self.throughFoundation(Parts()) == Parts())
+    #expect(try Self.readBack(Parts()) == Parts())
+  }
+
+  class Empty: Codable {
+    init() {}
+    required init(from decoder: any Decoder) throws { #expect(try decoder.singleValueContainer().decodeNil()) }
+  }
+
+  /// Encodes nothing for its superclass.
+  final class Heir: Empty {
+    override init() { super.init() }
+
+    required init(from decoder: any Decoder) throws {
+      try super.init(from: try decoder.container(keyedBy: Field.self).superDecoder())
+    }
+
+    override func encode(to encoder: any Encoder) throws { _ = encoder.container(keyedBy: Field.self) }
+  }
+
+  @Test func `a superclass for which nothing was encoded is decoded from nil`() throws {
+    _ = try Self.throughFoundation(Heir())
+    _ = try Self.readBack(Heir())
+  }
 }

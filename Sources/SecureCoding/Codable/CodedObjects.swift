@@ -15,6 +15,14 @@ final class CodedDictionary: NSObject {
       pairs.append((key, value))
     }
   }
+
+  /// The container under `key`; `new`, which is put there, if there is none of this kind yet.
+  func container<Container: NSObject>(_ key: String, orNew new: @autoclosure () -> Container) -> Container {
+    if let present = positions[KeyTable.Key(text: key)].flatMap({ pairs[$0].value as? Container }) { return present }
+    let new = new()
+    set(key, new)
+    return new
+  }
 }
 
 /// An array that was encoded from a Swift value and is yet to be archived.

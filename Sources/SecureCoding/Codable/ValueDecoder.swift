@@ -44,7 +44,7 @@ struct ValueDecoder: Decoder {
     let found =
       switch object {
       case is NSString: "a text"
-      case is NSNumber: "a number"
+      case let number as NSNumber: number.isBoolean ? "a boolean" : "a number"
       case is NSData: "data"
       case is NSDate: "a date"
       case is NSArray: "an array"
@@ -61,17 +61,14 @@ struct ValueDecoder: Decoder {
     return String(describing: text)
   }
 
-  /// The numbers 0 and 1 also decode as booleans, as on Apple's systems.
   fileprivate func flag() throws -> Bool {
-    guard let number = object as? NSNumber else { throw wrong("a boolean") }
-    if number.isBoolean { return number.boolValue }
-    let value: Int = try integer()
-    guard value == 0 || value == 1 else { throw ArchiveError.numberDoesNotFit(type: "Bool", at: path) }
-    return value == 1
+    guard let number = object as? NSNumber, number.isBoolean else { throw wrong("a boolean") }
+    return number.boolValue
   }
 
   fileprivate func integer<Number: FixedWidthInteger>() throws -> Number {
-    guard let number = object as? NSNumber else { throw wrong("a number") }
+    // A value that may be either is often decoded by trying one after the other, so a boolean must not pass as 0 or 1.
+    guard let number = object as? NSNumber, !number.isBoolean else { throw wrong("a number") }
     let exact: Number? =
       switch number.kind {
       case .real: Number(exactly: number.doubleValue)
@@ -156,8 +153,13 @@ private struct KeyedValues<Key: CodingKey>: KeyedDecodingContainerProtocol {
     try nested(key).unkeyedContainer()
   }
 
-  func superDecoder() throws -> any Decoder { try nested(PlainKey.parent) }
-  func superDecoder(forKey key: Key) throws -> any Decoder { try nested(key) }
+  func superDecoder() throws -> any Decoder { try superDecoder(PlainKey.parent) }
+  func superDecoder(forKey key: Key) throws -> any Decoder { try superDecoder(key as any CodingKey) }
+
+  /// If nothing was encoded for the superclass, it is decoded from nil, as by Foundation's decoder.
+  private func superDecoder(_ key: any CodingKey) throws -> any Decoder {
+    try decoder.nested(values[KeyTable.Key(text: key.stringValue)] ?? NSString(string: ValueEncoder.null), key)
+  }
 
   private func nested(_ key: any CodingKey) throws -> ValueDecoder {
     try decoder.nested(values[KeyTable.Key(text: key.stringValue)], key)
@@ -190,18 +192,21 @@ private struct UnkeyedValues: UnkeyedDecodingContainer {
   }
 
   mutating func nestedContainer<Nested: CodingKey>(keyedBy type: Nested.Type) throws -> KeyedDecodingContainer<Nested> {
-    defer { currentIndex += 1 }
-    return try next().container(keyedBy: type)
+    let container = try next().container(keyedBy: type)
+    currentIndex += 1
+    return container
   }
 
   mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
-    defer { currentIndex += 1 }
-    return try next().unkeyedContainer()
+    let container = try next().unkeyedContainer()
+    currentIndex += 1
+    return container
   }
 
   mutating func superDecoder() throws -> any Decoder {
-    defer { currentIndex += 1 }
-    return try next()
+    let decoder = try next()
+    currentIndex += 1
+    return decoder
   }
 
   private func next() throws -> ValueDecoder {

@@ -92,14 +92,12 @@ private struct Keyed<Key: CodingKey>: KeyedEncodingContainerProtocol {
   func nestedContainer<Nested: CodingKey>(
     keyedBy type: Nested.Type, forKey key: Key
   ) -> KeyedEncodingContainer<Nested> {
-    let nested = CodedDictionary()
-    dictionary.set(key.stringValue, nested)
+    let nested = dictionary.container(key.stringValue, orNew: CodedDictionary())
     return KeyedEncodingContainer(Keyed<Nested>(dictionary: nested, encoder: encoder.nested(key)))
   }
 
   func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
-    let nested = CodedArray()
-    dictionary.set(key.stringValue, nested)
+    let nested = dictionary.container(key.stringValue, orNew: CodedArray())
     return Unkeyed(array: nested, encoder: encoder.nested(key))
   }
 
