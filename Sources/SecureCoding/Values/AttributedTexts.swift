@@ -118,7 +118,7 @@ extension ValueWriter {
     fields.object("NSString", text.string)
     var dictionaries: [NSDictionary] = []
     // The dictionaries that may be equal: comparing each with all would take quadratic time.
-    var slots: [[String]: [Int]] = [:]
+    var slots: [KeyTable.Key: [Int]] = [:]
     var runs: [Int] = []
     // Not the longest ranges: finding them compares attributes, which Foundation on Linux can do for only a few
     // classes.
@@ -127,7 +127,7 @@ extension ValueWriter {
     ) { attributes, range, _ in
       let dictionary = NSDictionary(
         objects: Array(attributes.values), forKeys: attributes.keys.map { NSString(string: $0.rawValue) })
-      let key = attributes.map { "\($0.key.rawValue)\0\(comparedText(of: $0.value as AnyObject))" }.sorted()
+      let key = KeyTable.Key(text: comparedText(of: dictionary))
       let slot = slots[key]?.first { dictionaries[$0].isEqual(dictionary) } ?? dictionaries.count
       if slot == dictionaries.count {
         dictionaries.append(dictionary)
@@ -141,12 +141,19 @@ extension ValueWriter {
     fields.object("NSAttributeInfo", packed(runs))
   }
 
-  /// A text that is the same for equal values.
+  /// A text that differs, byte by byte, for values that only Foundation takes for equal: canonically equivalent
+  /// strings, and an integer and a real number.
   private static func comparedText(of value: AnyObject) -> String {
     switch value {
     case let text as NSString: String(describing: text)
     case let url as NSURL: url.absoluteString
-    case let number as NSNumber: String(number.doubleValue)
+    case let number as NSNumber: unsafe "\(String(cString: number.objCType))\(number)"
+    case let array as NSArray: RawElements.of(array).map(comparedText).joined(separator: "\0")
+    case let set as NSSet: RawElements.of(set).map(comparedText).sorted().joined(separator: "\0")
+    case let dictionary as NSDictionary:
+      RawElements.of(dictionary).map { "\(comparedText(of: $0.key))\0\(comparedText(of: $0.value))" }
+        .sorted().joined(separator: "\0")
+    case let text as NSAttributedString: text.string
     default: ""
     }
   }

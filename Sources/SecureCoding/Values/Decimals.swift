@@ -87,6 +87,7 @@ extension ValueWriter {
   /// Formats a number as Apple's systems do: whole numbers have no decimal point.
   private static func number(_ value: CGFloat) -> String {
     let number = Double(value)
+    if number == 0 { return number.sign == .minus ? "-0" : "0" }
     return number == number.rounded() && number.magnitude < 1e15 ? String(Int64(number)) : "\(number)"
   }
 }

@@ -210,6 +210,46 @@ import Testing
     #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: consumption) }
   }
 
+  @Test func `a negative zero keeps its sign in points, sizes and rectangles`() throws {
+    let point = try through(NSValue(point: NSPoint(x: -0.0, y: 0.0)), NSValue.self).pointValue
+    #expect(point.x.sign == .minus && point.y.sign == .plus)
+    #expect(try through(NSValue(size: NSSize(width: 1, height: -0.0)), NSValue.self).sizeValue.height.sign == .minus)
+    let rectangle = NSRect(x: 1, y: -0.0, width: -0.0, height: 2)
+    let read = try through(NSValue(rect: rectangle), NSValue.self).rectValue
+    #expect(read.origin.y.sign == .minus && read.size.width.sign == .minus)
+  }
+
+  @Test func `attributes that differ only for Swift are not mixed up`() throws {
+    let values: [[Any]] = [
+      ["\u{E9}", "z", "e\u{301}"], [1, 7, 1.0], [["\u{E9}"], ["z"], ["e\u{301}"]],
+      [["a": "\u{E9}"], [:], ["a": "e\u{301}"]],
+    ]
+    for values in values {
+      let text = NSMutableAttributedString(string: "abc")
+      for (index, value) in values.enumerated() {
+        text.setAttributes([NSAttributedString.Key("key"): value], range: NSRange(location: index, length: 1))
+      }
+      let read = try through(text, NSMutableAttributedString.self)
+      func archives(_ text: NSAttributedString) throws -> [Data] {
+        try (0..<3).map {
+          let attribute = unsafe text.attribute(NSAttributedString.Key("key"), at: $0, effectiveRange: nil)
+          return try SecureArchiver.archivedData(withRootObject: try #require(attribute))
+        }
+      }
+      #expect(try archives(read) == archives(text), "\(values)")
+    }
+    let text = NSMutableAttributedString(string: "abc")
+    let names = ["\u{E9}", "z", "e\u{301}"].map { NSAttributedString.Key($0) }
+    for (index, name) in names.enumerated() {
+      text.setAttributes([name: 1], range: NSRange(location: index, length: 1))
+    }
+    let read = try through(text, NSMutableAttributedString.self)
+    for (index, name) in names.enumerated() {
+      let found = unsafe read.attributes(at: index, effectiveRange: nil).keys.map { Array($0.rawValue.utf8) }
+      #expect(found == [Array(name.rawValue.utf8)])
+    }
+  }
+
   private func through<Value: NSObject & NSCoding>(_ value: Value, _ type: Value.Type) throws -> Value {
     try #require(
       try SecureUnarchiver.unarchivedObject(of: type, from: SecureArchiver.archivedData(withRootObject: value)))
