@@ -327,6 +327,34 @@ import Testing
     #expect((unarchiver.error as? ArchiveError)?.code == "classRefused")
   }
 
+  @Test func `a dictionary whose keys and values are numbered has the same contents in every call`() throws {
+    let archive = PlistValue.archive([
+      .dict([("NS.key.0", .uid(3)), ("NS.object.0", .uid(4)), ("$class", .uid(2))]), .describe("NSDictionary"),
+      .string("k"), .string("v"),
+    ])
+    let unarchiver = try SecureUnarchiver(reading: Data(archive.binary()), allowing: [])
+    let whole = try unarchiver.decode([NSDictionary.self, NSString.self], forKey: "root")
+    #expect(whole as? NSDictionary == ["k": "v"])
+    let typed = unarchiver.decodeDictionary(withKeyClass: NSString.self, objectClass: NSString.self, forKey: "root")
+    #expect(typed == ["k": "v"])
+    try unarchiver.finish()
+  }
+
+  @Test func `an element of another class is an error, even if its class is accepted as on Apple's systems`() throws {
+    let data = try SecureArchiver.archivedData(withRootObject: ["k": "v"] as NSDictionary)
+    let list = try SecureArchiver.archivedData(withRootObject: ["v"] as NSArray)
+    let calls: [(Data, (SecureUnarchiver) -> Any?)] = [
+      (data, { $0.decodeDictionary(withKeyClass: NSString.self, objectClass: NSUUID.self, forKey: "root") }),
+      (data, { $0.decodeDictionary(withKeyClass: NSUUID.self, objectClass: NSString.self, forKey: "root") }),
+      (list, { $0.decodeArrayOfObjects(ofClass: NSUUID.self, forKey: "root") }),
+    ]
+    for (number, (data, call)) in calls.enumerated() {
+      let unarchiver = try SecureUnarchiver(reading: data, allowing: [], matching: .asOnApple)
+      #expect(call(unarchiver) == nil, "\(number)")
+      #expect((unarchiver.error as? ArchiveError)?.code == "wrongType", "\(number)")
+    }
+  }
+
   @Test func `lent bytes have their length, and missing ones have none`() throws {
     let archive = PlistValue.archive([.string("x")], top: [("bytes", .data([1, 2, 3])), ("root", .uid(1))])
     let unarchiver = try SecureUnarchiver(reading: Data(archive.binary()), allowing: [])

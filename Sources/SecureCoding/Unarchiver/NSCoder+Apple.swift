@@ -6,7 +6,8 @@ import KeyedArchives
 extension NSCoder {
   /// The array under `key`, whose elements must all have class `cls`. Nested containers are refused.
   public func decodeArrayOfObjects<T>(ofClass cls: T.Type, forKey key: String) -> [T]? where T: NSObject, T: NSCoding {
-    decodeArrayOfObjects(ofClasses: [cls], forKey: key) as? [T]
+    guard let objects = decodeArrayOfObjects(ofClasses: [cls], forKey: key) else { return nil }
+    return objects as? [T] ?? refused(cls, key)
   }
 
   /// The array under `key`, whose elements must each have one of `classes`. A nested container is refused unless its
@@ -24,9 +25,10 @@ extension NSCoder {
   ) -> [K: V]? where K: NSObject, K: NSCoding, V: NSObject, V: NSCoding {
     guard let pairs = pairs([keyCls], [objectClass], key) else { return nil }
     var dictionary: [K: V] = [:]
-    for (key, value) in pairs {
-      guard let key = key as? K, let value = value as? V else { return nil }
-      dictionary[key] = value
+    for (foundKey, foundValue) in pairs {
+      guard let foundKey = foundKey as? K else { return refused(keyCls, key) }
+      guard let foundValue = foundValue as? V else { return refused(objectClass, key) }
+      dictionary[foundKey] = foundValue
     }
     return dictionary
   }
@@ -55,6 +57,12 @@ extension NSCoder {
     return unsafe bytes?.constantPointer
   }
 
+  /// Records that an object under `key` is no `type`, which happens if classes are accepted as on Apple's systems.
+  private func refused<Value>(_ type: AnyClass, _ key: String) -> Value? {
+    if let unarchiver = self as? SecureUnarchiver { unarchiver.fail(unarchiver.otherClass(than: type, key)) }
+    return nil
+  }
+
   private func pairs(_ keyClasses: [AnyClass], _ classes: [AnyClass], _ key: String) -> [(NSObject, Any)]? {
     if let unarchiver = self as? SecureUnarchiver { return unarchiver.elementPairs(keyClasses, classes, key) }
     guard let dictionary = decodeObject(of: [NSDictionary.self] + keyClasses + classes, forKey: key) as? NSDictionary
@@ -71,11 +79,9 @@ extension SecureUnarchiver {
   func array(of classes: [AnyClass], _ key: String) -> [Any]? {
     attempt(nil) { () throws(ArchiveError) -> [Any]? in
       guard let fields = try container(key, NSArray.self, site: try site(of: classes)) else { return nil }
-      let elements =
-        fields.has("NS.objects")
-        ? try fields.elements("NS.objects") : try fields.numberedElements("NS.object.")
+      let elements = try fields.members().map(\.object)
       leaveContainer()
-      return elements.map(\.object)
+      return elements
     }
   }
 
@@ -84,11 +90,7 @@ extension SecureUnarchiver {
     attempt(nil) { () throws(ArchiveError) -> [(NSObject, Any)]? in
       let site = try site(of: classes)
       guard let fields = try container(key, NSDictionary.self, site: site) else { return nil }
-      let keys = try fields.elements("NS.keys", at: try self.site(of: keyClasses))
-      let values = try fields.elements("NS.objects")
-      guard keys.count == values.count else {
-        throw fields.invalid("it has \(keys.count) keys, \(values.count) values")
-      }
+      let (keys, values) = try fields.pairs(keysAt: try self.site(of: keyClasses))
       let objects = try hashable(keys, in: .keys, fields)
       guard Set(objects).count == objects.count else { throw fields.twice }
       leaveContainer()

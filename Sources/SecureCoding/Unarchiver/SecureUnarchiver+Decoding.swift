@@ -5,12 +5,13 @@ extension SecureUnarchiver {
   func typedObject<T: NSObject>(_ type: T.Type, _ key: String) -> T? {
     attempt(nil) { () throws(ArchiveError) -> T? in
       guard let object = try decode(key, of: [type]) else { return nil }
-      guard let typed = object as? T else {
-        throw .wrongType(
-          expected: ClassNames.name(of: type), found: "an object of another class", at: here.appending(.key(key)))
-      }
+      guard let typed = object as? T else { throw otherClass(than: type, key) }
       return typed
     }
+  }
+
+  func otherClass(than type: AnyClass, _ key: String) -> ArchiveError {
+    .wrongType(expected: ClassNames.name(of: type), found: "an object of another class", at: here.appending(.key(key)))
   }
 
   func anyObject(_ classes: [AnyClass]?, _ key: String) -> Any? {

@@ -5,20 +5,13 @@ extension ValueClass {
   /// Arrays. Their elements may have any class that the site accepts.
   static let collections = [
     ValueClass("NSArray", NSArray.self) { fields throws(ArchiveError) in
-      NSArray(array: try arrayElements(fields))
+      NSArray(array: try fields.members().map(\.object))
     },
     ValueClass("NSMutableArray", NSMutableArray.self, variantOf: NSArray.self) {
       fields throws(ArchiveError) in
-      NSMutableArray(array: try arrayElements(fields))
+      NSMutableArray(array: try fields.members().map(\.object))
     },
   ]
-
-  private static func arrayElements(_ fields: Fields) throws(ArchiveError) -> [Any] {
-    let elements =
-      fields.has("NS.objects")
-      ? try fields.elements("NS.objects") : try fields.numberedElements("NS.object.")
-    return elements.map(\.object)
-  }
 }
 
 extension ValueWriter {

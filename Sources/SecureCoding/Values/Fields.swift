@@ -199,12 +199,28 @@ struct Fields {
     return objects
   }
 
+  /// The elements of an array or set, which are in a list or numbered.
+  func members() throws(ArchiveError) -> [Element] {
+    has("NS.objects") ? try elements("NS.objects") : try numberedElements("NS.object.")
+  }
+
+  /// The keys and values of a dictionary, which are in lists or numbered.
+  ///
+  /// - Parameter keySite: what the keys may be, if not the same as the values.
+  func pairs(keysAt keySite: ClassSite? = nil) throws(ArchiveError) -> (keys: [Element], values: [Element]) {
+    let isListed = has("NS.keys") || has("NS.objects")
+    let keys = isListed ? try elements("NS.keys", at: keySite) : try numberedElements("NS.key.", at: keySite)
+    let values = isListed ? try elements("NS.objects") : try numberedElements("NS.object.")
+    guard keys.count == values.count else { throw invalid("it has \(keys.count) keys, \(values.count) values") }
+    return (keys, values)
+  }
+
   /// The objects under `prefix` followed by 0, 1, 2 and so on, up to the first absent one.
-  func numberedElements(_ prefix: String) throws(ArchiveError) -> [Element] {
+  func numberedElements(_ prefix: String, at site: ClassSite? = nil) throws(ArchiveError) -> [Element] {
     var objects: [Element] = []
     while let position = coder.node(forRawKey: "\(prefix)\(objects.count)") {
       let key = "\(prefix)\(objects.count)"
-      let object = try within(key) { () throws(ArchiveError) in try coder.value(position, at: site) }
+      let object = try within(key) { () throws(ArchiveError) in try coder.value(position, at: site ?? self.site) }
       guard let object else { throw missing(key) }
       objects.append(Element(object: object, node: position))
     }

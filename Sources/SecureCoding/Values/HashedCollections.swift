@@ -34,18 +34,12 @@ extension ValueClass {
   ]
 
   private static func pairs(_ fields: Fields) throws(ArchiveError) -> (keys: [NSObject], values: [Any]) {
-    let isListed = fields.has("NS.keys") || fields.has("NS.objects")
-    let keys = isListed ? try fields.elements("NS.keys") : try fields.numberedElements("NS.key.")
-    let values = isListed ? try fields.elements("NS.objects") : try fields.numberedElements("NS.object.")
-    guard keys.count == values.count else { throw fields.invalid("it has \(keys.count) keys, \(values.count) values") }
+    let (keys, values) = try fields.pairs()
     return (try fields.coder.hashable(keys, in: .keys, fields), values.map(\.object))
   }
 
   private static func members(_ fields: Fields, _ kind: HashedKind) throws(ArchiveError) -> [NSObject] {
-    let elements =
-      fields.has("NS.objects")
-      ? try fields.elements("NS.objects") : try fields.numberedElements("NS.object.")
-    return try fields.coder.hashable(elements, in: kind, fields)
+    try fields.coder.hashable(try fields.members(), in: kind, fields)
   }
 
   /// Refuses a container that lost elements because two were equal. On Linux, canonically equivalent strings are equal.
