@@ -66,12 +66,21 @@ import Testing
     (#"{"$same":0}"#, .reference, 10), (#"[{"$same":0}]"#, .containsItself, 11), ("\"\u{1}\"", .json, 1),
     (#""\x""#, .json, 3), ("[] []", .trailing, 3), (#"{"a" 1}"#, .json, 5), ("tru", .json, 0), (#""\u00g0""#, .json, 3),
     (#"{"$dictionary":[]}"#, .json, 15), ("-", .json, 1), (#"{"$real":"0x1"}"#, .number, 14),
+    (#"{"$single":1e300}"#, .number, 16),
   ]) func `JSON that is not the raw form of an archive is refused with its offset`(
     text: String, defect: PropertyListDefect, offset: Int
   ) {
     #expect(throws: ArchiveError.brokenPropertyList(defect, offset: offset)) {
       try ArchiveInspection(json: Array(text.utf8))
     }
+  }
+
+  @Test func `a single-precision number has its precision as soon as it is read from JSON`() throws {
+    let json = #"{"$version":100000,"$archiver":"NSKeyedArchiver","$top":{"f":{"$single":0.1}},"$objects":["$null"]}"#
+    let archive = try ArchiveInspection(json: Array(json.utf8))
+    let field = InspectedField(key: "f", value: .real(Double(Float(0.1))))
+    #expect(archive.top == [field])
+    for format in ArchiveFormat.allCases { #expect(try ArchiveInspection(archive.archived(as: format)).top == [field]) }
   }
 
   @Test func `the limits of archives apply to JSON too`() {

@@ -152,7 +152,12 @@ struct JSONPropertyList {
     case .data: return try data()
     case .date: return try append(Node(.date, payload: try real().bitPattern))
     case .real: return try append(.real(try real()))
-    case .single: return try append(.real(try real(), single: true))
+    case .single:
+      let real = try real()
+      let single = Float(real)
+      // As any text of a number, it is rounded. But no finite number becomes infinite.
+      guard single.isFinite || !real.isFinite else { throw broken(.number) }
+      return try append(.real(Double(single), single: true))
     case .dictionary:
       try expect(UInt8(ascii: "{"))
       return try dictionary(firstKey: try key())
