@@ -60,6 +60,11 @@ package final class ArchiveTable: Sendable {
     }
   }
 
+  /// The position of the value under `key`, in its archived spelling, of the dictionary at `dictionary`.
+  package func value(under key: String, in dictionary: Int) -> Int? {
+    keys.number(of: key).flatMap { keys.value($0, at: dictionary, in: list) }
+  }
+
   /// The node of the object with `number`.
   package func node(ofObject number: Int) -> Int { Int(objects[objects.startIndex + number]) }
 
@@ -72,12 +77,12 @@ package final class ArchiveTable: Sendable {
 
 /// The four entries of an archive's outermost dictionary.
 private struct Envelope {
-  package let archiver: String
-  package let version: Int128
-  package let objects: ArraySlice<UInt32>
-  package let top: Int
+  let archiver: String
+  let version: Int128
+  let objects: ArraySlice<UInt32>
+  let top: Int
 
-  package init(_ list: PropertyList) throws(ArchiveError) {
+  init(_ list: PropertyList) throws(ArchiveError) {
     func broken(_ defect: ArchiveDefect) -> ArchiveError { .brokenArchive(defect, at: ArchivePath()) }
     let outer = list.nodes[list.top]
     guard outer.kind == .dictionary else { throw broken(.topIsNotADictionary) }

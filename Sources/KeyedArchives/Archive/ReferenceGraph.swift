@@ -83,15 +83,15 @@ package struct ReferenceGraph: Sendable {
 
 /// A depth-first walk over references with an explicit stack.
 private struct Walk {
-  package let starts: [UInt32]
-  package let edges: [UInt32]
-  package private(set) var deepest = 0
-  package private(set) var unfolded: [UInt64]
-  package private(set) var backReferences: [UInt64] = []
+  let starts: [UInt32]
+  let edges: [UInt32]
+  private(set) var deepest = 0
+  private(set) var unfolded: [UInt64]
+  private(set) var backReferences: [UInt64] = []
   private var heights: [UInt32]
   private var isOpen: [Bool]
 
-  package init(starts: [UInt32], edges: [UInt32]) {
+  init(starts: [UInt32], edges: [UInt32]) {
     self.starts = starts
     self.edges = edges
     unfolded = Array(repeating: 0, count: starts.count - 1)
@@ -99,7 +99,7 @@ private struct Walk {
     isOpen = Array(repeating: false, count: starts.count - 1)
   }
 
-  package mutating func visit(_ root: Int) {
+  mutating func visit(_ root: Int) {
     guard unfolded[root] == 0 else { return }
     var stack = [(object: root, next: Int(starts[root]), total: UInt64(1), height: UInt32(0))]
     isOpen[root] = true

@@ -151,8 +151,7 @@ extension ArchiveInspection {
   }
 
   private func topNode(_ key: String) -> Node? {
-    let position = table.keys.number(of: key).flatMap { table.keys.value($0, at: table.top, in: table.list) }
-    return position.map { table.list.nodes[$0] }
+    table.value(under: key, in: table.top).map { table.list.nodes[$0] }
   }
 }
 

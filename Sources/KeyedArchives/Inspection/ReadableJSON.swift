@@ -155,21 +155,17 @@ private struct ReadableWalk {
     try writer.tagged(tag) { writer throws(ArchiveError) in try writer.string(text) }
   }
 
-  private func find(_ key: String, _ dictionary: Int) -> Int? {
-    table.keys.number(of: key).flatMap { table.keys.value($0, at: dictionary, in: table.list) }
-  }
-
   /// The string, number or data under a key, whether inline or an object of its own.
   private func scalar(_ key: String, _ dictionary: Int) -> Node? {
-    guard let position = find(key, dictionary) else { return nil }
+    guard let position = table.value(under: key, in: dictionary) else { return nil }
     let node = table.list.nodes[position]
     guard node.kind == .uid, case .value = table.records[Int(node.payload)] else { return node }
     return table.list.nodes[table.node(ofObject: Int(node.payload))]
   }
 
   private func nodes(_ key: String, _ dictionary: Int) -> ArraySlice<UInt32>? {
-    guard let position = find(key, dictionary), table.list.nodes[position].kind == .array else { return nil }
-    return table.list.elements(table.list.nodes[position])
+    let node = table.value(under: key, in: dictionary).map { table.list.nodes[$0] }
+    return node?.kind == .array ? node.map(table.list.elements) : nil
   }
 
   /// The pairs of a dictionary, with the numbers of their keys. nil unless the keys are distinct strings that cannot be

@@ -27,11 +27,12 @@ package struct PropertyList: Sendable {
     if input.starts(with: BinaryPropertyList.magic) {
       var reader = BinaryPropertyList(input, limits: limits)
       try reader.read()
-      self.init(reader)
+      self.init(.binary, reader.bytes, reader.nodes, reader.children, reader.wideIntegers, top: reader.top)
     } else if XMLPropertyList.looksLikeXML(input) {
       var reader = XMLPropertyList(input, limits: limits)
       try reader.read()
-      self.init(reader)
+      self.init(
+        .xml, reader.texts, reader.nodes, reader.children, reader.wideIntegers, reader.offsets, top: reader.top)
     } else {
       throw .notAPropertyList
     }
@@ -48,50 +49,24 @@ package struct PropertyList: Sendable {
     }
     var reader = JSONPropertyList(input, limits: limits)
     try reader.read()
-    self.init(reader)
+    self.init(
+      .binary, reader.texts, reader.nodes, reader.children, reader.wideIntegers, reader.offsets, top: reader.top)
     var shape = PropertyListShape(self)
     try shape.check(limits, inputBytes: input.count)
   }
 
-  /// A list that this module built, so its nodes are known to be consistent.
-  init(bytes: [UInt8], nodes: [Node], children: [UInt32], top: Int) {
-    format = .binary
+  /// A list whose nodes are known to be consistent.
+  init(
+    _ format: ArchiveFormat, _ bytes: [UInt8], _ nodes: [Node], _ children: [UInt32], _ wideIntegers: [Int128] = [],
+    _ offsets: [UInt32] = [], top: Int
+  ) {
+    self.format = format
     self.bytes = bytes
     self.nodes = nodes
     self.children = children
-    wideIntegers = []
-    offsets = []
+    self.wideIntegers = wideIntegers
+    self.offsets = offsets
     self.top = top
-  }
-
-  private init(_ reader: BinaryPropertyList) {
-    format = .binary
-    bytes = reader.bytes
-    nodes = reader.nodes
-    children = reader.children
-    wideIntegers = reader.wideIntegers
-    offsets = []
-    top = reader.top
-  }
-
-  private init(_ reader: XMLPropertyList) {
-    format = .xml
-    bytes = reader.texts
-    nodes = reader.nodes
-    children = reader.children
-    wideIntegers = reader.wideIntegers
-    offsets = reader.offsets
-    top = reader.top
-  }
-
-  private init(_ reader: JSONPropertyList) {
-    format = .binary
-    bytes = reader.texts
-    nodes = reader.nodes
-    children = reader.children
-    wideIntegers = reader.wideIntegers
-    offsets = reader.offsets
-    top = reader.top
   }
 
   /// The offset in the input at which a node begins, for an error.

@@ -23,8 +23,7 @@ struct XMLPropertyList {
 
   /// Whether the first byte after a byte order mark and white space begins markup.
   static func looksLikeXML(_ bytes: [UInt8]) -> Bool {
-    let text = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
-    return text.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 } == UInt8(ascii: "<")
+    bytes[XMLScanner.start(of: bytes)...].first { !$0.isXMLSpace } == UInt8(ascii: "<")
   }
 
   init(_ bytes: [UInt8], limits: ArchiveLimits) {
@@ -219,11 +218,8 @@ enum XMLScalars {
   }
 
   private static func trimmed(_ text: [UInt8]) -> ArraySlice<UInt8> {
-    func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 }
-    guard let first = text.firstIndex(where: { !isSpace($0) }), let last = text.lastIndex(where: { !isSpace($0) })
-    else {
-      return []
-    }
+    guard let first = text.firstIndex(where: { !$0.isXMLSpace }), let last = text.lastIndex(where: { !$0.isXMLSpace })
+    else { return [] }
     return text[first...last]
   }
 }

@@ -273,6 +273,6 @@ package struct PropertyListBuilder: Sendable {
 
   /// The finished list, with `top` as its outermost value.
   package consuming func list(top: UInt32) -> PropertyList {
-    PropertyList(bytes: bytes, nodes: nodes, children: children, top: Int(top))
+    PropertyList(.binary, bytes, nodes, children, top: Int(top))
   }
 }

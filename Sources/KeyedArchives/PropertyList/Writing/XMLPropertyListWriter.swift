@@ -39,11 +39,10 @@ struct XMLPropertyListWriter {
       }
       stack[stack.count - 1].next += 1
       if node.kind == .dictionary {
-        let key = list.nodes[Int(list.keys(node)[list.keys(node).startIndex + next])]
-        try write(text: key, "key", stack.count)
-        try open(list.nodes[Int(list.values(node)[list.values(node).startIndex + next])], &stack)
+        try write(text: list.nodes[Int(list.children[node.start + next])], "key", stack.count)
+        try open(list.nodes[Int(list.children[node.start + node.size + next])], &stack)
       } else {
-        try open(list.nodes[Int(list.elements(node)[list.elements(node).startIndex + next])], &stack)
+        try open(list.nodes[Int(list.children[node.start + next])], &stack)
       }
     }
   }
