@@ -61,8 +61,7 @@ extension AccessGroup {
   public func set<Object: NSObject & NSSecureCoding>(
     _ name: String, to objects: [Object], _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
-    try set(
-      name, ArchivedValue(object: objects, typeName: "[\(ArchivedValue.name(of: Object.self))]"), details, expected)
+    try set(name, ArchivedValue(objects: objects), details, expected)
   }
 
   /// Sets `name` to a dictionary of objects.
@@ -70,8 +69,7 @@ extension AccessGroup {
   public func set<Object: NSObject & NSSecureCoding>(
     _ name: String, to objects: [String: Object], _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) throws(VaultError) -> UInt64 {
-    let typeName = "[String: \(ArchivedValue.name(of: Object.self))]"
-    return try set(name, ArchivedValue(object: objects, typeName: typeName), details, expected)
+    try set(name, ArchivedValue(objects: objects), details, expected)
   }
 
   /// Sets `name` to a dictionary of any values, if all of them can be archived.
@@ -124,16 +122,14 @@ extension Edit {
   public func set<Object: NSObject & NSSecureCoding>(
     _ name: String, to objects: [Object], _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) throws(VaultError) {
-    try set(
-      name, ArchivedValue(object: objects, typeName: "[\(ArchivedValue.name(of: Object.self))]"), details, expected)
+    try set(name, ArchivedValue(objects: objects), details, expected)
   }
 
   /// Sets `name` to a dictionary of objects in this transaction.
   public func set<Object: NSObject & NSSecureCoding>(
     _ name: String, to objects: [String: Object], _ details: Details = Details(), ifVersion expected: UInt64? = nil
   ) throws(VaultError) {
-    let typeName = "[String: \(ArchivedValue.name(of: Object.self))]"
-    try set(name, ArchivedValue(object: objects, typeName: typeName), details, expected)
+    try set(name, ArchivedValue(objects: objects), details, expected)
   }
 
   private func set(

@@ -19,12 +19,20 @@ struct ArchivedValue {
 
   /// An object, with the name of the class that it is archived as.
   init(object: NSObject) throws(VaultError) {
-    try self.init(object: object, typeName: ArchivedValue.name(of: type(of: object)))
-    if _typeName(type(of: object), qualified: true).hasPrefix("Foundation.") { return }
+    try self.init(object: object, typeName: ClassNames.name(of: type(of: object)))
+    if ClassNames.isFoundation(type(of: object)) { return }
     // A class may name another one for archives, or put another object, or none, in an object's place.
     typeName = try Self.found { () throws(ArchiveError) in
       try SecureUnarchiver(reading: data, allowing: []).rootClassName
     }
+  }
+
+  init<Object: NSObject>(objects: [Object]) throws(VaultError) {
+    try self.init(object: objects, typeName: Self.arrayName(of: Object.self))
+  }
+
+  init<Object: NSObject>(objects: [String: Object]) throws(VaultError) {
+    try self.init(object: objects, typeName: Self.dictionaryName(of: Object.self))
   }
 
   /// An object, or a container of objects.
@@ -33,11 +41,9 @@ struct ArchivedValue {
     self.typeName = typeName
   }
 
-  /// The name under which objects of `type` are archived.
-  static func name(of type: Any.Type) -> String {
-    let name = _typeName(type, qualified: true)
-    return name.hasPrefix("Foundation.") ? String(name.dropFirst("Foundation.".count)) : name
-  }
+  /// The names of the types of containers of objects of class `type`.
+  static func arrayName(of type: AnyClass) -> String { "[\(ClassNames.name(of: type))]" }
+  static func dictionaryName(of type: AnyClass) -> String { "[String: \(ClassNames.name(of: type))]" }
 
   /// The Swift value in an archive. An optional is archived like the value in it, so each is read as the other.
   static func decoded<Value: Decodable>(

@@ -16,7 +16,7 @@ extension OpenedItem {
     {
       return value
     }
-    let data = try archive(expecting: [typeName ?? ArchivedValue.name(of: type)])
+    let data = try archive(expecting: [typeName ?? ClassNames.name(of: type)])
     do { return try ArchivedValue.decoded(type, named: typeName, from: data) } catch {
       throw VaultError(refusing: error)
     }
@@ -36,11 +36,11 @@ extension OpenedItem {
   func object<Object: NSObject & NSSecureCoding>(
     as type: Object.Type, _ read: (Data) throws(ArchiveError) -> Any?
   ) throws(VaultError) -> Object {
-    let data = try archive(expecting: [ArchivedValue.name(of: type)])
+    let data = try archive(expecting: [ClassNames.name(of: type)])
     return try ArchivedValue.found { () throws(ArchiveError) in
       guard let found = try read(data) else { return nil }
       guard let object = found as? Object else {
-        throw .otherType(found: ArchivedValue.name(of: Swift.type(of: found)), expected: ArchivedValue.name(of: type))
+        throw .otherType(found: ClassNames.name(of: Swift.type(of: found)), expected: ClassNames.name(of: type))
       }
       return object
     }
@@ -51,7 +51,7 @@ extension OpenedItem {
     of type: Object.Type, _ allowed: [AnyClass], _ matching: ClassMatching
   ) throws(VaultError) -> [Object] {
     let names = [type] + allowed.filter { $0 is Object.Type }
-    let data = try archive(expecting: names.map { "[\(ArchivedValue.name(of: $0))]" })
+    let data = try archive(expecting: names.map(ArchivedValue.arrayName))
     return try ArchivedValue.found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: type, allowing: allowed, from: data, matching: matching)
     }
@@ -62,7 +62,7 @@ extension OpenedItem {
     of type: Object.Type, _ allowed: [AnyClass], _ matching: ClassMatching
   ) throws(VaultError) -> [String: Object] {
     let names = [type] + allowed.filter { $0 is Object.Type }
-    let data = try archive(expecting: names.map { "[String: \(ArchivedValue.name(of: $0))]" })
+    let data = try archive(expecting: names.map(ArchivedValue.dictionaryName))
     let objects = try ArchivedValue.found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedDictionary(
         ofKeyClass: NSString.self, objectClass: type, allowing: allowed, from: data, matching: matching)
@@ -91,7 +91,7 @@ extension OpenedItem {
     if [.int, .double].contains(item.kind), let text = secret.exportInsecurelyAsString(),
       (try? ValueText.canonical(text, item.kind)) != nil
     {
-      throw .otherType(found: item.kind.name, expected: ArchivedValue.name(of: type))
+      throw .otherType(found: item.kind.name, expected: ClassNames.name(of: type))
     }
     throw .otherType(found: "bytes", expected: Value.secretKind.name)
   }
@@ -111,7 +111,7 @@ extension OpenedItem {
   private func json<Value: Decodable>(as type: Value.Type) throws(VaultError) -> Value {
     // The decoder's own error may contain values.
     do { return try JSONDecoder().decode(type, from: data) } catch {
-      throw .otherType(found: item.kind.name, expected: ArchivedValue.name(of: type))
+      throw .otherType(found: item.kind.name, expected: ClassNames.name(of: type))
     }
   }
 

@@ -4,14 +4,14 @@ import KeyedArchives
 /// The names of classes, without any lookup in the runtime.
 ///
 /// Foundation's `NSStringFromClass` ends the process for a nested class, so it is not used.
-enum ClassNames {
+package enum ClassNames {
   /// `Module.Person`; for Foundation's own classes the name used in archives, such as `NSArray`.
-  static func name(of type: AnyClass) -> String {
+  package static func name(of type: Any.Type) -> String {
     let name = _typeName(type, qualified: true)
     return name.hasPrefix(foundation) ? String(name.dropFirst(foundation.count)) : name
   }
 
-  static func isFoundation(_ type: AnyClass) -> Bool {
+  package static func isFoundation(_ type: AnyClass) -> Bool {
     let name = _typeName(type, qualified: true)
     return name.hasPrefix(foundation) || name.hasPrefix("FoundationNetworking.") || name.hasPrefix("FoundationXML.")
   }
