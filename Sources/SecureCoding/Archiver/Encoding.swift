@@ -179,7 +179,7 @@ extension SecureArchiver {
         throw refused(isBoxed ? .swiftValue : ownClass is any NSCoding.Type ? .notWritten : .notCoding)
       }
       if !Self.alwaysReadable.contains(writer.chain[0]) { needsRehearsal = true }
-      try writer.write(object, FieldsWriter(self, className: writer.chain[0]))
+      try writer.write(object, FieldsWriter(archiver: self, className: writer.chain[0]))
       return (writer.chain, ownClass)
     }
     guard let coding = object as? any NSCoding else { throw refused(.notCoding) }
@@ -214,7 +214,7 @@ extension SecureArchiver {
     guard ClassNames.isFoundation(ownClass) else { return nil }
     switch object {
     case is NSMutableString, is NSMutableData, is NSDecimalNumber: return nil
-    case let text as NSString: return builder.add(object: text)
+    case let text as NSString: return builder.add(text: String(describing: text))
     case let data as NSData:
       dataObjectBytes = dataObjectBytes.saturatingSum(data.length)
       return builder.add(data: Data(referencing: data))
@@ -265,12 +265,9 @@ extension SecureArchiver {
 }
 
 extension PropertyListBuilder {
-  /// Adds a string.
-  mutating func add(object text: NSString) -> UInt32 { add(text: String(describing: text)) }
-
   /// Adds a number with its own width and kind.
   mutating func add(_ number: NSNumber) -> UInt32 {
-    if number === NSNumber(value: true) || number === NSNumber(value: false) { return add(bool: number.boolValue) }
+    if number.isBoolean { return add(bool: number.boolValue) }
     switch unsafe UInt8(bitPattern: number.objCType.pointee) {
     case UInt8(ascii: "f"): return add(real: number.floatValue)
     case UInt8(ascii: "d"): return add(real: number.doubleValue)

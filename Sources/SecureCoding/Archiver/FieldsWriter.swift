@@ -6,11 +6,6 @@ struct FieldsWriter {
   let archiver: SecureArchiver
   let className: String
 
-  init(_ archiver: SecureArchiver, className: String) {
-    self.archiver = archiver
-    self.className = className
-  }
-
   func refused(_ reason: ArchiveError.NotArchivable) -> ArchiveError {
     .notArchivable(type: className, reason: reason, at: archiver.here)
   }

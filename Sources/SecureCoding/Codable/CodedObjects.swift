@@ -148,10 +148,7 @@ extension SecureUnarchiver {
 
   /// The name of the Swift type that was archived at the top; nil if the archive names none.
   public var typeName: String? {
-    guard let number = table.keys.number(of: TypeNames.key),
-      let node = table.keys.value(number, at: table.top, in: table.list)
-    else { return nil }
-    return table.list.text(table.list.nodes[node])
+    table.value(under: TypeNames.key, in: table.top).flatMap { table.list.text(table.list.nodes[$0]) }
   }
 }
 

@@ -174,11 +174,6 @@ private struct UnkeyedValues: UnkeyedDecodingContainer {
   var count: Int? { elements.count }
   var isAtEnd: Bool { currentIndex >= elements.count }
 
-  init(elements: [AnyObject], decoder: ValueDecoder) {
-    self.elements = elements
-    self.decoder = decoder
-  }
-
   mutating func decodeNil() throws -> Bool {
     guard try next().isNull else { return false }
     currentIndex += 1

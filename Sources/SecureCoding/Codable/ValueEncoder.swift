@@ -118,11 +118,6 @@ private struct Unkeyed: UnkeyedEncodingContainer {
   var count: Int { array.elements.count }
   private var next: PlainKey { PlainKey(intValue: count) }
 
-  init(array: CodedArray, encoder: ValueEncoder) {
-    self.array = array
-    self.encoder = encoder
-  }
-
   func encodeNil() throws { array.elements.append(NSString(string: ValueEncoder.null)) }
   func encode<Value: Encodable>(_ value: Value) throws { array.elements.append(try encoder.object(value, next)) }
 

@@ -12,7 +12,8 @@ public struct AllowedClasses: Sendable {
   /// The classes on the list, in the order in which they were added.
   public private(set) var classes: [AnyClass] = []
   private var byName: [String: Entry] = [:]
-  private var names: [String] = []
+  /// The names on the list, for an error.
+  private(set) var names: [String] = []
   /// Foundation classes that appear in the archived form of those on the list.
   private var needed: Set<String> = []
 
@@ -100,7 +101,4 @@ public struct AllowedClasses: Sendable {
 
   /// Whether the caller listed the class, instead of it being admitted without.
   func lists(_ value: ValueClass) -> Bool { byName[value.name] != nil || needed.contains(value.name) }
-
-  /// The names on the list, for an error.
-  var allNames: [String] { names }
 }

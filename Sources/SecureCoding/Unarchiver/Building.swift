@@ -1,22 +1,6 @@
 import Foundation
 import KeyedArchives
 
-/// What a class in the archive resolves to.
-enum ResolvedClass {
-  case value(ValueClass)
-  case user(AnyClass, any NSCoding.Type)
-
-  init(_ entry: AllowedClasses.Entry) {
-    switch entry {
-    case .value(let value): self = .value(value)
-    case .user(let type):
-      // The list admits only classes that adopt `NSCoding`, so this cast succeeds. If it ever failed, NSNull would
-      // avoid a trap.
-      self = (type as? any NSCoding.Type).map { .user(type, $0) } ?? .user(NSNull.self, NSNull.self)
-    }
-  }
-}
-
 /// Replaces objects of the caller's classes during a rehearsal. It only decodes their fields.
 private final class AnyFields: NSObject, NSCoding {
   init?(coder: NSCoder) {
@@ -94,14 +78,14 @@ extension SecureUnarchiver {
         continue
       }
       throw .classRefused(
-        name: table.classes[position].name, allowed: allowed.allNames, at: table.path(toObject: number))
+        name: table.classes[position].name, allowed: allowed.names, at: table.path(toObject: number))
     }
     isChecked = true
   }
 
-  private func entry(named name: String) -> ResolvedClass? {
-    guard isRehearsal else { return allowed.entry(named: name).map(ResolvedClass.init) }
-    return ValueClass.named(name).map { .value($0) } ?? .user(AnyFields.self, AnyFields.self)
+  private func entry(named name: String) -> AllowedClasses.Entry? {
+    guard isRehearsal else { return allowed.entry(named: name) }
+    return ValueClass.named(name).map { .value($0) } ?? .user(AnyFields.self)
   }
 
   /// Builds all objects that the current fields refer to.
@@ -133,7 +117,7 @@ extension SecureUnarchiver {
       return value
     case .instance(let position):
       guard let entry = entries[position] else {
-        throw .classRefused(name: table.classes[position].name, allowed: allowed.allNames, at: here)
+        throw .classRefused(name: table.classes[position].name, allowed: allowed.names, at: here)
       }
       try check(entry, named: table.classes[position].name, at: site)
       if let present = built[number] {
@@ -145,7 +129,7 @@ extension SecureUnarchiver {
   }
 
   private func build(
-    _ number: Int, _ entry: ResolvedClass, named name: String, at site: ClassSite
+    _ number: Int, _ entry: AllowedClasses.Entry, named name: String, at site: ClassSite
   ) throws(ArchiveError) -> Any {
     guard !isBeingBuilt[number] else { throw .cycle(at: here) }
     guard frames.count <= limits.effectiveDepth else {
@@ -159,11 +143,12 @@ extension SecureUnarchiver {
     let object: Any
     switch entry {
     case .value(let value):
-      let fields = Fields(self, object: number, className: name, site: site)
+      let fields = Fields(coder: self, object: number, className: name, site: site)
       object = try value.build(fields)
       try noteParts(of: fields)
-    case .user(_, let type):
-      let made = type.init(coder: self)
+    case .user(let type):
+      // The list admits only classes that adopt `NSCoding`.
+      let made = (type as? any NSCoding.Type)?.init(coder: self)
       if let failure { throw failure }
       guard let made else { throw .refusedByClass(name: name, at: here) }
       object = made
@@ -207,10 +192,10 @@ extension SecureUnarchiver {
     }
   }
 
-  private func check(_ entry: ResolvedClass, named name: String, at site: ClassSite) throws(ArchiveError) {
+  private func check(_ entry: AllowedClasses.Entry, named name: String, at site: ClassSite) throws(ArchiveError) {
     switch entry {
     case .value(let value): try check(value, at: site)
-    case .user(let type, _):
+    case .user(let type):
       guard isRehearsal || site.accepts(type, variantOf: nil) else {
         throw .classRefused(name: name, allowed: site.names, at: here)
       }

@@ -118,7 +118,7 @@ extension SecureUnarchiver {
       isBeingBuilt[number] = true
       frames.append(Frame(dictionary: table.node(ofObject: number), site: site))
       entered.append(number)
-      return Fields(self, object: number, className: value.name, site: site)
+      return Fields(coder: self, object: number, className: value.name, site: site)
     default: break
     }
     throw .classRefused(name: className(ofObject: number), allowed: [ClassNames.name(of: type)], at: here)

@@ -77,8 +77,7 @@ extension SecureUnarchiver {
 
   /// The node under a key in its archived spelling.
   func node(forRawKey key: String) -> Int? {
-    guard let number = table.keys.number(of: key) else { return nil }
-    return table.keys.value(number, at: frames[frames.count - 1].dictionary, in: table.list)
+    table.value(under: key, in: frames[frames.count - 1].dictionary)
   }
 }
 
@@ -89,15 +88,14 @@ extension SecureUnarchiver {
   ) -> T {
     attempt(absent) { () throws(ArchiveError) -> T in
       guard let position = node(forKey: key) else { return absent }
-      return try number(position, .key(key), read)
+      return try number(table.list.nodes[position], .key(key), read)
     }
   }
 
-  /// The number that the node at `position` holds.
+  /// The number that a node holds.
   func number<T>(
-    _ position: Int, _ step: ArchivePath.Step, _ read: (Node, PropertyList) throws(Numbers.Mismatch) -> T
+    _ node: Node, _ step: ArchivePath.Step, _ read: (Node, PropertyList) throws(Numbers.Mismatch) -> T
   ) throws(ArchiveError) -> T {
-    let node = table.list.nodes[position]
     do {
       return try read(node, table.list)
     } catch .type {
@@ -207,7 +205,7 @@ extension SecureUnarchiver {
   ) {
     let value = attempt(nil) { () throws(ArchiveError) -> T? in
       guard let (position, step) = nextNode() else { return nil }
-      return try number(position, step, read)
+      return try number(table.list.nodes[position], step, read)
     }
     if let value { unsafe target.pointee = value }
   }

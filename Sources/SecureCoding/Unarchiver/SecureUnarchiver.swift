@@ -49,7 +49,7 @@ public final class SecureUnarchiver: NSCoder {
   var costs: [Int: Cost] = [:]
   var isBeingBuilt: [Bool]
   /// What each class in the archive resolves to, once all are checked.
-  var entries: [ResolvedClass?] = []
+  var entries: [AllowedClasses.Entry?] = []
   var isChecked = false
   /// The containers whose elements are being decoded.
   var entered: [Int] = []
@@ -65,38 +65,33 @@ public final class SecureUnarchiver: NSCoder {
   ///   - limits: how much the archive may demand.
   ///
   /// Throws ``ArchiveError`` if the bytes are not an archive, contradict themselves or exceed a limit.
-  public init(
+  public convenience init(
     reading data: Data, allowing allowed: AllowedClasses, matching: ClassMatching = .exact,
     limits: ArchiveLimits = .standard
   ) throws(ArchiveError) {
-    table = try ArchiveTable([UInt8](data), limits: limits)
+    let table = try ArchiveTable([UInt8](data), limits: limits)
     try table.checkEnvelope()
-    self.allowed = allowed
-    isRehearsal = false
-    self.matching = matching
-    self.limits = limits
-    frames = [Frame(dictionary: table.top, site: ClassSite(classes: allowed.classes, matching: matching))]
-    budget = Budget(limits, inputBytes: table.inputBytes)
-    built = Array(repeating: nil, count: table.records.count)
-    isBeingBuilt = Array(repeating: false, count: table.records.count)
-    super.init()
+    self.init(table, allowed, matching, limits, isRehearsal: false)
   }
 
   /// Reads an archive that was just written, and throws any error that a reader would get.
   static func rehearse(_ table: ArchiveTable, limits: ArchiveLimits, asSwiftValue: Bool) throws(ArchiveError) {
-    let unarchiver = SecureUnarchiver(rehearsing: table, limits: limits)
+    let unarchiver = SecureUnarchiver(table, AllowedClasses(), .exact, limits, isRehearsal: true)
     unarchiver.readsSwiftValue = asSwiftValue
     unarchiver.buildFields()
     try unarchiver.finish()
   }
 
-  private init(rehearsing table: ArchiveTable, limits: ArchiveLimits) {
+  private init(
+    _ table: ArchiveTable, _ allowed: AllowedClasses, _ matching: ClassMatching, _ limits: ArchiveLimits,
+    isRehearsal: Bool
+  ) {
     self.table = table
+    self.allowed = allowed
+    self.matching = matching
     self.limits = limits
-    allowed = AllowedClasses()
-    isRehearsal = true
-    matching = .exact
-    frames = [Frame(dictionary: table.top, site: ClassSite(classes: [], matching: .exact))]
+    self.isRehearsal = isRehearsal
+    frames = [Frame(dictionary: table.top, site: ClassSite(classes: allowed.classes, matching: matching))]
     budget = Budget(limits, inputBytes: table.inputBytes)
     built = Array(repeating: nil, count: table.records.count)
     isBeingBuilt = Array(repeating: false, count: table.records.count)

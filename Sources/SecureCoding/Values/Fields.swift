@@ -12,13 +12,6 @@ struct Fields {
   /// The classes that the decoding call accepts, for the elements of containers.
   let site: ClassSite
 
-  init(_ coder: SecureUnarchiver, object: Int, className: String, site: ClassSite) {
-    self.coder = coder
-    self.object = object
-    self.className = className
-    self.site = site
-  }
-
   private var list: PropertyList { coder.table.list }
 
   func invalid(_ reason: String) -> ArchiveError {
@@ -88,7 +81,7 @@ struct Fields {
 
   func integerIfPresent(_ key: String) throws(ArchiveError) -> Int? {
     guard let node = try scalar(key, "an integer") else { return nil }
-    return try number(key, node, Numbers.integer)
+    return try coder.number(node, .key(key), Numbers.integer)
   }
 
   func integer(_ key: String) throws(ArchiveError) -> Int {
@@ -98,7 +91,7 @@ struct Fields {
 
   func realIfPresent(_ key: String) throws(ArchiveError) -> Double? {
     guard let node = try scalar(key, "a real number") else { return nil }
-    return try number(key, node, Numbers.double)
+    return try coder.number(node, .key(key), Numbers.double)
   }
 
   func real(_ key: String) throws(ArchiveError) -> Double {
@@ -109,19 +102,7 @@ struct Fields {
   /// A boolean; false if it is absent.
   func flag(_ key: String) throws(ArchiveError) -> Bool {
     guard let node = try scalar(key, "a boolean") else { return false }
-    return try number(key, node, Numbers.bool)
-  }
-
-  private func number<T>(
-    _ key: String, _ node: Node, _ read: (Node, PropertyList) throws(Numbers.Mismatch) -> T
-  ) throws(ArchiveError) -> T {
-    do {
-      return try read(node, list)
-    } catch .type {
-      throw .wrongType(expected: "a number", found: node.words, at: coder.here.appending(.key(key)))
-    } catch {
-      throw .numberDoesNotFit(type: "\(T.self)", at: coder.here.appending(.key(key)))
-    }
+    return try coder.number(node, .key(key), Numbers.bool)
   }
 
   /// An object of one of `classes`, or of the site's classes if nil.

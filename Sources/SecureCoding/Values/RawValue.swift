@@ -18,7 +18,7 @@ struct RawValue {
       bytes = try arrayBytes(code, count)
     } else {
       guard let position = fields.coder.node(forRawKey: "$1") else { throw fields.missing("1") }
-      try append(position, code, to: &bytes)
+      try append(fields.coder.table.list.nodes[position], code, to: &bytes)
     }
     return unsafe type.withCString { encoding in
       unsafe bytes.withUnsafeBytes { buffer in
@@ -45,37 +45,32 @@ struct RawValue {
       table.classes[type].name == FoundationClasses.rawArray
     else { throw fields.invalid("its numbers are not an array") }
     let dictionary = table.node(ofObject: Int(table.list.nodes[position].payload))
-    func field(_ key: String) -> Int? {
-      table.keys.number(of: key).flatMap { table.keys.value($0, at: dictionary, in: table.list) }
-    }
-    guard let length = field("NS.count").flatMap({ table.list.integer(table.list.nodes[$0]) }), length == count else {
-      throw fields.invalid("its count contradicts its type")
-    }
+    guard let length = table.value(under: "NS.count", in: dictionary),
+      table.list.integer(table.list.nodes[length]) == Int128(count)
+    else { throw fields.invalid("its count contradicts its type") }
     var bytes: [UInt8] = []
     for index in 0..<count {
-      guard let element = field("$\(index)") else { throw fields.missing("1") }
-      try append(element, code, to: &bytes)
+      guard let element = table.value(under: "$\(index)", in: dictionary) else { throw fields.missing("1") }
+      try append(table.list.nodes[element], code, to: &bytes)
     }
     return bytes
   }
 
-  private func append(_ position: Int, _ code: Character, to bytes: inout [UInt8]) throws(ArchiveError) {
+  private func append(_ node: Node, _ code: Character, to bytes: inout [UInt8]) throws(ArchiveError) {
     func take<T: FixedWidthInteger & BitwiseCopyable>(_ value: T) {
       for index in 0..<(T.bitWidth / 8) { bytes.append(UInt8(truncatingIfNeeded: value >> T(8 * index))) }
     }
     switch code {
-    case "c": take(try fields.coder.number(position, .key("1"), Numbers.integer) as Int8)
-    case "C": take(try fields.coder.number(position, .key("1"), Numbers.integer) as UInt8)
-    case "s": take(try fields.coder.number(position, .key("1"), Numbers.integer) as Int16)
-    case "S": take(try fields.coder.number(position, .key("1"), Numbers.integer) as UInt16)
-    case "i": take(try fields.coder.number(position, .key("1"), Numbers.integer) as Int32)
-    case "I": take(try fields.coder.number(position, .key("1"), Numbers.integer) as UInt32)
-    case "q": take(try fields.coder.number(position, .key("1"), Numbers.integer) as Int64)
-    case "Q": take(try fields.coder.number(position, .key("1"), Numbers.integer) as UInt64)
-    case "f":
-      take(try fields.coder.number(position, .key("1"), Numbers.float).bitPattern)
-    default:
-      take(try fields.coder.number(position, .key("1"), Numbers.double).bitPattern)
+    case "c": take(try fields.coder.number(node, .key("1"), Numbers.integer) as Int8)
+    case "C": take(try fields.coder.number(node, .key("1"), Numbers.integer) as UInt8)
+    case "s": take(try fields.coder.number(node, .key("1"), Numbers.integer) as Int16)
+    case "S": take(try fields.coder.number(node, .key("1"), Numbers.integer) as UInt16)
+    case "i": take(try fields.coder.number(node, .key("1"), Numbers.integer) as Int32)
+    case "I": take(try fields.coder.number(node, .key("1"), Numbers.integer) as UInt32)
+    case "q": take(try fields.coder.number(node, .key("1"), Numbers.integer) as Int64)
+    case "Q": take(try fields.coder.number(node, .key("1"), Numbers.integer) as UInt64)
+    case "f": take(try fields.coder.number(node, .key("1"), Numbers.float).bitPattern)
+    default: take(try fields.coder.number(node, .key("1"), Numbers.double).bitPattern)
     }
   }
 
