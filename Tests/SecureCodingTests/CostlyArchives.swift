@@ -21,6 +21,11 @@ enum CostlyArchives {
       container(
         "NSArray", (0..<count).map { _ in .uid(0) },
         shared: [("NSPattern", .string("[\\p{L}]")), ("NSOptions", .int(1))], "NSRegularExpression")
+    case "repeatingPattern":
+      container(
+        "NSArray", (0..<count).map { _ in .uid(0) },
+        shared: [("NSPattern", .string(String(repeating: "(a){1,9}", count: 2_000))), ("NSOptions", .int(0))],
+        "NSRegularExpression")
     case "invertedSets":
       container(
         "NSArray", (0..<count).map { _ in .uid(0) }, shared: [("NSBuiltinID", .int(5)), ("NSIsInverted", .bool(true))],

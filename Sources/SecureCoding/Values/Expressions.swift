@@ -22,16 +22,18 @@ extension ValueClass {
     }
   }
 
-  /// The cost of compiling a pattern. It grows with each character set and with each property, whose characters are
-  /// copied at each use. The emoji properties hold thousands of strings and take 25 milliseconds for each use.
+  /// The cost of compiling a pattern. It grows with each repetition such as `{1,9}`, with each character set and with
+  /// each property, whose characters are copied at each use. The emoji properties hold thousands of strings and take 25 milliseconds for each use.
   private static func compilation(_ pattern: String, _ options: Int) -> Int {
     let ignoresCase = options & 1 != 0 || pattern.contains("(?")
+    let repetitions = pattern.utf8.count { $0 == UInt8(ascii: "{") }
     let sets = pattern.utf8.count { $0 == UInt8(ascii: "[") }
     let escapes = pattern.utf8.count { $0 == UInt8(ascii: "\\") }
     let properties = max(escapes, pattern.contains("[:") ? sets : 0)
     let letters = String(pattern.filter { $0.isLetter }).lowercased()
     let hasTexts = letters.contains("emoji") || letters.contains("rgi")
     return (64 + 4 * pattern.utf8.count)
+      .saturatingSum(repetitions.saturatingProduct(128))
       .saturatingSum(sets.saturatingProduct(ignoresCase ? 128 : 16))
       .saturatingSum(properties.saturatingProduct(hasTexts ? 131_072 : ignoresCase ? 1024 : 256))
   }
