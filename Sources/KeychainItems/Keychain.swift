@@ -124,9 +124,9 @@ public final class Keychain: Sendable {
     do { return try store.group(name ?? store.defaultGroupName) } catch { throw .missingEntitlement }
   }
 
-  /// The group of this name, with the capital letters of an Apple team's prefix made small, which no group's name has.
+  /// The group's name, in lower case: an Apple team's prefix has capital letters, and no group's name has any.
   ///
-  /// Names that differ only in them mean one group. That gives access to nothing, because membership does.
+  /// So names that differ only in case mean the same group. That gives nobody access, because only members have it.
   private static func groupName(_ text: String) throws(KeychainStatus) -> AccessGroup.Name {
     // Only ASCII, because Unicode's mapping makes an ASCII letter of the Kelvin sign.
     let small = text.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }

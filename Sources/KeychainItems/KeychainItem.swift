@@ -12,8 +12,8 @@ public struct KeychainItem: Sendable, Equatable {
     case internetPassword
   }
 
-  /// When an item may be read on Apple's systems. Here it is stored, found and returned, and does nothing: a store is open
-  /// or not. An item without it is found as `whenUnlocked`.
+  /// When an item may be read on Apple's systems. Here it is stored, found and returned, and has no effect: a store is
+  /// either open or not. An item without it is found as `whenUnlocked`.
   public enum Accessible: String, Sendable {
     case whenUnlocked, afterFirstUnlock, always
     case whenPasscodeSetThisDeviceOnly, whenUnlockedThisDeviceOnly, afterFirstUnlockThisDeviceOnly
@@ -23,7 +23,7 @@ public struct KeychainItem: Sendable, Equatable {
   public var itemClass: Class
   /// The name of the access group; by default the store's default one, or the application's own.
   ///
-  /// Capital letters of ASCII mean small ones, as in `ABCDE12345.com.example.shared`.
+  /// ASCII capital letters count as lower case, as in `ABCDE12345.com.example.shared`.
   public var accessGroup: String?
   public var account: String?
 
@@ -50,21 +50,23 @@ public struct KeychainItem: Sendable, Equatable {
   public var accessible: Accessible?
   /// Stored, found and returned; nothing is synchronized.
   public var isSynchronizable: Bool?
-  /// The secret, at most 1 MiB. In ordinary memory, which nobody wipes.
+  /// The secret, at most 1 MiB. It is in ordinary memory, which is not wiped.
   public var data: Data?
 
-  /// When the item was created and last changed. Set in results alone.
+  /// When the item was created and last changed. Set only in results.
   public internal(set) var creationDate: Date?
   public internal(set) var modificationDate: Date?
 
-  /// The creation date that a query demands. Those above do not, because results become queries, and dates change.
+  /// The creation date that a query asks for. The dates above are no criteria, because programs use results as queries,
+  /// and dates change.
   var wantedCreationDate: Date?
 
   public init(_ itemClass: Class) { self.itemClass = itemClass }
 }
 
 extension KeychainItem {
-  /// Whether the item has everything that `query` asks for. The access group is compared by its reader, the data never.
+  /// Whether the item has everything that `query` asks for. The access group is not compared, because
+  /// only items of one group are read, and neither is the data.
   func matches(_ query: KeychainItem) -> Bool {
     func isMet<Value: Equatable>(_ attribute: KeyPath<KeychainItem, Value?>) -> Bool {
       query[keyPath: attribute].map { $0 == self[keyPath: attribute] } ?? true

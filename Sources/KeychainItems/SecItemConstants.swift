@@ -118,6 +118,6 @@ public let errSecInteractionNotAllowed: OSStatus = KeychainStatus.interactionNot
 public let errSecDecode: OSStatus = KeychainStatus.decode.rawValue
 public let errSecMissingEntitlement: OSStatus = KeychainStatus.missingEntitlement.rawValue
 
-// Known to wrappers, and never returned.
+// Wrappers name these, but no call here returns them.
 public let errSecUserCanceled: OSStatus = -128
 public let errSecNoSuchAttr: OSStatus = -25303

@@ -36,7 +36,7 @@ extension JSONWriter {
     try tagged("$real") { writer throws(ArchiveError) in try writer.number(value) }
   }
 
-  /// As ``real(_:)``, for use behind a tag that already says it is a number.
+  /// As ``real(_:)``, for use after a tag that already says that it is a number.
   mutating func number(_ value: Double) throws(ArchiveError) {
     guard !value.isFinite else { return try word(value.description) }
     let isPlain = value.bitPattern == Double.nan.bitPattern || value.isInfinite

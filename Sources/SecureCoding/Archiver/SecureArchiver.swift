@@ -29,7 +29,7 @@ public final class SecureArchiver: NSCoder {
   var numbers: [ObjectIdentifier: Int] = [:]
   var kept: [AnyObject] = []
   var isBeingEncoded: Set<Int> = []
-  /// The coder that an object gets when it is asked for its replacement: the call takes Foundation's archiver alone.
+  /// The coder that an object gets when it is asked for its replacement: the call accepts only Foundation's archiver.
   lazy var standIn = NSKeyedArchiver(requiringSecureCoding: requiresSecure)
   var classNumbers: [String: Int] = [:]
   var classNames: [ObjectIdentifier: String]
