@@ -327,6 +327,24 @@ import Testing
     #expect((unarchiver.error as? ArchiveError)?.code == "classRefused")
   }
 
+  @Test func `an archive without a root is an error in every call, and a root that is nil is nil`() throws {
+    let calls: [(Data) throws -> Any?] = [
+      { try SecureUnarchiver.unarchivedObject(of: NSString.self, from: $0) },
+      { try SecureUnarchiver.unarchivedObject(ofClasses: [NSString.self], from: $0) },
+      { try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: NSString.self, from: $0) },
+      { try SecureUnarchiver.unarchivedDictionary(ofKeyClass: NSString.self, objectClass: NSString.self, from: $0) },
+    ]
+    for (number, call) in calls.enumerated() {
+      let other = SecureArchiver()
+      other.encode("x", forKey: "other")
+      let data = try other.finishEncoding()
+      #expect(throws: ArchiveError.missingValue(at: ArchivePath([.key("root")])), "\(number)") { try call(data) }
+      let empty = SecureArchiver()
+      empty.encode(nil as Any?, forKey: "root")
+      #expect(try call(empty.finishEncoding()) == nil, "\(number)")
+    }
+  }
+
   @Test func `a dictionary whose keys and values are numbered has the same contents in every call`() throws {
     let archive = PlistValue.archive([
       .dict([("NS.key.0", .uid(3)), ("NS.object.0", .uid(4)), ("$class", .uid(2))]), .describe("NSDictionary"),

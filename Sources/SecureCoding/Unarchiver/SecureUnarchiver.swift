@@ -255,17 +255,20 @@ extension SecureUnarchiver {
     ofClasses classes: [AnyClass], from data: Data,
     matching: ClassMatching = .exact, limits: ArchiveLimits = .standard
   ) throws(ArchiveError) -> Any? {
-    try SecureUnarchiver(reading: data, allowing: classes, matching: matching, limits: limits).decodeRoot(classes)
+    let unarchiver = try SecureUnarchiver(reading: data, allowing: classes, matching: matching, limits: limits)
+    try unarchiver.requireRoot()
+    return try unarchiver.decode(classes, forKey: "root")
   }
 
-  /// Decodes the array archived under `root` in `data`, whose elements must all have class `type`, or inherit from it
-  /// and be in `allowed`. Nested arrays are refused. Throws ``ArchiveError``.
+  /// Decodes the array archived under `root` in `data`; nil if it is nil in the archive. Its elements must all have class
+  /// `type`, or inherit from it and be in `allowed`. Nested arrays are refused. Throws ``ArchiveError``.
   public static func unarchivedArrayOfObjects<T>(
     ofClass type: T.Type, allowing allowed: [AnyClass] = [], from data: Data,
     matching: ClassMatching = .exact, limits: ArchiveLimits = .standard
   ) throws(ArchiveError) -> [T]? where T: NSObject, T: NSCoding {
     let classes = [type] + allowed
     let unarchiver = try SecureUnarchiver(reading: data, allowing: classes, matching: matching, limits: limits)
+    try unarchiver.requireRoot()
     let elements = unarchiver.array(of: classes, "root")
     try unarchiver.finish()
     guard let elements else { return nil }
@@ -276,14 +279,15 @@ extension SecureUnarchiver {
     return objects
   }
 
-  /// Decodes the dictionary archived under `root` in `data`. Its keys must have class `keyType`, and its values class
-  /// `type`, or inherit from it and be in `allowed`. Nested containers are refused. Throws ``ArchiveError``.
+  /// Decodes the dictionary archived under `root` in `data`; nil if it is nil in the archive. Its keys must have class
+  /// `keyType`, and its values class `type`, or inherit from it and be in `allowed`. Nested containers are refused. Throws ``ArchiveError``.
   public static func unarchivedDictionary<K, V>(
     ofKeyClass keyType: K.Type, objectClass type: V.Type, allowing allowed: [AnyClass] = [], from data: Data,
     matching: ClassMatching = .exact, limits: ArchiveLimits = .standard
   ) throws(ArchiveError) -> [K: V]? where K: NSObject, K: NSCoding, V: NSObject, V: NSCoding {
     let unarchiver = try SecureUnarchiver(
       reading: data, allowing: [keyType, type] + allowed, matching: matching, limits: limits)
+    try unarchiver.requireRoot()
     let pairs = unarchiver.elementPairs([keyType], [type] + allowed, "root")
     try unarchiver.finish()
     guard let pairs else { return nil }
@@ -307,10 +311,8 @@ extension SecureUnarchiver {
     return typed
   }
 
-  /// The value under `root`. Throws if the archive has no such key.
-  private func decodeRoot(_ classes: [AnyClass]) throws(ArchiveError) -> Any? {
+  private func requireRoot() throws(ArchiveError) {
     guard containsValue(forKey: "root") else { throw .missingValue(at: ArchivePath([.key("root")])) }
-    return try decode(classes, forKey: "root")
   }
 }
 
