@@ -15,12 +15,12 @@
     /// In seconds, about 290 years: the longest duration of HashiCorp's server.
     static let longestDuration = 9_223_372_036
 
-    /// The effective settings of a path with these settings in `mount`. The greater number of versions counts, as with
-    /// HashiCorp's server.
+    /// The effective settings of a path with these settings in `mount`. The greater number of versions counts and the
+    /// shorter time, as with HashiCorp's server.
     func within(_ mount: KVSettings) -> KVSettings {
       KVSettings(
         maxVersions: max(maxVersions, mount.maxVersions), casRequired: casRequired || mount.casRequired,
-        deleteAfter: deleteAfter > 0 ? deleteAfter : mount.deleteAfter)
+        deleteAfter: [deleteAfter, mount.deleteAfter].filter { $0 > 0 }.min() ?? 0)
     }
 
     var json: JSONValue {
@@ -28,16 +28,6 @@
         "cas_required": .bool(casRequired), "delete_version_after": .string(KVDuration.text(deleteAfter)),
         "max_versions": .number(maxVersions),
       ]
-    }
-
-    init() {}
-
-    init(maxVersions: Int, casRequired: Bool, deleteAfter: Int) {
-      (self.maxVersions, self.casRequired, self.deleteAfter) = (maxVersions, casRequired, deleteAfter)
-    }
-
-    init?(json: JSONValue) {
-      do { try take(json) } catch { return nil }
     }
 
     /// Takes the settings that `json` contains and keeps the others.
@@ -58,6 +48,12 @@
         }
         deleteAfter = seconds
       }
+    }
+  }
+
+  extension KVSettings {
+    init?(json: JSONValue) {
+      do { try take(json) } catch { return nil }
     }
   }
 

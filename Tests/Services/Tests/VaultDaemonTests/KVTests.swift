@@ -146,6 +146,13 @@ struct KVTests {
     }
   }
 
+  @Test func `the shorter of the path's and the mount's times until deletion counts`() {
+    for (ofPath, ofMount) in [(60, 3_600), (3_600, 60), (60, 0), (0, 60)] {
+      #expect(KVSettings(deleteAfter: ofPath).within(KVSettings(deleteAfter: ofMount)).deleteAfter == 60)
+    }
+    #expect(KVSettings().within(KVSettings()).deleteAfter == 0)
+  }
+
   @Test func `custom metadata that an item cannot have are refused before there is an item`() throws {
     let many = JSONValue.members((0...64).map { ("key \($0)", "x") })
     let wrong: [JSONValue] = [
