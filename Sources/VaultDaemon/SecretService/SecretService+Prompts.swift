@@ -96,6 +96,8 @@
       case .createCollection(let label, let isDefault):
         let question = "\(program) wants a new collection '\(label)'. The passphrase of the store makes the group."
         guard let passphrase = await asking.passphrase(question) else { return nil }
+        // Meanwhile, the daemon may have been sealed, which the question did not say that it ends.
+        try await requireNoDenial(call)
         let group = try await Blocking.write { [location] in
           let owner = try Self.owner(location, try passphrase.secret())
           return try Self.makeGroup(label: label, in: owner)

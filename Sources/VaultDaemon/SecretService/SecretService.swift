@@ -161,6 +161,7 @@
         guard case .text(let label)? = properties["org.freedesktop.Secret.Collection.Label"] else {
           throw BusFailure.invalid("a collection needs a label")
         }
+        try await requireNoDenial(call)
         let wish = BusPrompt.Wish.createCollection(
           label: BusItem.withoutControls(label), isDefault: alias == "default")
         return [.path("/"), .path(try await prompt(wish, call))]

@@ -92,14 +92,14 @@ struct SecretServiceAnswerTests {
     #expect(signals.told(":1.1") == [])
   }
 
-  @Test func `a program that a rule denies cannot lock, unlock or rename a collection or make it the default`()
+  @Test func `a program that a rule denies cannot make, lock, unlock or rename a collection or make it the default`()
     async throws
   {
     try rule("exe" + Self.program, "deny")
     let team = BusObject.collection("team")
     for (member, arguments) in [
       ("Lock", [BusValue.paths([team.path])]), ("LockService", []), ("Unlock", [.paths([team.path])]),
-      ("SetAlias", [.text("default"), .path(team.path)]),
+      ("SetAlias", [.text("default"), .path(team.path)]), ("CreateCollection", [.properties(Self.label), .text("")]),
     ] {
       await #expect(throws: BusFailure.denied, "\(member)") {
         switch arguments.count {
@@ -123,6 +123,9 @@ struct SecretServiceAnswerTests {
         == [.path(BusObject.collection("desktop").path)])
     #expect(try daemon.records().allSatisfy { $0.outcome == .denied })
   }
+
+  /// The properties of a new collection.
+  private static let label = ["org.freedesktop.Secret.Collection.Label": BusValue.text("Vault of Jo")]
 
   private func isLocked(_ collection: String, for client: String) async throws -> Bool {
     try await call(
@@ -226,6 +229,20 @@ struct SecretServiceAnswerTests {
   }
 
   @Test(.timeLimit(.minutes(5)))
+  func `the passphrase for a new collection does not open a store that was closed`() async throws {
+    try await agree()
+    _ = try daemon.owner().addPassphrase(Secret("a long passphrase"))
+    let begun = try await call("CreateCollection", at: .service, .properties(Self.label), .text(""))
+    daemon.seal.seal()
+    try await prompt(begun)
+    #expect(daemon.seal.isSealed)
+    #expect(try !daemon.owner().groupNames().contains("collection-vault-of-jo"))
+    await #expect(throws: BusFailure.isLocked) {
+      try await call("CreateCollection", at: .service, .properties(Self.label), .text(""))
+    }
+  }
+
+  @Test(.timeLimit(.minutes(5)))
   func `another collection becomes the default if the default is removed, and a new one for which a program asks`()
     async throws
   {
@@ -238,12 +255,12 @@ struct SecretServiceAnswerTests {
     try await prompt(call("Delete", at: .collection("team")))
     #expect(try await usual() == [.path("/")])
     // Names of groups that begin with 'vault' are the store's own.
-    let label = ["org.freedesktop.Secret.Collection.Label": BusValue.text("Vault of Jo")]
-    try await prompt(call("CreateCollection", at: .service, .properties(label), .text("default")))
+    try await prompt(call("CreateCollection", at: .service, .properties(Self.label), .text("default")))
     let made = [BusValue.path(BusObject.collection(BusCollection(group: "collection-vault-of-jo").id).path)]
     #expect(try await usual() == made)
     #expect(
-      try await call("CreateCollection", at: .service, .properties(label), .text("default")) == made + [.path("/")])
+      try await call("CreateCollection", at: .service, .properties(Self.label), .text("default")) == made
+        + [.path("/")])
     await #expect(throws: BusFailure.self) { try await call("SetAlias", at: .service, .text("default"), .path("/")) }
     // The groups that the command line names are not there any more.
     let next = SecretServiceAnswerTests(after: self)
