@@ -32,16 +32,16 @@
 
     // MARK: Logging in
 
-    /// A token for a caller on the Unix socket that matches a binding.
+    /// A token for a caller on the Unix socket that matches a binding. As in the other logins, a token that is sent does
+    /// not count: a client logs in because that one has expired.
     private func unixLogin() async throws -> Response {
-      guard !visit.connection.isTLS, visit.token == nil, let application = visit.application else {
+      let (opened, peer) = (visit.opened, visit.connection.peer)
+      let application: @Sendable () throws -> String? = { try opened.callers.application(of: peer, in: opened.store) }
+      guard let found = try await Blocking.read(application) else {
         try await visit.record(.login, .denied, detail: "unix")
         throw Refusal.unknownCaller
       }
-      let (opened, peer) = (visit.opened, visit.connection.peer)
-      return try await issue(for: application, "unix") {
-        try opened.callers.application(of: peer, in: opened.store) == application
-      }
+      return try await issue(for: found, "unix") { try application() == found }
     }
 
     /// AppRole: the role is the application's id, and the secret is an item that the owner has set.

@@ -84,6 +84,16 @@ struct TokenTests {
     #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Token: hvs.0000").status == 403)
   }
 
+  @Test func `a caller on the Unix socket logs in whatever token it sends`() async throws {
+    let daemon = try RunningDaemon()
+    let tokens = [try await Self.logIn(daemon), "hvs.0000"]
+    for token in tokens {
+      let answer = try await daemon.curl("/v1/auth/unix/login", "-X", "POST", "-H", "X-Vault-Token: \(token)")
+      #expect(answer.status == 200)
+    }
+    #expect(try daemon.items(of: "vault.tokens").count == 3)
+  }
+
   @Test func `the group of tokens contains no usable token`() async throws {
     let daemon = try RunningDaemon()
     let token = try await Self.logIn(daemon)
