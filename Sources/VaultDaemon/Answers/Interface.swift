@@ -66,6 +66,9 @@
           try await Blocking.$caller.withValue(caller) { try await dispatch(request, target, body, visit, system) }
         }
         return try answers.count(answer, for: caller)
+      } catch let answered as AnsweredOtherwise {
+        if answered.outcome == .denied { failures.count(caller) }
+        return answered.response
       } catch {
         // Losing a race for a version is not an attack, if the application is known; a wrong login always is.
         let (status, isGuess) = (Refusal(error).status, !isKnown || target.parts.starts(with: ["v1", "auth"]))

@@ -21,6 +21,8 @@
 
     /// The answer, after its record is durable. If the store refuses the call, the answer says so, and the HTTP status
     /// is still 200.
+    ///
+    /// - Throws: ``AnsweredOtherwise`` for a caller who may not make the call.
     func answer(_ visit: Visit) async throws -> Response {
       if call.operation == .hello { return try await hello(visit) }
       let (call, value) = (call, value)
@@ -40,14 +42,14 @@
       } catch let refusal as Refusal where refusal.status == .forbidden {
         let reason: VaultError.Denial =
           visit.application != nil && !call.operation.isReading ? .readOnly : .notAMember
-        return Response(ServiceAnswer(failure: .denied(reason)))
+        throw AnsweredOtherwise(denied: reason)
       }
     }
 
     private func hello(_ visit: Visit) async throws -> Response {
       guard let application = visit.application else {
         try await visit.record(.login, .denied)
-        return Response(ServiceAnswer(failure: .denied(.notAMember)))
+        throw AnsweredOtherwise(denied: .notAMember)
       }
       let (store, access) = (visit.opened.store, visit.opened.access)
       let caller = try await Blocking.read {
@@ -57,6 +59,12 @@
       }
       try await visit.record(.login)
       return Response(ServiceAnswer(caller: caller))
+    }
+  }
+
+  extension AnsweredOtherwise {
+    fileprivate init(denied reason: VaultError.Denial) {
+      self.init(response: Response(ServiceAnswer(failure: .denied(reason))), outcome: .denied)
     }
   }
 

@@ -148,6 +148,24 @@ struct HostileClientTests {
     #expect(statuses.contains(429) || statuses == [403, 403, 403, 403, 403])
   }
 
+  /// Calls of the library: the length of all fields, then each field with its number and length. The first call asks who
+  /// the caller is, the second opens an item of a group that was not granted.
+  @Test(arguments: [
+    (false, "\0\0\0\u{3}\u{1}\u{1}\u{1}"),
+    (true, "\0\0\0\u{F}\u{1}\u{1}\u{2}\u{2}\u{7}default\u{3}\u{1}a"),
+  ])
+  func `a caller whose calls of the library are refused too often is ignored for a while`(binds: Bool, call: String)
+    async throws
+  {
+    let daemon = try RunningDaemon(binds: binds) { $0.limits.failuresPerMinute = 3 }
+    let socket = daemon.socket
+    let statuses = await onThread {
+      (0..<8).map { _ in RawClient(socket)?.request("POST", "/vault/1/call", call)?.status }
+    }
+    // Once, a new minute may begin meanwhile.
+    #expect(statuses.prefix(3) == [200, 200, 200] && statuses.contains(429))
+  }
+
   @Test func `the bodies of all callers together are limited, and a refused caller learns when to try again`()
     async throws
   {
