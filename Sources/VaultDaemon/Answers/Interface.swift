@@ -63,7 +63,9 @@
           request.body, to: caller, upTo: isKnown ? limits.body : limits.strangersBody,
           else: isKnown ? .tooLarge : .unknownCaller
         ) { body in
-          try await Blocking.$caller.withValue(caller) { try await dispatch(request, target, body, visit, system) }
+          // It may have been sealed while the body arrived.
+          guard !seal.isSealed else { throw Refusal.sealed }
+          return try await Blocking.$caller.withValue(caller) { try await dispatch(request, target, body, visit, system) }
         }
         return try answers.count(answer, for: caller)
       } catch let answered as AnsweredOtherwise {

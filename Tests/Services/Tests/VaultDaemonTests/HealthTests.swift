@@ -22,6 +22,21 @@ struct HealthTests {
     #expect(try await daemon.curl("/v1/sys/health").status == 200)
   }
 
+  @Test func `a daemon that is sealed while a request arrives does not answer it`() async throws {
+    let daemon = try RunningDaemon(serves: false)
+    try daemon.set("a", in: "web", to: "secret")
+    var peer = Peer()
+    peer.user = getuid()
+    let body = AsyncStream<ByteBuffer> {
+      daemon.seal.seal()
+      return nil
+    }
+    let head = HTTPRequest(method: .get, scheme: "http", authority: "vaultd", path: "/v1/web/data/a")
+    let answer = await daemon.interface().answer(
+      Request(head: head, body: .init(asyncSequence: body)), over: Connection(peer: peer))
+    #expect(answer.status == .serviceUnavailable)
+  }
+
   @Test(arguments: [false, true])
   func `a daemon that is sealed while it opens its store again stays sealed`(fails: Bool) throws {
     let daemon = try RunningDaemon(serves: false)
