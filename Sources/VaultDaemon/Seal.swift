@@ -105,14 +105,7 @@
     let tokens: ServiceTokens
     let callers = Callers()
     let changes: Changes
-    private let check = Mutex<Check?>(nil)
-
-    /// A look whether requests are answered.
-    private struct Check {
-      let begin = ContinuousClock.now
-      var hasEnded = false
-      let task: Task<Refusal?, Never>
-    }
+    private let look = SharedLook<Refusal?>(for: .seconds(1))
 
     /// - Throws: the error of opening the record, without which nothing is answered.
     init(_ store: SecretStore) throws(VaultError) {
@@ -146,18 +139,7 @@
     ///
     /// Anyone may ask for it and it takes the lock of the record, so the answer can be a second old.
     func problem() async -> Refusal? {
-      let task = check.withLock { check in
-        // One that still waits for a lock is joined, however old it is: another one would wait for the lock, too.
-        if let check, !check.hasEnded || check.begin.duration(to: .now) < .seconds(1) { return check.task }
-        let task = Task {
-          let problem = await findProblem()
-          self.check.withLock { $0?.hasEnded = true }
-          return problem
-        }
-        check = Check(task: task)
-        return task
-      }
-      return await task.value
+      do { return try await look.value { [self] in await findProblem() } } catch { return Refusal(error) }
     }
 
     private func findProblem() async -> Refusal? {

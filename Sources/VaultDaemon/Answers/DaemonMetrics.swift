@@ -20,15 +20,9 @@
       var backup: Timestamp?
     }
 
-    /// A look at all groups.
-    private struct Scan {
-      let begin = ContinuousClock.now
-      var hasEnded = false
-      let task: Task<Contents, any Error>
-    }
-
     private let counts = Mutex(Counts())
-    private let scan = Mutex<Scan?>(nil)
+    /// Counting reads every group, and anyone may ask for it.
+    private let look = SharedLook<Contents>(for: .seconds(60))
     private let connections: Connections
 
     init(_ connections: Connections) { self.connections = connections }
@@ -66,7 +60,7 @@
       add("vaultd_connections", "gauge", "Open connections.", [("", String(connections.count))])
       add("vaultd_sealed", "gauge", "1 if the daemon is sealed.", [("", isSealed ? "1" : "0")])
       if !isSealed, let opened = seal.current {
-        let contents = try await contents(of: opened)
+        let contents = try await look.value { try await Blocking.read { try Contents(of: opened.store) } }
         add("vaultd_groups", "gauge", "Groups that the daemon opens.", [("", String(contents.groups))])
         add(
           "vaultd_expiring_items", "gauge", "Items that have expired or will within 30 days.",
@@ -77,27 +71,6 @@
         }
       }
       return lines.joined(separator: "\n") + "\n"
-    }
-
-    /// Counting reads every group, and anyone may ask for it, so it is done at most once a minute, and once for all who
-    /// ask meanwhile.
-    private func contents(of opened: OpenedStore) async throws -> Contents {
-      let task = scan.withLock { scan in
-        if let scan, !scan.hasEnded || scan.begin.duration(to: .now) < .seconds(60) { return scan.task }
-        let task = Task { [self] in
-          do {
-            let contents = try await Blocking.read { try Contents(of: opened.store) }
-            self.scan.withLock { $0?.hasEnded = true }
-            return contents
-          } catch {
-            self.scan.withLock { $0 = nil }
-            throw error
-          }
-        }
-        scan = Scan(task: task)
-        return task
-      }
-      return try await task.value
     }
   }
 

@@ -13,6 +13,8 @@
 
     static let notFound = Refusal(status: .notFound)
     static let denied = Refusal(status: .forbidden, "permission denied")
+    static let unknownCaller = Refusal(
+      status: .forbidden, "permission denied", "no binding matches this process and no valid token was sent")
     static let sealed = Refusal(status: .serviceUnavailable, "Vault is sealed")
     static let unexpected = Refusal(status: .internalServerError, "internal error")
     static let tooLarge = Refusal(status: .contentTooLarge, "the request is too large")
@@ -35,6 +37,13 @@
       (self.status, self.retryAfter, self.messages) = (status, retryAfter, messages)
     }
 
+    /// - Parameter error: the error that kept a record from being written.
+    static func unrecorded(_ error: any Error) -> Refusal {
+      let reason = (error as? VaultError)?.message ?? "\(type(of: error))"
+      return Refusal(
+        status: .serviceUnavailable, "the record cannot be written, so nothing is answered or changed: \(reason)")
+    }
+
     static func invalid(_ message: String) -> Refusal { Refusal(status: .badRequest, message) }
 
     /// - Parameter command: the command with which the owner does this.
@@ -52,6 +61,26 @@
       case .locked, .noStore, .otherDevice: self = .sealed
       case .busy, .storage, .unordered: self.init(status: .serviceUnavailable, error.message)
       default: self.init(status: .internalServerError, error.message)
+      }
+    }
+
+    init(_ error: any Error) {
+      switch error {
+      case let refusal as Refusal: self = refusal
+      case let error as VaultError: self.init(error)
+      default: self = .unexpected
+      }
+    }
+
+    /// The error as an outcome in the record.
+    var outcome: AuditRecord.Outcome {
+      switch status {
+      case .forbidden: .denied
+      case .notFound: AuditRecord.Outcome(.notFound)
+      case .badRequest, .methodNotAllowed, .unsupportedMediaType: AuditRecord.Outcome(.usage)
+      case .contentTooLarge: AuditRecord.Outcome(.overLimit)
+      case .serviceUnavailable: AuditRecord.Outcome(.locked)
+      default: AuditRecord.Outcome(.unexpected)
       }
     }
   }

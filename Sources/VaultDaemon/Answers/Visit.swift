@@ -2,6 +2,19 @@
   import Hummingbird
   import VaultFoundation
 
+  /// What a request asks to do in a group, before it is decided whether that is allowed.
+  struct Operation: Sendable {
+    let action: AuditRecord.Action
+    let group: String
+    var item: String?
+    /// The rights that the application needs in the group.
+    var needed = MemberRights.read
+    /// The requested version, for the record.
+    var version: UInt64?
+    /// Performs the operation; it may block on disks and locks.
+    let perform: @Sendable (AccessGroup) throws -> Response
+  }
+
   /// A request whose caller has been identified, if possible. It is decided, performed and recorded, and only then
   /// answered.
   struct Visit: Sendable {
@@ -115,17 +128,5 @@
   struct AnsweredOtherwise: Error {
     let response: Response
     let outcome: AuditRecord.Outcome
-  }
-
-  extension Refusal {
-    static let unknownCaller = Refusal(
-      status: .forbidden, "permission denied", "no binding matches this process and no valid token was sent")
-
-    /// - Parameter error: the error that kept a record from being written.
-    static func unrecorded(_ error: any Error) -> Refusal {
-      let reason = (error as? VaultError)?.message ?? "\(type(of: error))"
-      return Refusal(
-        status: .serviceUnavailable, "the record cannot be written, so nothing is answered or changed: \(reason)")
-    }
   }
 #endif

@@ -1,6 +1,4 @@
 #if Daemon
-  import Foundation
-  import Synchronization
   import VaultFoundation
 
   /// Orders the changes that this process makes itself.
@@ -35,23 +33,6 @@
         guard case .unordered = error else { throw .unordered(.unreachable(error.message)) }
         throw error
       }
-    }
-  }
-
-  extension Blocking {
-    /// Waits in a thread that may block until an asynchronous call has ended.
-    static func wait<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) throws -> Result {
-      let done = DispatchSemaphore(value: 0)
-      let outcome = Mutex<Swift.Result<Result, any Error>?>(nil)
-      Task.detached {
-        let result: Swift.Result<Result, any Error>
-        do { result = .success(try await body()) } catch { result = .failure(error) }
-        outcome.withLock { $0 = result }
-        done.signal()
-      }
-      done.wait()
-      guard let result = outcome.withLock({ $0 }) else { throw CancellationError() }
-      return try result.get()
     }
   }
 #endif

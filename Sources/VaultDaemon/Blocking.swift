@@ -1,23 +1,8 @@
 #if Daemon
-  import HTTPTypes
-  import Hummingbird
+  import Foundation
   import NIOCore
   import NIOPosix
   import Synchronization
-  import VaultFoundation
-
-  /// What a request asks to do in a group, before it is decided whether that is allowed.
-  struct Operation: Sendable {
-    let action: AuditRecord.Action
-    let group: String
-    var item: String?
-    /// The rights that the application needs in the group.
-    var needed = MemberRights.read
-    /// The requested version, for the record.
-    var version: UInt64?
-    /// Performs the operation; it may block on disks and locks.
-    let perform: @Sendable (AccessGroup) throws -> Response
-  }
 
   /// Threads that may block on disks and locks, so that the threads that answer clients never do. One caller never has
   /// all of them: its further calls wait, so that those of others begin at once.
@@ -48,6 +33,57 @@
     /// For changes from other hosts, which a writer waits for if they came first.
     static func apply<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
       try await appliers.run(body)
+    }
+
+    /// Waits in a thread that may block until an asynchronous call has ended.
+    static func wait<Result: Sendable>(_ body: @escaping @Sendable () async throws -> Result) throws -> Result {
+      let done = DispatchSemaphore(value: 0)
+      let outcome = Mutex<Swift.Result<Result, any Error>?>(nil)
+      Task.detached {
+        let result: Swift.Result<Result, any Error>
+        do { result = .success(try await body()) } catch { result = .failure(error) }
+        outcome.withLock { $0 = result }
+        done.signal()
+      }
+      done.wait()
+      guard let result = outcome.withLock({ $0 }) else { throw CancellationError() }
+      return try result.get()
+    }
+  }
+
+  /// A look that takes long and that anybody may ask for: one serves all who ask while it lasts, and for a time after it
+  /// began those who ask later.
+  final class SharedLook<Value: Sendable>: Sendable {
+    private struct Look {
+      let begin = ContinuousClock.now
+      var hasEnded = false
+      let task: Task<Value, any Error>
+    }
+
+    private let time: Duration
+    private let last = Mutex<Look?>(nil)
+
+    init(for time: Duration) { self.time = time }
+
+    /// - Parameter find: is called if a new look is due. If it throws, the next caller looks again.
+    func value(_ find: @escaping @Sendable () async throws -> Value) async throws -> Value {
+      let task = last.withLock { last in
+        // One that still waits for a lock is joined, however old it is: another one would wait for the lock, too.
+        if let last, !last.hasEnded || last.begin.duration(to: .now) < time { return last.task }
+        let task = Task { [self] in
+          do {
+            let value = try await find()
+            self.last.withLock { $0?.hasEnded = true }
+            return value
+          } catch {
+            self.last.withLock { $0 = nil }
+            throw error
+          }
+        }
+        last = Look(task: task)
+        return task
+      }
+      return try await task.value
     }
   }
 
@@ -94,28 +130,6 @@
         return nil
       }
       next?.resume()
-    }
-  }
-
-  extension Refusal {
-    init(_ error: any Error) {
-      switch error {
-      case let refusal as Refusal: self = refusal
-      case let error as VaultError: self.init(error)
-      default: self = .unexpected
-      }
-    }
-
-    /// The error as an outcome in the record.
-    var outcome: AuditRecord.Outcome {
-      switch status {
-      case .forbidden: .denied
-      case .notFound: AuditRecord.Outcome(.notFound)
-      case .badRequest, .methodNotAllowed, .unsupportedMediaType: AuditRecord.Outcome(.usage)
-      case .contentTooLarge: AuditRecord.Outcome(.overLimit)
-      case .serviceUnavailable: AuditRecord.Outcome(.locked)
-      default: AuditRecord.Outcome(.unexpected)
-      }
     }
   }
 #endif
