@@ -112,7 +112,7 @@
     private static func openSockets(
       _ configuration: Configuration, _ environment: [String: String]
     ) throws(ListeningSocket.Problem) -> [ListeningSocket] {
-      var sockets = try ListeningSocket.activated(by: { environment[$0] })
+      var sockets = try ListeningSocket.activated(by: environment)
       // After a handover the sockets already exist.
       for (path, name) in [(configuration.socket, ListeningSocket.http), (configuration.agent, ListeningSocket.agent)] {
         guard let path else { continue }
@@ -183,7 +183,7 @@
             groups: configuration.secretService, seal: seal, location: location,
             asking: asking, logger: logger)
         ]
-      let notices = SystemdNotices({ ProcessInfo.processInfo.environment[$0] }, isHandedOver: { handover.isWanted })
+      let notices = SystemdNotices(ProcessInfo.processInfo.environment, isHandedOver: { handover.isWanted })
       let upkeep = Upkeep(seal: seal, notices: notices, logger: logger, reloads: handover.signals.reload)
       try await ServiceGroup(
         configuration: ServiceGroupConfiguration(
@@ -215,17 +215,7 @@
       }
       let (manager, usesDescriptor) = (configuration.manager, configuration.usesPeerDescriptors)
       return { channel in
-        channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { handle in
-            guard let peer = Peer(of: handle, usesDescriptor: usesDescriptor, manager: manager) else {
-              throw ChannelError.eof
-            }
-            return peer
-          }
-        }.flatMapThrowing { peer in
-          guard let peer else { throw ChannelError.eof }
-          return peer
-        }
+        channel.eventLoop.makeCompletedFuture { try channel.peer(usesDescriptor: usesDescriptor, manager: manager) }
       }
     }
   }

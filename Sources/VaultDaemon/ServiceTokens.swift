@@ -69,7 +69,9 @@
     }
 
     /// Ends a token. If there is none, nothing changes.
-    func revoke(_ text: String) throws(VaultError) { try destroy(Self.name(of: text)) }
+    func revoke(_ text: String) throws(VaultError) {
+      do { try group.destroy(Self.name(of: text)) } catch .notFound {}
+    }
 
     /// Removes tokens that have expired.
     ///
@@ -88,10 +90,6 @@
       }
       let left = items.count - ended.count
       if Int(try group.info().itemCount) - left > removed { try store.compactGroup(Self.groupName) }
-    }
-
-    private func destroy(_ name: String) throws(VaultError) {
-      do { try group.destroy(name) } catch .notFound {}
     }
 
     private static func name(of text: String) -> String {

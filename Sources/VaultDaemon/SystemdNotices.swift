@@ -9,40 +9,29 @@
   struct SystemdNotices: Service {
     private let path: String?
     /// How often systemd expects a sign of life; `nil` for never.
-    let interval: Duration?
+    private let interval: Duration?
     /// Whether the process continues as another version of the daemon.
     private let isHandedOver: @Sendable () -> Bool
-    /// Called before each sign of life. If it throws, none is sent, and systemd ends the daemon.
-    private let look: @Sendable () async throws -> Void
 
-    /// - Parameters:
-    ///   - environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
-    ///   - look: throws if the daemon no longer answers.
-    init(
-      _ environment: (String) -> String?, process: pid_t = getpid(),
-      isHandedOver: @escaping @Sendable () -> Bool = { false },
-      look: @escaping @Sendable () async throws -> Void = {}
-    ) {
+    /// - Parameter environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
+    init(_ environment: [String: String], isHandedOver: @escaping @Sendable () -> Bool = { false }) {
       self.isHandedOver = isHandedOver
-      path = environment("NOTIFY_SOCKET").flatMap { $0.isEmpty ? nil : $0 }
-      let isMeant = environment("WATCHDOG_PID").map { $0 == String(process) } ?? true
-      let microseconds = isMeant ? environment("WATCHDOG_USEC").flatMap { Int64($0) } : nil
+      path = environment["NOTIFY_SOCKET"].flatMap { $0.isEmpty ? nil : $0 }
+      let isMeant = environment["WATCHDOG_PID"].map { $0 == String(getpid()) } ?? true
+      let microseconds = isMeant ? environment["WATCHDOG_USEC"].flatMap { Int64($0) } : nil
       interval = microseconds.flatMap { $0 > 0 ? .microseconds($0) : nil }
-      self.look = look
     }
 
     func run() async throws {
       tell("READY=1\nSTATUS=answering")
       defer { tell(isHandedOver() ? "STATUS=handing over to a new version" : "STOPPING=1") }
-      try? await cancelWhenGracefulShutdown {
-        guard let interval else {
-          while true { try await Task.sleep(for: .seconds(3_600)) }
-        }
-        while true {
-          try await look()
-          tell("WATCHDOG=1")
-          // Twice within the time that systemd allows.
-          try await Task.sleep(for: interval / 2)
+      if let interval {
+        try? await cancelWhenGracefulShutdown {
+          while true {
+            tell("WATCHDOG=1")
+            // Twice within the time that systemd allows.
+            try await Task.sleep(for: interval / 2)
+          }
         }
       }
       // A service that returns ends the whole service group, so wait until the others end as well.

@@ -19,10 +19,12 @@
     let replication: Replication
     let logger: Logger
 
+    private var system: SystemAnswers { SystemAnswers(seal: seal) }
+
     @Sendable func answer(_ request: Request, over connection: Connection) async -> Response {
       let start = ContinuousClock.now
       var response = await answered(request, connection)
-      // A client would take bytes behind the head for the next answer.
+      // A client would take a body for the next answer.
       if request.method == .head { response = Response(status: response.status, headers: [.cacheControl: "no-store"]) }
       metrics.count(response.status.code, start.duration(to: .now))
       return response
@@ -42,7 +44,6 @@
 
     private func route(_ request: Request, _ connection: Connection) async throws -> Response {
       let target = try Target(request)
-      let system = SystemAnswers(seal: seal)
       // Anyone may ask whether the daemon works.
       if let answer = await system.publicAnswer(to: request, target) { return answer }
       if target.parts == ["metrics"], request.method == .get, !connection.isTLS {
@@ -65,7 +66,7 @@
         ) { body in
           // It may have been sealed while the body arrived.
           guard !seal.isSealed else { throw Refusal.sealed }
-          return try await Blocking.$caller.withValue(caller) { try await dispatch(request, target, body, visit, system) }
+          return try await Blocking.$caller.withValue(caller) { try await dispatch(request, target, body, visit) }
         }
         return try answers.count(answer, for: caller)
       } catch let answered as AnsweredOtherwise {
@@ -104,7 +105,7 @@
             "sealing or unsealing was not recorded", metadata: ["error": "\(error.messages.joined(separator: "; "))"])
         }
       }
-      return isSealing ? .nothing : await SystemAnswers(seal: seal).sealStatus()
+      return isSealing ? .nothing : await system.sealStatus()
     }
 
     private func record(
@@ -115,7 +116,7 @@
     }
 
     private func dispatch(
-      _ request: Request, _ target: Target, _ body: ByteBuffer, _ visit: Visit, _ system: SystemAnswers
+      _ request: Request, _ target: Target, _ body: ByteBuffer, _ visit: Visit
     ) async throws -> Response {
       switch target.parts.first {
       case "vault" where target.parts == ["vault", "1", "call"]:

@@ -115,17 +115,17 @@
       of data: [UInt8], by key: [UInt8], flags: UInt32, _ visit: Visit
     ) async throws -> ByteBuffer {
       let access = visit.opened.access
-      let named = try await Blocking.read {
-        try visit.application.map { try self.keys(of: $0, access).filter { $0.key == key } } ?? []
+      let (found, isAsked) = try await Blocking.read {
+        let named = try visit.application.map { try self.keys(of: $0, access).filter { $0.key == key } } ?? []
+        // The attribute is only the writer's claim, so the key itself is checked. A second item with the same key must
+        // not remove the confirmation.
+        return (named.first { Self.holdsKey($0, access) }, named.contains(where: \.isAsked))
       }
-      // The attribute is only the writer's claim, so the key itself is checked.
-      let found = try await Blocking.read { named.first { Self.holdsKey($0, access) } }
       guard let found else {
         try await visit.record(.sign, visit.application == nil ? .denied : .init(.notFound), detail: "ssh")
         throw Refusal.notFound
       }
-      // A second item with the same key must not remove the confirmation.
-      if named.contains(where: \.isAsked) {
+      if isAsked {
         let peer = visit.connection.peer
         let program = peer.executable ?? "an unknown program"
         let question = "Let \(program) use the SSH key '\(found.item)'?"

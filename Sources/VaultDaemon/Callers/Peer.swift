@@ -57,10 +57,10 @@
     }
 
     /// A process that another process vouches for, identified only by its number, which may have been reused.
-    init(process: Int32?, user: UInt32?, manager: ServiceManager = .system) {
+    init(process: Int32?, user: UInt32?) {
       (self.process, self.user) = (process, user)
       guard let process, process > 0 else { return }
-      let facts = ProcessFacts(of: process, manager)
+      let facts = ProcessFacts(of: process, .system)
       (unit, executable) = (facts.unit, facts.executable)
     }
 

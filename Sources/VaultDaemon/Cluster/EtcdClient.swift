@@ -16,8 +16,6 @@
       var attempt = Duration.seconds(3)
       /// How often a watch asks whether it still hears everything.
       var watchCheck = Duration.seconds(15)
-
-      init() {}
     }
 
     let timeLimits: TimeLimits

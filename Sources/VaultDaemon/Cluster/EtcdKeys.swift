@@ -14,7 +14,7 @@
 
     var head: Data { key("head") }
     var base: Data { key("base") }
-    /// When parts that nothing names were last looked for.
+    /// When somebody last looked for parts that nothing names.
     var sweep: Data { key("sweep") }
     /// The end of all keys.
     var end: Data { Data(prefix.utf8.dropLast() + [UInt8(ascii: "/") + 1]) }
@@ -32,17 +32,16 @@
     var parts: (start: Data, end: Data) { (key("part/"), key("part0")) }
 
     /// - Returns: `nil` if `key` is not that of a commit.
-    func epoch(of key: Data) -> UInt64? { number(in: key, after: "commit/") }
+    func epoch(of key: Data) -> UInt64? {
+      guard let text = text(of: key, after: "commit/"), let epoch = UInt64(text, radix: 16),
+        text == Self.digits(of: epoch)
+      else { return nil }
+      return epoch
+    }
 
     /// - Returns: `nil` if `key` is not that of a part.
     func digest(of key: Data) -> Digest? {
       text(of: key, after: "part/").flatMap { Digest(hexadecimal: $0[...]) }
-    }
-
-    private func number(in key: Data, after name: String) -> UInt64? {
-      guard let text = text(of: key, after: name), let epoch = UInt64(text, radix: 16), text == Self.digits(of: epoch)
-      else { return nil }
-      return epoch
     }
 
     private func text(of key: Data, after name: String) -> String? {

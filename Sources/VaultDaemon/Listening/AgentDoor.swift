@@ -18,11 +18,8 @@
         { channel in
           channel.eventLoop.makeCompletedFuture {
             try channel.keepFromPrograms()
-            let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self)
-            {
-              Peer(of: $0, usesDescriptor: usesPeerDescriptors, manager: manager)
-            }
-            guard let peer, let peer, let place = connections.enter(peer) else { throw ChannelError.eof }
+            let peer = try channel.peer(usesDescriptor: usesPeerDescriptors, manager: manager)
+            guard let place = connections.enter(peer) else { throw ChannelError.eof }
             let messages = AgentMessages(limits) { message in
               defer { withExtendedLifetime(place) {} }
               return await answer(message, peer)
@@ -47,8 +44,8 @@
     private let answer: @Sendable (ByteBuffer) async -> ByteBuffer
     private var waiting = ByteBuffer()
     private var answering: Task<Void, Never>?
-    /// Whether no more messages are answered than those that are there, because the client has finished sending or the
-    /// door closes.
+    /// Whether only the messages that have arrived are still answered, because the client has finished sending or the
+    /// daemon ends.
     private var hasEnded = false
     /// Closes the connection. There is none while the client waits for an answer.
     private var timer: Scheduled<Void>?

@@ -60,16 +60,7 @@
 
     /// The name of the socket at the other end, without the zero byte of an abstract name.
     private static func peerName(of descriptor: CInt) -> String? {
-      var address = sockaddr_un()
-      var size = socklen_t(MemoryLayout<sockaddr_un>.size)
-      let start = Int(MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 2)
-      let bytes = unsafe withUnsafeMutableBytes(of: &address) { memory -> [UInt8] in
-        guard let base = memory.baseAddress,
-          unsafe getpeername(descriptor, base.assumingMemoryBound(to: sockaddr.self), &size) == 0,
-          Int(size) > start, Int(size) <= memory.count
-        else { return [] }
-        return unsafe Array(memory[start..<Int(size)])
-      }
+      let bytes = unsafe ListeningSocket.unixName { unsafe getpeername(descriptor, $0, $1) }
       guard bytes.first == 0 else { return nil }
       return String(validating: bytes.dropFirst(), as: UTF8.self)
     }

@@ -110,29 +110,24 @@
     }
   }
 
-  /// Limits for one client. Anything beyond them is refused or closed.
-  struct Limits: Sendable {
-    var connections = 4_096
-    var connectionsPerUser = 1_024
-    /// How many requests of one application, user or address may be refused in a minute.
-    var failuresPerMinute = 600
-    /// In bytes, of all header fields together.
-    var header = 32 * 1_024
-    /// In bytes: the largest value, escaped in JSON, fits.
-    var body = 8 * 1_024 * 1_024
-    /// In bytes, of the bodies of all callers together, from their arrival to their answers.
-    var bodies = 64 * 1_024 * 1_024
-    /// In bytes, for a caller without a binding or token, who can only log in.
-    var strangersBody = 64 * 1_024
-    /// In bytes, of all large answers together, until their clients have taken them.
-    var answers = 256 * 1_024 * 1_024
-    /// How long a connection may be silent between two requests.
-    var idle = Duration.seconds(300)
-    /// How long a connection over TCP may take to agree on TLS and begin its first request.
-    var handshake = Duration.seconds(10)
-    /// How long it may take to receive a request, and to send an answer.
-    var transfer = Duration.seconds(30)
+  extension Channel {
+    /// Keeps the connection from programs that the daemon starts, such as pinentry: they would hold it open for as long as
+    /// they run, and NIO accepts it so that they inherit it. Called on the event loop.
+    func keepFromPrograms() throws {
+      try pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+        _ = fcntl($0, F_SETFD, FD_CLOEXEC)
+      }
+    }
 
-    init() {}
+    /// The process at the other end of a Unix socket. Called on the event loop.
+    ///
+    /// - Throws: `eof` if the connection has ended.
+    func peer(usesDescriptor: Bool, manager: ServiceManager) throws -> Peer {
+      let peer = try pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+        Peer(of: $0, usesDescriptor: usesDescriptor, manager: manager)
+      }
+      guard let peer, let peer else { throw ChannelError.eof }
+      return peer
+    }
   }
 #endif

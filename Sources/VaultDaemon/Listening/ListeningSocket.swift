@@ -91,14 +91,14 @@
     /// - Parameters:
     ///   - environment: `LISTEN_PID`, `LISTEN_FDS` and `LISTEN_FDNAMES`.
     ///   - first: the number of the first descriptor.
-    /// - Throws: ``Problem`` for a socket of which the daemon does not know what to answer on it.
+    /// - Throws: ``Problem`` for a socket whose name does not say what to answer on it.
     static func activated(
-      by environment: (String) -> String?, first: CInt = 3, process: pid_t = getpid()
+      by environment: [String: String], first: CInt = 3
     ) throws(Problem) -> [ListeningSocket] {
-      guard environment("LISTEN_PID") == String(process), let count = environment("LISTEN_FDS").flatMap({ CInt($0) }),
+      guard environment["LISTEN_PID"] == String(getpid()), let count = environment["LISTEN_FDS"].flatMap({ CInt($0) }),
         (1...1_024).contains(count)
       else { return [] }
-      let names = (environment("LISTEN_FDNAMES") ?? "").split(separator: ":", omittingEmptySubsequences: false)
+      let names = (environment["LISTEN_FDNAMES"] ?? "").split(separator: ":", omittingEmptySubsequences: false)
       var sockets: [ListeningSocket] = []
       for position in 0..<count {
         let descriptor = first + position
@@ -118,15 +118,24 @@
 
     /// Whether it is a Unix socket with this path.
     func isBound(to path: String) -> Bool {
+      let name = unsafe Self.unixName { unsafe getsockname(descriptor, $0, $1) }
+      return kind == .unix && name.prefix { $0 != 0 }.elementsEqual(path.utf8)
+    }
+
+    /// The name in the address of a Unix socket: a path, or a zero byte and an abstract name; empty if there is none.
+    ///
+    /// - Parameter ask: calls getsockname(2) or getpeername(2).
+    static func unixName(
+      _ ask: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> CInt
+    ) -> [UInt8] {
       var address = sockaddr_un()
       var size = socklen_t(MemoryLayout<sockaddr_un>.size)
       let start = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 2
       return unsafe withUnsafeMutableBytes(of: &address) { memory in
-        guard let base = memory.baseAddress,
-          unsafe getsockname(descriptor, base.assumingMemoryBound(to: sockaddr.self), &size) == 0, kind == .unix,
+        guard let base = memory.baseAddress, unsafe ask(base.assumingMemoryBound(to: sockaddr.self), &size) == 0,
           Int(size) > start, Int(size) <= memory.count
-        else { return false }
-        return unsafe memory[start..<Int(size)].prefix { $0 != 0 }.elementsEqual(path.utf8)
+        else { return [] }
+        return unsafe Array(memory[start..<Int(size)])
       }
     }
 

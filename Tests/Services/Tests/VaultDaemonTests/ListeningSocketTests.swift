@@ -6,8 +6,9 @@ import Testing
 /// Sockets that systemd passes.
 struct ListeningSocketTests {
   private func activated(_ socket: ListeningSocket, names: String?) throws(ListeningSocket.Problem) -> [String] {
-    let environment = ["LISTEN_PID": String(getpid()), "LISTEN_FDS": "1", "LISTEN_FDNAMES": names]
-    return try ListeningSocket.activated(by: { environment[$0] ?? nil }, first: socket.descriptor).map(\.name)
+    var environment = ["LISTEN_PID": String(getpid()), "LISTEN_FDS": "1"]
+    environment["LISTEN_FDNAMES"] = names
+    return try ListeningSocket.activated(by: environment, first: socket.descriptor).map(\.name)
   }
 
   @Test func `a socket of systemd has one of three names, and one without a name answers HTTP`() throws {

@@ -135,7 +135,7 @@ struct TokenTests {
     #expect(login.status == .ok)
     #expect(try daemon.items(of: "vault.tokens").count == 2)
     let upkeep = await Upkeep(
-      seal: daemon.seal, notices: SystemdNotices { _ in nil }, logger: RunningDaemon.logger,
+      seal: daemon.seal, notices: SystemdNotices([:]), logger: RunningDaemon.logger,
       reloads: Handover.Signals().reload)
     let running = Task { try await upkeep.run() }
     while try daemon.items(of: "vault.tokens").count == 2 { try await Task.sleep(for: .milliseconds(20)) }

@@ -1,8 +1,59 @@
 #if Daemon
-  import Glibc
   import Hummingbird
   import NIOCore
   import Synchronization
+
+  /// Limits for one client. Anything beyond them is refused or closed.
+  struct Limits: Sendable {
+    var connections = 4_096
+    var connectionsPerUser = 1_024
+    /// How many requests of one application, user or address may be refused in a minute.
+    var failuresPerMinute = 600
+    /// In bytes, of all header fields together.
+    var header = 32 * 1_024
+    /// In bytes: the largest value, escaped in JSON, fits.
+    var body = 8 * 1_024 * 1_024
+    /// In bytes, of the bodies of all callers together, from their arrival to their answers.
+    var bodies = 64 * 1_024 * 1_024
+    /// In bytes, for a caller without a binding or token, who can only log in.
+    var strangersBody = 64 * 1_024
+    /// In bytes, of all large answers together, until their clients have taken them.
+    var answers = 256 * 1_024 * 1_024
+    /// How long a connection may be silent between two requests.
+    var idle = Duration.seconds(300)
+    /// How long a connection over TCP may take to agree on TLS and begin its first request.
+    var handshake = Duration.seconds(10)
+    /// How long it may take to receive a request, and to send an answer.
+    var transfer = Duration.seconds(30)
+  }
+
+  extension Peer {
+    /// The key that the limits of callers that are no application are counted by: a user, or over TCP an address.
+    var key: String { user.map { "user \($0)" } ?? address ?? "" }
+  }
+
+  /// Counts how often each caller was refused in the current minute. A caller that is refused too often is ignored
+  /// until the minute ends, so that nobody can guess tokens.
+  final class Failures: Sendable {
+    private let limit: Int
+    private let start = ContinuousClock.now
+    private let state = Mutex((minute: Int64(0), counts: [String: Int]()))
+
+    init(limit: Int) { self.limit = limit }
+
+    func count(_ caller: String) { withCounts { $0[caller, default: 0] += 1 } }
+
+    func isBlocked(_ caller: String) -> Bool { withCounts { $0[caller, default: 0] >= limit } }
+
+    /// Lends the counts of the current minute.
+    private func withCounts<Result>(_ body: (inout [String: Int]) -> sending Result) -> Result {
+      state.withLock { state in
+        let minute = start.duration(to: .now).components.seconds / 60
+        if state.minute != minute { state = (minute, [:]) }
+        return body(&state.counts)
+      }
+    }
+  }
 
   /// Limits the bytes of the bodies of requests or answers that are held for all callers together, and leaves room for
   /// those that hold none.
@@ -127,16 +178,6 @@
         state.all -= 1
         let left = state.ofCallers[key, default: 1] - 1
         state.ofCallers[key] = left > 0 ? left : nil
-      }
-    }
-  }
-
-  extension Channel {
-    /// Keeps the connection from programs that the daemon starts, such as pinentry: they would hold it open for as long as
-    /// they run, and NIO accepts it so that they inherit it. Called on the event loop.
-    func keepFromPrograms() throws {
-      try pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
-        _ = fcntl($0, F_SETFD, FD_CLOEXEC)
       }
     }
   }
