@@ -94,7 +94,7 @@ extension KeychainItem {
   }
 
   /// The texts of the primary keys of both classes.
-  static var keyTexts: [KeyPath<KeychainItem, String?>] {
+  static var keyTexts: [WritableKeyPath<KeychainItem, String?>] {
     [\.account, \.service, \.server, \.networkProtocol, \.path, \.securityDomain, \.authenticationType]
   }
 
@@ -104,10 +104,7 @@ extension KeychainItem {
     func take<Value>(_ attribute: WritableKeyPath<KeychainItem, Value?>) {
       if let value = changes[keyPath: attribute] { new[keyPath: attribute] = value }
     }
-    for attribute: WritableKeyPath<KeychainItem, String?> in [
-      \.account, \.service, \.server, \.networkProtocol, \.path, \.securityDomain, \.authenticationType, \.label,
-      \.comment, \.kindDescription,
-    ] { take(attribute) }
+    for attribute in KeychainItem.keyTexts + [\.label, \.comment, \.kindDescription] { take(attribute) }
     take(\.port)
     take(\.generic)
     take(\.accessible)

@@ -11,8 +11,6 @@
 
     private struct Entry {
       let replica: Replica
-      let store: SecretStore
-      let id: GroupID
       let remote: Remote
       /// Keeps the copy up to date; `nil` for one that names another member.
       let task: Task<Void, Never>?
@@ -79,9 +77,8 @@
 
     /// The epoch that the group's log has on the servers of `remote`; `nil` if it lacks the state of the copy.
     func epoch(of replica: Replica, on remote: Remote) async throws -> UInt64? {
-      guard let id = entries.withLock({ $0[replica.group]?.id }) else { throw VaultError.notFound(.publication) }
       let log: any CommitLog
-      do { log = try makeLog(remote, id) } catch { throw replica.meaning(of: .untrusted, isChange: false) }
+      do { log = try makeLog(remote, replica.id) } catch { throw replica.meaning(of: .untrusted, isChange: false) }
       return try await replica.epoch(in: log)
     }
 
@@ -132,7 +129,7 @@
       let ended = entries.withLock { entries in
         let ended = entries.filter { group, entry in
           wanted[group].map {
-            $0.store !== entry.store || $0.id != entry.id || !$0.remote.isSame(as: entry.remote)
+            $0.store !== entry.replica.store || $0.id != entry.replica.id || !$0.remote.isSame(as: entry.remote)
               || $0.follows != (entry.task != nil)
           } ?? true
         }
@@ -148,7 +145,7 @@
     /// The source that a group is followed with: as before, or the next one if the group no longer has that member.
     private static func source(of group: [ReplicaSource], after entry: Entry?) -> ReplicaSource? {
       var sources = group[...]
-      if let entry, let present = group.firstIndex(where: { $0.store === entry.store }) {
+      if let entry, let present = group.firstIndex(where: { $0.store === entry.replica.store }) {
         let next = entry.replica.isExcluded ? present + 1 : present
         sources = group[next...] + group[..<next]
       }
@@ -178,7 +175,7 @@
       let isNew = entries.withLock { entries in
         guard entries[source.group] == nil, endings == self.endings.load(ordering: .acquiring) else { return false }
         entries[source.group] = Entry(
-          replica: replica, store: source.store, id: source.id, remote: source.remote,
+          replica: replica, remote: source.remote,
           task: source.follows
             ? Task {
               async let beating: Void = replica.beat(every: source.remote.heartbeat)

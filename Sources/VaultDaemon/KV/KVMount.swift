@@ -46,21 +46,13 @@
       return history.json
     }
 
-    /// The entries of a folder, including deleted ones.
+    /// The entries of a folder.
     ///
+    /// - Parameter all: whether to include deleted ones.
     /// - Throws: ``Refusal``; `notFound` if there are none.
-    func list(_ folder: String) throws -> [String] {
-      let entries = KVPath.entries(try group.items(prefix: folder).map(\.name.description), in: folder)
-      guard !entries.isEmpty else { throw Refusal.notFound }
-      return entries
-    }
-
-    /// The entries of a folder that have a value now.
-    ///
-    /// - Throws: as ``list(_:)``.
-    func present(_ folder: String) throws -> [String] {
-      let names = try group.items(prefix: folder).map(\.name).filter { !$0.isCompanion }.map(\.description)
-      let entries = KVPath.entries(names, in: folder)
+    func list(_ folder: String, all: Bool) throws -> [String] {
+      let names = try group.items(prefix: folder).map(\.name).filter { all || !$0.isCompanion }
+      let entries = KVPath.entries(names.map(\.description), in: folder)
       guard !entries.isEmpty else { throw Refusal.notFound }
       return entries
     }

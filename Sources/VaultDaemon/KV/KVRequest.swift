@@ -185,8 +185,7 @@
     private func list(_ folder: String, all: Bool) throws(Refusal) -> Operation {
       let prefix = try KVPath.folder(folder)
       return operation(.list, prefix.isEmpty ? nil : prefix) { group in
-        let entries = try all ? KVMount(group).list(prefix) : KVMount(group).present(prefix)
-        return .data(["keys": .array(entries.map(JSONValue.string))])
+        .data(["keys": .array(try KVMount(group).list(prefix, all: all).map(JSONValue.string))])
       }
     }
 

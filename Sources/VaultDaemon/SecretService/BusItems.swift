@@ -1,4 +1,5 @@
 #if Daemon
+  import Ground
   import Sealing
   import VaultFoundation
 
@@ -44,13 +45,7 @@
     }
 
     static func id(of name: String, in group: String) -> String {
-      let digits = Array("0123456789abcdef".unicodeScalars)
-      var id = "i"
-      for byte in SHA256.digest(Array("\(group)\0\(name)".utf8)).prefix(16) {
-        id.unicodeScalars.append(digits[Int(byte >> 4)])
-        id.unicodeScalars.append(digits[Int(byte & 15)])
-      }
-      return id
+      "i" + SHA256.digest(Array("\(group)\0\(name)".utf8)).prefix(16).hexadecimal
     }
 
     static func contentType(of kind: SecretKind) -> String {
@@ -100,7 +95,7 @@
 
     private(set) var items: [String: BusItem] = [:]
     private var ids: [Pair: Set<String>] = [:]
-    /// Those of the items, and those that were given to items which are being made.
+    /// Names that are taken: `true` by an item, `false` by one that is being made.
     private var names: [String: Bool] = [:]
     /// The number to try next for names that are taken.
     private var numbers: [String: Int] = [:]

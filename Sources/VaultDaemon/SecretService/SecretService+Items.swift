@@ -57,7 +57,8 @@
       return result
     }
 
-    private func item(_ id: String, of collection: BusCollection, _ opened: OpenedStore) async throws -> BusItem {
+    /// - Throws: `noObject` for an item that is not there.
+    func item(_ id: String, of collection: BusCollection, _ opened: OpenedStore) async throws -> BusItem {
       guard let item = try await read(collection, opened, { $0.items[id] }) else { throw BusFailure.noObject }
       return item
     }
@@ -310,9 +311,7 @@
             continue
           }
           for client in readers(of: item.path, in: collection) {
-            signal(
-              item, .properties, "PropertiesChanged",
-              [.text(BusInterface.item.name), .properties(Self.properties(of: changed)), .texts([])], to: client)
+            tell(Self.properties(of: changed), of: item, to: client)
           }
         }
       }

@@ -89,9 +89,7 @@
       ]
       if seal.isSealed, lastRules.rule(for: call.program) != .deny, collection.known(id) != nil { return locked }
       let opened = try await requireNoDenial(call)
-      let (found, changes) = try await Blocking.read { try collection.read(opened.store) { $0.items[id] } }
-      tell(changes, in: collection)
-      guard let item = found else { throw BusFailure.noObject }
+      let item = try await item(id, of: collection, opened)
       guard try await !isLocked(collection, for: call) else { return locked }
       if name == nil || name == "Label" || name == "Attributes" || name == "Type" {
         try await record(call, .inspect, collection, item: item.name)
@@ -109,9 +107,7 @@
       case (.item(let id, let item), _):
         let collection = try collection(id)
         let opened = try await require(collection, call)
-        let (found, changes) = try await Blocking.read { try collection.read(opened.store) { $0.items[item] } }
-        tell(changes, in: collection)
-        guard let old = found else { throw BusFailure.noObject }
+        let old = try await self.item(item, of: collection, opened)
         var content = BusCollection.Content()
         switch value {
         case .attributes(let pairs): content.attributes = try Self.checked(pairs)
@@ -153,10 +149,14 @@
       tell(["Label": .text(label)], of: collection)
     }
 
+    /// Tells the new values of an object's properties.
+    func tell(_ properties: [String: BusValue], of object: BusObject, to client: String? = nil) {
+      let values: [BusValue] = [.text(object.interface?.name ?? ""), .properties(properties), .texts([])]
+      signal(object, .properties, "PropertiesChanged", values, to: client)
+    }
+
     private func tell(_ properties: [String: BusValue], of collection: BusCollection) {
-      signal(
-        .collection(collection.id), .properties, "PropertiesChanged",
-        [.text(BusInterface.collection.name), .properties(properties), .texts([])])
+      tell(properties, of: .collection(collection.id))
       signal(.service, .service, "CollectionChanged", [.path(BusObject.collection(collection.id).path)])
     }
 
@@ -187,9 +187,7 @@
       for path in readers.keys {
         guard case .item(collection.id, let id)? = BusObject(path: path) else { continue }
         for client in readers(of: path, in: collection) {
-          signal(
-            .item(collection: collection.id, id), .properties, "PropertiesChanged",
-            [.text(BusInterface.item.name), .properties(["Locked": .bool(isLocked)]), .texts([])], to: client)
+          tell(["Locked": .bool(isLocked)], of: .item(collection: collection.id, id), to: client)
         }
       }
     }
@@ -221,10 +219,7 @@
     }
 
     private func tellCollections() {
-      let paths = BusValue.paths(collections.map { BusObject.collection($0.id).path })
-      signal(
-        .service, .properties, "PropertiesChanged",
-        [.text(BusInterface.service.name), .properties(["Collections": paths]), .texts([])])
+      tell(["Collections": .paths(collections.map { BusObject.collection($0.id).path })], of: .service)
     }
   }
 #endif

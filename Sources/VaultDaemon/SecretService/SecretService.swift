@@ -5,9 +5,9 @@
 
   /// The objects of `org.freedesktop.secrets` (Secret Service 0.2) and what they answer.
   ///
-  /// Collections are groups of the store, and one in memory. Whoever is on the bus may ask; the owner's rules say what
-  /// a program gets, as far as anybody knows which program it is. Every answer that shows an item is recorded before, but
-  /// for a search while the store, and with it the record, is closed.
+  /// Collections are groups of the store, and one in memory. Any program on the bus may call; the owner's rules say what
+  /// it gets, as far as it is known which program it is. An answer that shows an item is recorded first, except that of a
+  /// search while the store, and with it the record, is closed.
   actor SecretService {
     let seal: Seal
     let asking: Asking
@@ -66,8 +66,6 @@
       defer { rulesOfCalls[call.number] = nil }
       do {
         return .success(try await values(for: call))
-      } catch let failure as BusFailure {
-        return .failure(failure)
       } catch {
         return .failure(BusFailure(error))
       }
@@ -246,7 +244,7 @@
 
     // MARK: Clients
 
-    /// A client has left: nothing of it stays.
+    /// Drops everything of a client that has left.
     func forget(_ client: String) {
       sessions = sessions.filter { $0.value.client != client }
       admitted[client] = nil
