@@ -146,7 +146,7 @@
         }
         state.withLock { state in
           if !records.isEmpty { state.hasFailed = failure != nil }
-          // Their answers have left.
+          // They were answered already, so they are tried again with the next batch.
           if failure != nil { state.noted = noted + state.noted }
         }
         for waiting in batch { waiting.continuation.resume(returning: failure) }
@@ -163,7 +163,7 @@
 
     private struct Count {
       var count = 0
-      /// Where the first of them came from.
+      /// Where the first ones came from, one more than are named.
       var sources: [String] = []
     }
 

@@ -19,7 +19,7 @@
     case compacted
     case exists
     case notFound
-    /// What was sent back is no answer of etcd's gateway.
+    /// The answer is not one that etcd's gateway gives.
     case malformed
     /// Another error of etcd's.
     case other(code: Int)

@@ -30,7 +30,7 @@
   /// waits, it asks for the head from time to time, over any server, and connects again if it should have heard of it.
   private struct EtcdFollower: Sendable {
     private struct Place {
-      /// Everything up to this revision was told.
+      /// All events up to this revision are in the queue.
       var told: Int64
       /// The highest revision in an answer that is not complete yet.
       var begun: Int64 = 0
@@ -75,7 +75,7 @@
       queue.finish()
     }
 
-    /// Takes the present for the beginning, and tells the head.
+    /// Begins with the present state: the head is the first event.
     private func begin() async -> LogError? {
       while !Task.isCancelled {
         do throws(LogError) {
@@ -92,7 +92,7 @@
       return nil
     }
 
-    /// The head as an event, how far the server has counted, and which cluster it is of.
+    /// The head as an event, the newest revision of the server's store, and the cluster that it belongs to.
     private func headNow() async throws(LogError) -> (LogEvent?, Int64, UInt64?) {
       let answer: EtcdRangeAnswer = try await log.read("kv/range", EtcdRange(key: log.keys.head))
       let store = answer.header.revision.value

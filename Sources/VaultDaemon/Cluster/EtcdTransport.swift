@@ -50,13 +50,13 @@
         "\(security == nil ? "http" : "https")://\(endpoint)/v3/\(path)"
       }
 
-      /// What a network must carry in a second at least, in bytes. Slower ones count as broken.
+      /// In bytes per second. A network that is slower counts as broken.
       private static let slowest = 131_072
 
       /// - Parameters:
       ///   - limit: the most bytes of the answer.
-      ///   - time: for an exchange of a few bytes. What is sent takes longer the more it is.
-      ///   - isBulk: whether an answer may take longer, too, as long as it keeps coming.
+      ///   - time: for an exchange of a few bytes. A large body has more.
+      ///   - isBulk: whether a large answer has more, too, as long as it keeps coming.
       /// - Returns: the status and the body.
       func post(
         _ address: String, _ body: [UInt8], _ token: String?, limit: Int, within time: Duration, isBulk: Bool
@@ -129,7 +129,7 @@
         return request
       }
 
-      /// What is sent, in one piece that is asked for when a server has let us in, and how much came back.
+      /// The body, which is asked for in one piece once a server is connected, and how much of the answer has come.
       private final class Passage: AsyncSequence, Sendable {
         private let body: ByteBuffer
         let isSent = Atomic<Bool>(false)

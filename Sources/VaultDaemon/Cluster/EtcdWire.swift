@@ -88,7 +88,7 @@
     }
   }
 
-  /// Of an answer that says how far the server has counted.
+  /// The part of each answer that says which cluster answers, and the newest revision of its store.
   struct EtcdHeader: Decodable, Sendable {
     var clusterId: EtcdNumber<UInt64>?
     let revision: EtcdNumber<Int64>
@@ -121,7 +121,7 @@
     var responses: [Response]?
   }
 
-  /// An answer of which nobody needs anything.
+  /// An answer that says no more than that the call was done.
   struct EtcdDone: Decodable, Sendable {
     let header: EtcdHeader
   }

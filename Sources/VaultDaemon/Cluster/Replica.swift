@@ -35,13 +35,13 @@
       self.logger = logger
     }
 
-    /// The epoch that the log had last; `nil` if it was never reached.
+    /// The epoch of the head as it was seen last; `nil` if there was none.
     var logEpoch: UInt64? { head.withLock { $0?.epoch } }
 
     /// Why the copy could not be brought up to date the last time.
     var lastProblem: VaultError? { problem.withLock { $0 } }
 
-    /// Whether this member was in no newer state of the group when the copy was to be brought up to date the last time.
+    /// Whether the last attempt to bring the copy up to date found that the group no longer has this member.
     var isExcluded: Bool { exclusion.load(ordering: .relaxed) }
 
     /// The copy, which others may change meanwhile.

@@ -1,10 +1,10 @@
 #if Daemon
-  /// Does something again and again, never twice at the same time. Whoever asks while it is being done waits for the next
-  /// time, together with all others who ask meanwhile.
+  /// Does something whenever it is asked for, never twice at the same time. Whoever asks while it is being done waits for
+  /// the next turn, together with all others who ask meanwhile.
   actor Turns {
     private var last: Task<Void, any Error>?
     private var hasBegun = true
-    /// How many asked for a time that somebody else had asked for.
+    /// How many calls joined a turn that another one had asked for and that had not begun.
     private(set) var joinedCount = 0
 
     /// - Throws: what `body` throws, to all who waited for it.

@@ -9,7 +9,8 @@
     /// The last part of its path.
     let id: String
     private let state = Mutex(State())
-    /// Taken before ``state``. Who holds it knows all changes that this process makes.
+    /// Held while a change is made or the group is read, and taken before ``state``: what is read then holds all changes of
+    /// this process.
     private let writing = Mutex(())
 
     fileprivate struct State {

@@ -283,8 +283,9 @@
 
     /// Calls a method, and waits at most 25 seconds for the answer.
     ///
-    /// Any client can send an answer, or an error, to a call that it guessed, and sd-bus takes what comes first. So only an
-    /// answer of the one who was asked counts, and the call is made again otherwise. Who was asked must not mind.
+    /// Any client can send an answer, or an error, to a call whose number it guesses, and sd-bus takes the first one that
+    /// comes. So an answer counts only if the connection that was called has sent it. Otherwise the call is repeated, which
+    /// must do no harm.
     ///
     /// - Parameter owner: the unique name of a connection, or the name of the bus itself, which are also those of the sender.
     static func answer(
