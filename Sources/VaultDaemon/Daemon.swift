@@ -109,18 +109,18 @@
       return tell(problems.map { "vaultd: \($0)\n" }.joined(), 1)
     }
 
-    private static func openSockets(
-      _ configuration: Configuration, _ environment: [String: String]
+    /// The sockets of systemd or of a handover, and those that the command line names.
+    ///
+    /// - Parameter first: the number of the first descriptor that was passed.
+    static func openSockets(
+      _ configuration: Configuration, _ environment: [String: String], first: CInt = 3
     ) throws(ListeningSocket.Problem) -> [ListeningSocket] {
-      var sockets = try ListeningSocket.activated(by: environment)
-      // After a handover the sockets already exist.
+      var sockets = try ListeningSocket.activated(by: environment, first: first)
+      let own = (environment[Handover.pathsVariable] ?? "").split(separator: "\n").map(String.init)
+      for index in sockets.indices { sockets[index].path = own.first(where: sockets[index].isBound) }
       for (path, name) in [(configuration.socket, ListeningSocket.http), (configuration.agent, ListeningSocket.agent)] {
-        guard let path else { continue }
-        if let index = sockets.firstIndex(where: { $0.isBound(to: path) }) {
-          sockets[index].path = path
-        } else {
-          sockets.append(try .unix(at: path, name: name))
-        }
+        guard let path, !sockets.contains(where: { $0.isBound(to: path) }) else { continue }
+        sockets.append(try .unix(at: path, name: name))
       }
       if let address = configuration.address, !sockets.contains(where: { $0.kind == .tcp }) {
         sockets.append(try .tcp(address))

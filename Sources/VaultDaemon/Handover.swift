@@ -9,7 +9,7 @@
   /// Hands the sockets over to a new version of the executable (SIGUSR2). The old one answers the requests that have
   /// begun; later ones wait in the sockets' queues for the new one.
   final class Handover: Service {
-    /// The signals that the daemon follows besides those that end it. They are kept before the first socket is opened,
+    /// The signals that the daemon follows besides those that end it. They are trapped before the first socket is opened,
     /// because a signal that nobody waits for would end the process.
     struct Signals {
       let handover: UnixSignalsSequence
@@ -20,10 +20,14 @@
         reload = await UnixSignalsSequence(trapping: .sighup)
       }
 
-      /// Until the signals are kept, they are ignored, also by a new version that is about to start: a handover that is
+      /// Until the signals are trapped, they are ignored, also by a new version that is about to start: a handover that is
       /// requested in these milliseconds must be requested again.
       static func ignore() { for signal in [SIGUSR2, SIGHUP] { csystem_ignore(signal) } }
     }
+
+    /// Tells the new version which sockets' files the daemon made, one on each line. Those of systemd are systemd's to
+    /// remove.
+    static let pathsVariable = "VAULTD_SOCKETS"
 
     let signals: Signals
     private let kept: [ListeningSocket]
@@ -71,6 +75,7 @@
       unsafe setenv("LISTEN_PID", String(getpid()), 1)
       unsafe setenv("LISTEN_FDS", String(kept.count), 1)
       unsafe setenv("LISTEN_FDNAMES", kept.map(\.name).joined(separator: ":"), 1)
+      unsafe setenv(Self.pathsVariable, kept.compactMap(\.path).joined(separator: "\n"), 1)
       for signal in [SIGTERM, SIGINT] { csystem_take_default_action(signal) }
       Signals.ignore()
       var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }

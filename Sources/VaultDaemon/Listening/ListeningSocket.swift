@@ -93,7 +93,7 @@
     ///   - first: the number of the first descriptor.
     /// - Throws: ``Problem`` for a socket whose name does not say what to answer on it.
     static func activated(
-      by environment: [String: String], first: CInt = 3
+      by environment: [String: String], first: CInt
     ) throws(Problem) -> [ListeningSocket] {
       guard environment["LISTEN_PID"] == String(getpid()), let count = environment["LISTEN_FDS"].flatMap({ CInt($0) }),
         (1...1_024).contains(count)

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import VaultFoundation
 
 @testable import VaultDaemon
 
@@ -27,5 +28,23 @@ struct ListeningSocketTests {
     for name in ["credentials", "ssh-agent", "web.socket"] {
       #expect(throws: ListeningSocket.Problem.unknownName(name, .tcp)) { try activated(remote, names: name) }
     }
+  }
+
+  @Test func `the daemon removes the file of a socket that it made before a handover, and none of systemd's`() throws {
+    let path = NSTemporaryDirectory() + "activated-\(UUID().uuidString.prefix(8))"
+    defer { unlink(path) }
+    let socket = try ListeningSocket.unix(at: path)
+    defer { close(socket.descriptor) }
+    var environment = ["LISTEN_PID": String(getpid()), "LISTEN_FDS": "1"]
+    var configuration = Configuration(location: try StoreLocation(home: path, state: path))
+    func paths() throws -> [String?] {
+      try Daemon.openSockets(configuration, environment, first: socket.descriptor).map(\.path)
+    }
+    configuration.socket = path
+    #expect(try paths() == [nil])
+    // Without an option the path is the default one, which the new version does not look for.
+    configuration.socket = nil
+    environment[Handover.pathsVariable] = path
+    #expect(try paths() == [path])
   }
 }
