@@ -11,6 +11,7 @@
     private static let writers = Threads(32)
     private static let orderers = Threads(64)
     private static let appliers = Threads(4)
+    private static let carriers = Threads(8)
 
     /// For whom the current task calls; `nil` for the daemon itself, which never waits for its turn.
     @TaskLocal static var caller: String?
@@ -33,6 +34,12 @@
     /// For changes from other hosts, which a writer waits for if they came first.
     static func apply<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
       try await appliers.run(body)
+    }
+
+    /// For complete files on their way from a log or to it. A slow server can make each last for hours, and the changes of
+    /// other groups must not wait for that.
+    static func carry<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+      try await carriers.run(body)
     }
 
     /// Waits in a thread that may block until an asynchronous call has ended.

@@ -77,7 +77,7 @@
     private func lendingFile<Result: Sendable>(
       _ body: @escaping @Sendable (PublishedState, CommitLink, @escaping BasePieces) async throws -> Result
     ) async throws -> Result {
-      try await Blocking.apply { [self] in
+      try await Blocking.carry { [self] in
         try store.copyFile(of: group) { [group] (path, state) throws(VaultError) in
           try requireOurs(state.groupID)
           let pieces = FilePieces(path)
@@ -120,7 +120,7 @@
       let proved = Mutex<PublishedState?>(nil)
       let damage = self.damage("another group's complete file")
       do {
-        _ = try await Blocking.apply {
+        _ = try await Blocking.carry {
           try store.adopt(
             group, { (path) throws(VaultError) in try Replica.fetch(base, of: group, from: log, to: path) },
             following: { (state) throws(VaultError) in
@@ -151,7 +151,7 @@
         // It may be large, and whoever put it there can ask for it again and again.
         if let bad = badBase.withLock({ $0 }), bad.base == base, bad.end > .now { throw bad.error }
         do {
-          let isAdopted = try await Blocking.apply {
+          let isAdopted = try await Blocking.carry {
             try store.adopt(
               group, { (path) throws(VaultError) in try Replica.fetch(base, of: group, from: log, to: path) },
               following: { (state) throws(VaultError) in

@@ -114,6 +114,9 @@ final class MemoryLog: CommitLog {
   /// What happens before each of this host's readings of the head.
   let uponHead = Mutex<(@Sendable () async throws -> Void)?>(nil)
 
+  /// What happens before each of this host's readings of a complete file.
+  let uponReading = Mutex<(@Sendable () async throws -> Void)?>(nil)
+
   /// How often this host began to read a complete file.
   let readings = Mutex(0)
 
@@ -273,6 +276,9 @@ final class MemoryLog: CommitLog {
     _ base: LogBase, _ consume: @Sendable (_ piece: [UInt8]) async throws(LogError) -> Void
   ) async throws(LogError) {
     readings.withLock { $0 += 1 }
+    if let body = uponReading.withLock({ $0 }) {
+      do { try await body() } catch { throw .malformed }
+    }
     let isLate = lateReadings.withLock { count in
       defer { count = max(0, count - 1) }
       return count > 0

@@ -98,6 +98,28 @@ import VaultFoundation
     #expect(try await host.value() == "first")
   }
 
+  @Test func `complete files that come slowly do not keep the changes of other groups from being taken`() async throws {
+    let delay = Task { while !Task.isCancelled { try? await Task.sleep(for: .milliseconds(5)) } }
+    var hosts: [Host] = []
+    for number in 1...4 {
+      let location = try ReplicaTests.place("slow\(number)", in: daemon)
+      hosts.append(Host(try await SecretStore.open(at: location, credential: daemon.folder + "/web"), server, id))
+      hosts.last?.log.uponReading.withLock { $0 = { await delay.value } }
+    }
+    try await withThrowingTaskGroup(of: Void.self) { tasks in
+      defer { delay.cancel() }
+      for host in hosts { tasks.addTask { try await host.replica.catchUp() } }
+      while hosts.contains(where: { $0.log.readings.withLock { $0 } == 0 }) {
+        try await Task.sleep(for: .milliseconds(5))
+      }
+      try await owner.set("second")
+      try await other.replica.catchUp()
+      #expect(try await other.value() == "second")
+      delay.cancel()
+      try await tasks.waitForAll()
+    }
+  }
+
   @Test func `an application whose credential names no remote reads a published group beside its owner`() async throws {
     let location = try StoreLocation(home: daemon.folder + "/home", state: daemon.folder + "/state")
     let application = try await SecretStore.open(at: location, credential: daemon.folder + "/web")
