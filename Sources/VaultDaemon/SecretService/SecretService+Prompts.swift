@@ -3,7 +3,7 @@
   import Logging
   import VaultFoundation
 
-  /// A question to the person at the machine, which a client has to begin.
+  /// A question to the person at the machine. The client that caused it says when it is asked.
   struct BusPrompt: Sendable {
     let client: String
     let wish: Wish
@@ -75,19 +75,20 @@
         let question = "Let \(program) use the secrets of \(names.joined(separator: ", "))?"
         let isAgreed = await asking.confirm(wasSealed ? "\(question) This opens the locked store for all." : question)
         guard !Task.isCancelled else { return nil }
-        // The rules are in the store, so a denied program is known only now.
-        if isAgreed, wasSealed {
+        // Others may have opened or closed the store meanwhile.
+        let opensStore = isAgreed && wasSealed && seal.isSealed
+        if opensStore {
           try await Blocking.write { [seal] in try seal.unseal() }
           endRules(of: call)
         }
-        if seal.current != nil {
-          do { try await requireNoDenial(call) } catch {
-            if wasSealed { seal.seal() }
-            throw error
-          }
-          for collection in wanted.map(\.collection) {
-            try await record(call, .login, collection, isAgreed ? .allowed : .denied)
-          }
+        guard isAgreed || !seal.isSealed else { return nil }
+        // The rules are in the store, so a denied program is known only now.
+        do { try await requireNoDenial(call) } catch {
+          if opensStore { seal.seal() }
+          throw error
+        }
+        for collection in wanted.map(\.collection) {
+          try await record(call, .login, collection, isAgreed ? .allowed : .denied)
         }
         guard isAgreed else { return nil }
         admitted[call.sender, default: []].formUnion(wanted.map(\.collection.id))

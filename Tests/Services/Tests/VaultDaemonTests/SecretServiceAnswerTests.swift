@@ -133,10 +133,12 @@ struct SecretServiceAnswerTests {
       by: client) == [.variant(.bool(true))]
   }
 
-  /// Has each question answered with yes, or with the passphrase.
-  private func agree() async throws {
+  /// Has each question answered with yes, or with the passphrase, as soon as the file `go` is there.
+  private func agree(upon go: String = "/") async throws {
     let script = """
       #!/bin/sh
+      : >"$0.asked"
+      while [ ! -e '\(go)' ]; do sleep 0.05; done
       echo OK
       while read -r command rest; do
         [ "$command" != GETPIN ] || echo 'D a long passphrase'
@@ -149,10 +151,11 @@ struct SecretServiceAnswerTests {
   }
 
   /// Begins the prompt that an answer ends with, and waits for its end.
-  private func prompt(_ answer: [BusValue]) async throws {
+  private func prompt(_ answer: [BusValue], during body: () async throws -> Void = {}) async throws {
     guard case .path(let path)? = answer.last, let prompt = BusObject(path: path) else { throw BusFailure.noObject }
     signals.removeAll()
     _ = try await call("Prompt", at: prompt, .text(""))
+    try await body()
     while !signals.told(":1.1").contains("Completed") { try await Task.sleep(for: .milliseconds(20)) }
   }
 
@@ -167,6 +170,38 @@ struct SecretServiceAnswerTests {
     #expect(try await isLocked("desktop", for: ":1.2"))
     // It ends with the client.
     await service.forget(":1.1")
+    #expect(try await isLocked("desktop", for: ":1.1"))
+  }
+
+  /// Has a program ask to unlock a collection, and somebody agree after `change`.
+  private func unlock(whileAsked change: () throws -> Void) async throws {
+    let go = daemon.folder + "/go"
+    try await agree(upon: go)
+    try await prompt(call("Unlock", at: .service, .paths([BusObject.collection("desktop").path]))) {
+      while !FileManager.default.fileExists(atPath: pinentry + ".asked") {
+        try await Task.sleep(for: .milliseconds(20))
+      }
+      try change()
+      try Data().write(to: URL(filePath: go))
+    }
+  }
+
+  @Test(.timeLimit(.minutes(5))) func `the question of a denied program closes no store that others have opened`()
+    async throws
+  {
+    try rule("exe" + Self.program, "deny")
+    daemon.seal.seal()
+    try await unlock { try daemon.seal.unseal() }
+    #expect(!daemon.seal.isSealed)
+  }
+
+  @Test(.timeLimit(.minutes(5))) func `a yes to a question about an open store counts for nothing once it is closed`()
+    async throws
+  {
+    try rule("default", "ask")
+    try await unlock { daemon.seal.seal() }
+    #expect(daemon.seal.isSealed)
+    try daemon.seal.unseal()
     #expect(try await isLocked("desktop", for: ":1.1"))
   }
 
