@@ -72,6 +72,8 @@
             continuation.finish()
           }
         }
+        // Nobody waits for their questions any more.
+        for client in turns.keys { await service.forget(client) }
         return endCode
       } onGracefulShutdown: {
         connection.end()

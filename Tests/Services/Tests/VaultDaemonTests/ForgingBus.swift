@@ -26,7 +26,7 @@ final class ForgingBus: Sendable {
   let address: String
   private let path: String
   private let listener: Int32
-  private let state = Mutex((counts: [String: Int](), answers: [UInt32: Message](), hasEnded: false))
+  private let state = Mutex((client: Int32(-1), counts: [String: Int](), answers: [UInt32: Message](), hasEnded: false))
   private let answer: @Sendable (Message) -> (forged: Answer, true: Answer)
   /// Sent when the client asks for its name on the bus.
   private let call: [UInt8]
@@ -52,6 +52,9 @@ final class ForgingBus: Sendable {
     unlink(path)
   }
 
+  /// Ends the connection.
+  func leave() { state.withLock { _ = shutdown($0.client, Int32(SHUT_RDWR)) } }
+
   /// The client's answer to ``call``; `nil` before it comes.
   var answerOfClient: Message? { state.withLock { $0.answers[Self.callSerial] } }
 
@@ -67,6 +70,7 @@ final class ForgingBus: Sendable {
     let client = accept(listener, nil, nil)
     guard client >= 0 else { return }
     _ = fcntl(client, F_SETFD, FD_CLOEXEC)
+    state.withLock { $0.client = client }
     defer {
       close(client)
       state.withLock { $0.hasEnded = true }
@@ -160,7 +164,7 @@ final class ForgingBus: Sendable {
 
   private static let bus = "org.freedesktop.DBus"
 
-  private static func bytes(_ number: UInt32) -> [UInt8] {
+  static func bytes(_ number: UInt32) -> [UInt8] {
     (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
   }
   static func string(_ text: String) -> [UInt8] { bytes(UInt32(text.utf8.count)) + text.utf8 + [0] }

@@ -420,6 +420,43 @@ struct SecretServiceAnswerTests {
     #expect(bus.answers.count == count && bus.answers.allSatisfy { $0.kind == 2 })
   }
 
+  @Test(.timeLimit(.minutes(5))) func `a question ends with the bus on which a program asked for it`() async throws {
+    try rule("default", "ask")
+    let file = daemon.folder + "/number"
+    try await RunningDaemon.writeProgram("#!/bin/sh\necho $$ >'\(file)'\nexec sleep 600\n", to: pinentry)
+    let desktop = ForgingBus.string(BusObject.collection("desktop").path)
+    let unlock = ForgingBus.call(
+      "Unlock", of: BusInterface.service.name, at: BusObject.root,
+      .init(signature: "ao", body: ForgingBus.bytes(UInt32(desktop.count)) + desktop))
+    let begin = ForgingBus.call(
+      "Prompt", of: BusInterface.prompt.name, at: BusObject.prompt("p1").path, .text(""),
+      serial: ForgingBus.callSerial + 1)
+    let bus = try #require(
+      ForgingBus(call: unlock + begin) { message in
+        switch message.texts[3] {
+        case "RequestName": (.number(2), .number(1))
+        case "GetConnectionUnixProcessID": (.number(1), .number(UInt32(getpid())))
+        case "GetConnectionUnixUser": (.number(1), .number(getuid()))
+        default: (.nothing, .nothing)
+        }
+      })
+    defer { bus.end() }
+    let process = try vaultd(
+      on: bus, "--socket", daemon.folder + "/socket", "--credential", daemon.folder + "/credential",
+      "--secret-service", "desktop", "--pinentry", pinentry)
+    var number: pid_t?
+    while number == nil, !bus.hasEnded {
+      try await Task.sleep(for: .milliseconds(20))
+      let text = (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
+      number = text.last == "\n" ? pid_t(text.dropLast()) : nil
+    }
+    bus.leave()
+    let asker = try #require(number)
+    while kill(asker, 0) == 0 { try await Task.sleep(for: .milliseconds(20)) }
+    kill(process.number, SIGTERM)
+    await onThread { process.wait() }
+  }
+
   @Test(.timeLimit(.minutes(5))) func `an import takes answers only from the program that has the name`() async throws {
     let none = [UInt8](repeating: 0, count: 4)
     let path = ForgingBus.string("/org/freedesktop/secrets/session/1")
