@@ -7,6 +7,7 @@ import os
 import platform
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -176,12 +177,16 @@ class Bench:
         # Before the sets, which leave older versions: the items are those that were imported.
         rotated = self.json([IN_PROCESS, "rotate", folder, "100000"])["perSecond"]
         self.row("a new key for 100,000 items", 1e5 / rotated, "s", ("<=", 1), filled["perSecond"] / rotated, "their import")
-        own = self.json([IN_PROCESS, "set", folder, "100000"])
+        argv = [IN_PROCESS, "set", folder, "100000"]
         if self.python4:
             file = f"{self.folder}/four-sets.db"
             self.sqlcipher4(file, "fill", 100_000)
-            other = self.sqlcipher4(file, "set", 100_000)["microseconds"]
-            self.row("one process: durable set", own["microseconds"], "us", ("<=", 1.2), own["microseconds"] / other, "sqlcipher 4")
+            # In turn, because the time of a sync depends on what else the disk does at that moment.
+            pairs = [(self.json(argv)["microseconds"], self.sqlcipher4(file, "set", 100_000)["microseconds"]) for _ in range(5)]
+            ratio = statistics.median(own / other for own, other in pairs)
+            self.row("one process: durable set", statistics.median(own for own, _ in pairs), "us", ("<=", 1.2), ratio, "sqlcipher 4")
+        else:
+            self.row("one process: durable set", self.json(argv)["microseconds"], "us", None)
         one = self.json([IN_PROCESS, "writers", folder, "100000", "1"])
         eight = self.json([IN_PROCESS, "writers", folder, "100000", "8"])
         self.row("8 writers", eight["perSecond"], "per s", (">=", 1.0), eight["perSecond"] / one["perSecond"], "one writer")
