@@ -34,6 +34,8 @@
       var told: Int64
       /// The highest revision in an answer that is not complete yet.
       var begun: Int64 = 0
+      /// The head that was told last.
+      var head: LogEvent?
       var cluster: UInt64?
       var isConnected = false
     }
@@ -52,7 +54,7 @@
 
     init(_ log: EtcdLog, after head: LogHead?, _ queue: WatchQueue) {
       (self.log, self.queue, start) = (log, queue, head)
-      place = Held(Place(told: head?.revision.number ?? 0))
+      place = Held(Place(told: head?.revision.number ?? 0, head: head.map(LogEvent.head)))
     }
 
     func run() async {
@@ -80,7 +82,7 @@
       while !Task.isCancelled {
         do throws(LogError) {
           let (head, store, cluster) = try await headNow()
-          place.change { $0 = Place(told: store, cluster: cluster) }
+          place.change { $0 = Place(told: store, head: head, cluster: cluster) }
           if let head { await queue.add(head) }
           return nil
         } catch .refused {
@@ -168,11 +170,10 @@
       let isRemoval = event.type == "DELETE"
       guard isRemoval || event.type == nil || event.type == "PUT" else { throw .malformed }
       if pair.key == log.keys.head {
-        do throws(LogError) {
-          await queue.add(isRemoval ? .headRemoved : try self.event(pair))
-        } catch {
-          throw .malformed
-        }
+        let head: LogEvent
+        do throws(LogError) { head = isRemoval ? .headRemoved : try self.event(pair) } catch { throw .malformed }
+        await queue.add(head)
+        place.change { $0.head = isRemoval ? nil : head }
       } else if pair.key == log.keys.base {
         await queue.add(.baseChanged)
       } else if let epoch = log.keys.epoch(of: pair.key) {
@@ -216,9 +217,13 @@
             return .compacted
           }
           let known = place.value
-          guard let revision = head?.revision, revision.number > max(known.told, known.begun) else { continue }
+          let revision = head?.revision?.number ?? 0
+          // Servers that were set back may have counted on to a number that was told before they were.
+          let isSetBack = head != before.head && revision <= before.told
+          guard isSetBack || revision > max(known.told, known.begun) else { continue }
           try? await Task.sleep(for: .seconds(1))
           let later = place.value
+          if isSetBack, later.head == before.head, !Task.isCancelled { return .compacted }
           if later.told == known.told, later.begun == known.begun, !Task.isCancelled {
             log.client.moveOn()
             return .lost(.unanswered)

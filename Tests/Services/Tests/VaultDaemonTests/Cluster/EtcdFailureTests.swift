@@ -151,6 +151,29 @@ struct EtcdFailureTests {
     #expect(try await events.next() == .head(head))
   }
 
+  @Test(arguments: [false, true])
+  func `a watch reports servers that were set back and have counted on since`(losesHead: Bool) async throws {
+    let cluster = try await EtcdCluster(1)
+    var limits = EtcdClient.TimeLimits()
+    limits.watchCheck = .milliseconds(200)
+    let log = try cluster.log(timeLimits: limits)
+    let head = try await log.publish(1)
+    if losesHead { _ = try await log.change(EtcdTransaction(success: [.delete(log.keys.head)])) }
+    let far = LogHead(epoch: 9, link: .test(9), revision: LogRevision(number: head.revision.number + 5))
+    for number in UInt8(0)..<10 {
+      _ = try await log.change(EtcdTransaction(success: [.put(Data("others".utf8), [number])]))
+    }
+    var events = log.watch(after: far).makeAsyncIterator()
+    #expect(try await events.next() == .lostPlace)
+    if losesHead {
+      let again = try await log.publish(1)
+      // Told by the watch, which begins after the look.
+      while let event = try await events.next(), event != .head(again) { #expect(event == .baseChanged) }
+    } else {
+      #expect(try await events.next() == .head(head))
+    }
+  }
+
   @Test func `a base of 20 MB comes back whole`() async throws {
     let log = try await EtcdCluster.shared().log()
     let data = Data.test(20_000_003, seed: 5)
