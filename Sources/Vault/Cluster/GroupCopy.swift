@@ -1,8 +1,10 @@
 internal import Glibc
 internal import GroupFile
+package import Sealing
 
 package struct GroupCopy: Sendable, Equatable {
   package let state: PublishedState
+  package let previousLink: Digest
   package let isPublished: Bool
   /// Whether this host's member may change the group.
   package let isWriter: Bool
@@ -13,6 +15,7 @@ package struct GroupCopy: Sendable, Equatable {
 
   init(_ state: VerifiedState) {
     self.state = PublishedState(state)
+    previousLink = state.manifest.previousLink
     isPublished = state.isPublished
     isWriter = state.member.rights >= .write
     time = state.manifest.time
@@ -134,13 +137,13 @@ extension SecretStore {
     return try body("\(folder)/\(ContainerPlace.groupFileName)", state)
   }
 
-  /// Proves the complete file at `path`, which another program wants to publish.
+  /// Proves the complete file at `path`, which another program wants to publish, or which is in a log.
   ///
-  /// - Parameter previous: the state that the file's state must continue.
+  /// - Parameter previous: the state that the file's state must continue; `nil` for any.
   /// - Throws: the error of the proof; ``VaultError/invalid(_:)`` if the file is not a draft of this store, or does not
   ///   continue `previous`.
   package func provedCopy(
-    at path: String, of group: String, after previous: PublishedState
+    at path: String, of group: String, after previous: PublishedState?
   ) throws(VaultError) -> GroupCopy {
     guard let end = path.lastIndex(of: "/"), path.hasPrefix("\(location.home)/\(DraftFolder.parentName)/"),
       !path.split(separator: "/").contains("..")
@@ -149,9 +152,11 @@ extension SecretStore {
     do throws(VaultError) {
       let resting = try Snapshot(restingIn: String(path[..<end]), file.context)
       _ = try FullProof.run(resting)
-      guard resting.state.manifest.groupID == previous.groupID,
-        try resting.descends(from: previous.epoch, previous.link.bytes)
-      else { throw .unordered(.overtaken) }
+      if let previous {
+        guard resting.state.manifest.groupID == previous.groupID,
+          try resting.descends(from: previous.epoch, previous.link.bytes)
+        else { throw .unordered(.overtaken) }
+      }
       return GroupCopy(resting.state)
     } catch {
       throw error.named(group)

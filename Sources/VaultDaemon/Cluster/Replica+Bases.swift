@@ -137,6 +137,10 @@
       return try await !isOnChain(state.epoch, state.link.bytes, of: copy.state)
     }
 
+    func fork(_ copy: GroupCopy, at epoch: UInt64) -> VaultError {
+      .rolledBack(group: group, found: epoch, known: copy.state.epoch, reason: .fork)
+    }
+
     /// Fetches the newest complete file and the commits that follow it, if it is later than the copy.
     ///
     /// - Returns: `false` if the copy stays as it is.

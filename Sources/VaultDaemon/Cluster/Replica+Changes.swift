@@ -121,7 +121,9 @@
       if let found, try await isBase(state, link, of: found) { return head.withLock { $0 = found } }
       let hidings = renewal.withLock { $0.hidings }
       let isAncestor: Bool
-      do { isAncestor = try found.map { try precedes($0, previous) } ?? true } catch {
+      do {
+        isAncestor = if let found { try await precedes(found, previous) } else { true }
+      } catch {
         throw error as? VaultError ?? .unexpected("an error of a store")
       }
       guard isAncestor, state.epoch > found?.epoch ?? 0 else { throw .unordered(group: group, .overtaken) }
@@ -171,12 +173,39 @@
       do throws(LogError) { return try await log.head() } catch { throw meaning(of: error, isChange: false) }
     }
 
-    /// Whether a new file may follow the head `found`: that is `previous`, or a state from which the group went on without
-    /// the log after its publication had ended.
-    private func precedes(_ found: LogHead, _ previous: PublishedState) throws -> Bool {
+    /// Whether a new file may follow the head `found`: that is `previous`, or the group went on without the log, from that
+    /// state after its publication had ended, or because nobody here knew that it had been published.
+    private func precedes(_ found: LogHead, _ previous: PublishedState) async throws -> Bool {
       if found.link.bytes == previous.link.bytes { return true }
-      return try store.copyDescends(from: found.epoch, found.link.bytes, of: group)
-        && store.copy(of: group)?.isPublished == false
+      let (group, store) = (group, store)
+      let isUnpublished = try await Blocking.read {
+        try store.copyDescends(from: found.epoch, found.link.bytes, of: group)
+          && store.copy(of: group)?.isPublished == false
+      }
+      return try await isUnpublished ? true : isUnnoticed(found)
+    }
+
+    /// Whether the log has nothing but the complete file of a publication whose answer was lost: the copy went on from the
+    /// state before that one, and nobody has written to the log.
+    private func isUnnoticed(_ found: LogHead) async throws -> Bool {
+      let base = await Replica.result { () async throws(LogError) in try await self.log.base() }
+      guard let base = try? base.get(), base.epoch == found.epoch, base.link == found.link,
+        try await copy()?.isPublished == false
+      else { return false }
+      let (group, store, log) = (group, store, log)
+      return try await Blocking.apply {
+        var published: GroupCopy?
+        _ = try? store.adopt(group) { (path) throws(VaultError) in
+          try Replica.fetch(base, of: group, from: log, to: path)
+          published = try store.provedCopy(at: path, of: group, after: nil)
+          // Whoever publishes holds the group's lock, so nothing can be adopted.
+          throw .unordered(.overtaken)
+        } following: { _ in
+          []
+        }
+        guard let published, published.isPublished, published.state.link.bytes == base.link.bytes else { return false }
+        return try store.copyDescends(from: base.epoch - 1, published.previousLink.bytes, of: group)
+      }
     }
 
     /// The log's head, if it is the state with `link`.

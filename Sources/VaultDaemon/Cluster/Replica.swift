@@ -195,7 +195,7 @@
             try await restoreLog(copy, after: found)
             return true
           }
-          throw VaultError.rolledBack(group: group, found: found.epoch, known: copy.state.epoch, reason: .fork)
+          throw fork(copy, at: found.epoch)
         }
         // It was changed without the log since its publication ended.
         guard copy.isPublished else { return true }
@@ -281,14 +281,14 @@
             guard manifest.epoch == copy.state.epoch + 1, manifest.previousLink != copy.state.link else {
               throw damage(detail)
             }
-            throw VaultError.rolledBack(
-              group: group, found: manifest.epoch, known: copy.state.epoch, reason: .fork)
+            throw fork(copy, at: manifest.epoch)
           }
         case .failure(.damaged), .failure(.baseNeeded): break
         case .failure(let error): throw error
         }
         epoch += 1
       }
+      guard copy.isPublished else { throw fork(copy, at: found.epoch) }
       guard copy.isWriter else { throw damage(detail) }
       try await replaceHead(at: found.revision, by: copy)
       suspect()

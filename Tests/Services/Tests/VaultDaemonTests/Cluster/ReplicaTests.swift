@@ -933,6 +933,62 @@ import VaultFoundation
     #expect(try await log.head()?.epoch == epoch + 1)
   }
 
+  /// A publication whose answer was lost, and a set before anybody here knew that the group was published.
+  private func changeUnnoticed() async throws {
+    let (store, log) = (owner.store, owner.log)
+    try await Blocking.write { try store.unpublishGroup("team") }
+    try await other.replica.catchUp()
+    log.fail(.unknownAfterDoing)
+    log.isSilent = true
+    await #expect(throws: VaultError.unordered(group: "team", .outcomeUnknown(nil))) {
+      try await Blocking.write { try store.publishGroup("team", at: "test") }
+    }
+    log.isSilent = false
+    try await owner.set("unnoticed")
+  }
+
+  @Test func `a group that was changed after a publication of unknown outcome is published again`() async throws {
+    try await changeUnnoticed()
+    let store = owner.store
+    await #expect(throws: VaultError.self) { try await owner.replica.catchUp() }
+    try await Blocking.write { try store.publishGroup("team", at: "test") }
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "unnoticed")
+    try await other.set("with the log")
+    try await owner.replica.catchUp()
+    #expect(try await owner.value() == "with the log")
+  }
+
+  @Test func `a log that another host has written to is not replaced by a group that went on without it`() async throws
+  {
+    try await changeUnnoticed()
+    try await other.replica.catchUp()
+    try await other.set("with the log")
+    let (store, log, others) = (owner.store, other.log, other.store)
+    let head = try #require(try await log.head())
+    await #expect(throws: VaultError.self) { try await Blocking.write { try store.publishGroup("team", at: "test") } }
+    #expect(try await log.head() == head)
+    // Nor if the complete file of that host is all that the log has.
+    let old = try await log.base()
+    try await Blocking.write {
+      try others.copyFile(of: "team") { (path, state) throws(VaultError) in
+        let pieces = FilePieces(path)
+        do {
+          _ = try Blocking.wait {
+            try await log.putBase(epoch: head.epoch, link: head.link, replacing: old, keeping: 0) {
+              (index) throws(LogError) in try pieces.piece(index)
+            }
+          }
+        } catch { throw .unexpected("\(error)") }
+      }
+    }
+    await #expect(throws: VaultError.self) { try await Blocking.write { try store.publishGroup("team", at: "test") } }
+    #expect(try await log.head() == head)
+    #expect(try await log.base()?.epoch == head.epoch)
+    #expect(try await other.value() == "with the log")
+    #expect(try await owner.value() == "unnoticed")
+  }
+
   @Test func `the live file of a group is not taken for its next state`() async throws {
     try await owner.set("second")
     let head = try #require(try await owner.log.head())
