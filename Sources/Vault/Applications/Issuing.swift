@@ -37,7 +37,7 @@ extension Applications {
   ///   - remote: the name of the remote that the credential tells a machine without these groups; older programs
   ///     report a newer format for such a credential.
   ///   - hasOwnLogin: whether the credential gets an etcd user of its own instead of the remote's, as
-  ///     ``SecretStore/provision(_:for:as:password:)`` then makes it.
+  ///     ``SecretStore/provision(_:for:as:password:)`` then makes it; `nil` for what its last credential had.
   ///   - passphrase: seals the credential, which then opens only with this passphrase.
   ///   - isDroppingUnproved: whether replacing a credential may drop signed items that can no longer be proved.
   ///   - confirm: if given, replacing also accepts states of groups that contradict what this machine has seen, as
@@ -53,7 +53,7 @@ extension Applications {
   ///   ``VaultError/invalid(_:)``.
   public func issue(
     _ id: String, to path: String, _ issuance: Issuance = .first, grants: [Grant] = [],
-    lifetime: GroupLifetime? = nil, remote: String? = nil, hasOwnLogin: Bool = false,
+    lifetime: GroupLifetime? = nil, remote: String? = nil, hasOwnLogin: Bool? = nil,
     sealedBy passphrase: consuming Secret? = nil, droppingUnproved isDroppingUnproved: Bool = false,
     accepting confirm: ((ReturningState) -> Bool)? = nil,
     progress: (String, MaintenanceProgress) -> Void = { _, _ in }

@@ -26,19 +26,19 @@ extension SecretStore {
   }
 
   /// The remote to put into the credential of `application`: with the remote's login, or if `isOwn` with one of the
-  /// application's own, which takes effect in etcd after ``provision(_:for:as:password:)``. If `isNew`, that user gets a
-  /// new password.
+  /// application's own, which takes effect in etcd after ``provision(_:for:as:password:)``; with `nil`, as in its last
+  /// credential. If `isNew`, that user gets a new password.
   func remote(
-    _ name: String, for application: String, own isOwn: Bool, renewing isNew: Bool
+    _ name: String, for application: String, own isOwn: Bool?, renewing isNew: Bool
   ) throws(VaultError) -> Remote {
     let remote = try remote(name)
     guard let user = remote.user else {
-      guard !isOwn else { throw .invalid("a remote without an etcd user has no logins") }
+      guard isOwn != true else { throw .invalid("a remote without an etcd user has no logins") }
       return remote
     }
     let known = try logins(at: name).first { $0.application == application }
     let item = SecretStore.loginPrefix + name + "/" + application
-    guard isOwn else {
+    guard isOwn ?? (known?.password != nil) else {
       // Until the owner provisions the remote, the application's own login remains in etcd.
       if known?.password != nil || known?.user != user { try group(.service).set(item, to: user + "\n") }
       return remote

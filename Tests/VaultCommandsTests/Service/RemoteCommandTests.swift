@@ -104,7 +104,11 @@ import Testing
     #expect(provisioned.status == 11 && provisioned.output.isEmpty, "\(provisioned.errors)")
     #expect(!provisioned.errors.contains(password))
     #expect(store.run("remote", "provision", "office").status == 11)
-    #expect(issue("web", "unused", "--own-login").status == 64)
+    for login in [["--own-login"], ["--shared-login"], ["--remote", "office", "--own-login", "--shared-login"]] {
+      let words = ["app", "issue", "web", "--output", store.folder.file("unused")] + login
+      let refused = Transcript(words, environment: store.environment)
+      #expect(refused.status == 64, "\(refused.errors)")
+    }
   }
 
   @Test(arguments: ["0s", "5", "m", "-1m", "5 m", "99999999999d"])

@@ -19,7 +19,7 @@ import Testing
   }
 
   private func issue(
-    _ application: String, own: Bool, _ rights: MemberRights, _ issuance: Applications.Issuance = .first
+    _ application: String, own: Bool?, _ rights: MemberRights, _ issuance: Applications.Issuance = .first
   ) throws -> ApplicationCredential {
     let path = fixture.store.folder + "/\(application)-\(UUID().uuidString)"
     _ = try fixture.owner().applications.issue(
@@ -36,11 +36,16 @@ import Testing
     #expect(try first.remote?.user == "vault-web" && first.remote?.address == RemoteFixture.full("office").address)
     let password = first.remote?.password()?.exportInsecurelyAsString()
     #expect(password?.utf8.count == 64)
-    let again = try issue("web", own: true, .read, .again)
-    #expect(again.remote?.password()?.exportInsecurelyAsString() == password)
-    let replaced = try issue("web", own: true, .read, .replacing)
+    for own in [true, nil] {
+      let again = try issue("web", own: own, .read, .again)
+      #expect(again.remote?.password()?.exportInsecurelyAsString() == password)
+    }
+    let replaced = try issue("web", own: nil, .read, .replacing)
     #expect(replaced.remote?.user == "vault-web")
     #expect(replaced.remote?.password()?.exportInsecurelyAsString() != password)
+    #expect(try issue("web", own: false, .read, .again).remote?.user == "web")
+    #expect(try issue("web", own: nil, .read, .again).remote?.user == "web")
+    #expect(try issue("shop", own: nil, .read).remote?.user == "web")
   }
 
   @Test func `a plan gives each user the rights that the application has`() throws {

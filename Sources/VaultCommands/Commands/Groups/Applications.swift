@@ -6,9 +6,9 @@ struct IssueApplication: Command {
     "Write a credential for an application, which opens only that application's groups.",
     usage: """
       vault app issue APP --output FILE [--group GROUP:read|write]... [--lifetime survives|purged] [--passphrase]
-                          [--remote NAME [--own-login]]
+                          [--remote NAME [--own-login|--shared-login]]
       vault app issue APP --output FILE --again | --replace [--accept] [--drop-unproved] [--group GROUP:read|write]...
-                          [--remote NAME [--own-login]]
+                          [--remote NAME [--own-login|--shared-login]]
       """,
     more: """
       The application gets a private group with its own name. After a reinstall, or if the credential was lost, \
@@ -26,7 +26,8 @@ struct IssueApplication: Command {
       With --remote, the credential also says where the application's groups are published and how to log in there, \
       for 'vault join' on another machine. An older vault reports a newer format (status 17) for such a credential. \
       With --own-login the application gets its own etcd user, vault-APP, which 'vault remote provision' makes in etcd \
-      and whose permission 'vault revoke' removes.
+      and whose permission 'vault revoke' removes. Its later credentials keep that login unless --shared-login ends it: \
+      then they have the remote's own.
       """,
     example: """
       vault app issue com.example.api --output api.credential --group team.shared:read
@@ -39,6 +40,7 @@ struct IssueApplication: Command {
   let issuance: IssuanceOptions
   let remote: String?
   let ownLogin: Bool
+  let sharedLogin: Bool
   let passphrase: Bool
   let newPassphraseDescriptor: Int32?
   let commonPassphrase: Bool
@@ -60,6 +62,7 @@ struct IssueApplication: Command {
       "--remote", value: "name", "Write this remote's address and login into the credential, for another machine.",
       completes: .remotes)
     ownLogin = arguments.flag("--own-login", "With --remote: give the application its own etcd user.")
+    sharedLogin = arguments.flag("--shared-login", "With --remote: give it the remote's etcd user again.")
     passphrase = arguments.flag("--passphrase", "Seal the credential with a passphrase, which is asked for.")
     newPassphraseDescriptor = try arguments.descriptor(
       "--new-passphrase-fd", "Seal it with the passphrase on the first line of this descriptor.")
@@ -68,15 +71,19 @@ struct IssueApplication: Command {
   }
 
   func run(in session: Session) throws {
-    guard remote != nil || !ownLogin else { throw Failure.usage("--own-login needs --remote") }
+    guard !(ownLogin && sharedLogin) else { throw Failure.usage("--own-login and --shared-login exclude each other") }
+    guard remote != nil || !(ownLogin || sharedLogin) else {
+      throw Failure.usage("\(ownLogin ? "--own-login" : "--shared-login") needs --remote")
+    }
     let lifetime = try lifetime.map(LifetimeArgument.parse)
     let grants = try groups.map(RightsArgument.grant)
     let kind = try issuance.kind(granting: grants)
     let store = try session.openStore(key)
     let applications = store.applications
     session.circumstances.makesSteps = true
+    let hasOwnLogin = ownLogin ? true : sharedLogin ? false : nil
     let issued = try applications.issue(
-      app, to: output, kind, grants: grants, lifetime: lifetime, remote: remote, hasOwnLogin: ownLogin,
+      app, to: output, kind, grants: grants, lifetime: lifetime, remote: remote, hasOwnLogin: hasOwnLogin,
       sealedBy: newPassphrase(in: session), droppingUnproved: issuance.renewal.dropsUnproved,
       accepting: issuance.renewal.accepting(in: session)
     ) { session.showProgress("\($0): \($1.text)") }
