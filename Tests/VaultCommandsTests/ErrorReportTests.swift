@@ -288,7 +288,7 @@ import Vault
     let older = VaultError.rolledBack(group: "team", found: 3, known: 9, reason: .olderState)
     #expect(
       ErrorReport(older, in: named).hint
-        == "ask the store's owner, who brings back what is missing: vault restore-backup DIR team --replace, with a backup of epoch 9 or later; if they put this state there: vault group accept team"
+        == "on a machine that has joined a cluster, fetch it: vault sync team; elsewhere ask the store's owner, who brings back what is missing: vault restore-backup DIR team --replace, with a backup of epoch 9 or later; if they put this state there: vault group accept team"
     )
   }
 

@@ -32,8 +32,9 @@ struct ServicePublisher: CommitPublishing {
     switch failure {
     case .unordered(_, .overtaken), .unordered(_, .outcomeUnknown), .unordered(_, .unreachable), .denied(.notAMember):
       throw failure
-    // What the cluster has contradicts the copy.
-    case .service(let status, _) where request == .sync && (status == .damaged || status == .rolledBack): throw failure
+    // What the cluster has contradicts the copy, or there is no room for it.
+    case .service(let status, _) where request == .sync && [.damaged, .rolledBack, .storage].contains(status):
+      throw failure
     default: throw .unordered(.unreachable(failure.message))
     }
   }

@@ -153,6 +153,8 @@ extension VaultError {
       "the state folder must exist, be writable, and be accessible only to you (mode 700); to see its path: vault paths"
     case .strangeRows(let group):
       "list them: vault list -g \(group); the owner can remove them: vault remove --row TOKEN -g \(group)"
+    case .anotherGroup(let group) where circumstances.isApplication:
+      "if the owner made the group anew: where a cluster was joined, move the copy out of \(circumstances.store)/groups, then: vault group accept \(group) --yes and vault sync \(group); elsewhere: vault group accept \(group) --another-group; otherwise find out who put it there"
     case .anotherGroup(let group):
       "if you put another group there yourself: vault group accept \(group) --another-group; otherwise find out who did"
     case .damaged(nil, .credential, _): "write it again: vault app issue APP --output FILE --again"
@@ -192,7 +194,7 @@ extension VaultError {
     case .rolledBack("vault.owner", _, _, _):
       "if you put a copy back yourself: vault group accept vault.owner; otherwise put a newer backup back"
     case .rolledBack(let group, _, let known, _) where circumstances.isApplication:
-      "ask the store's owner, who brings back what is missing: vault restore-backup DIR \(group) --replace, with a backup of epoch \(known) or later; if they put this state there: vault group accept \(group)"
+      "on a machine that has joined a cluster, fetch it: vault sync \(group); elsewhere ask the store's owner, who brings back what is missing: vault restore-backup DIR \(group) --replace, with a backup of epoch \(known) or later; if they put this state there: vault group accept \(group)"
     case .rolledBack(let group, _, let known, _):
       "a backup of epoch \(known) or later brings back what is missing: vault restore-backup DIR \(group) --replace; if you put a copy back yourself, or one without group.vault-wal: vault group accept \(group); otherwise find out who did, and remove them: vault revoke \(group) APP --accept"
     case .formerMember(_, Applications.service, _, true):

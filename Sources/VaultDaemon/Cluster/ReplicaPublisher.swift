@@ -28,8 +28,8 @@
         }
       } catch {
         let error = error as? VaultError ?? .unexpected("\(type(of: error))")
-        // What the cluster has may contradict the copy.
-        if !isChange, [.damaged, .rolledBack].contains(error.exitStatus) { throw error }
+        // What the cluster has may contradict the copy, or find no room here.
+        if !isChange, [.damaged, .rolledBack, .storage].contains(error.exitStatus) { throw error }
         guard case .unordered = error else { throw .unordered(.unreachable(error.message)) }
         throw error
       }

@@ -52,7 +52,11 @@ struct JoinApplication: Command {
     do {
       return try SecretStore.askServiceToJoin(at: location)
     } catch VaultError.service(.busy, let why) {
-      throw Failure(.busy, why, hint: "start it, and run the same command again: systemctl start vaultd")
+      throw Failure(
+        .busy, why,
+        hint:
+          "start it, and run the same command again: systemctl start vaultd; if it runs, its log says more: journalctl -u vaultd"
+      )
     } catch VaultError.service(.denied, let why) {
       throw Failure(
         .denied, why,

@@ -31,7 +31,10 @@ struct PublishGroup: Command {
       try session.openStore(key).publishGroup(name, at: remote) { session.showProgress("\(name): \($0.text)") }
     } catch VaultError.service(.busy, let why) {
       throw Failure(
-        .busy, why, hint: "if it has users, let the remote's write: vault remote provision \(remote) \(name)")
+        .busy, why,
+        hint:
+          "if it has users, let the remote's write: vault remote provision \(remote) \(name); if vaultd is no member: vault service enroll --output FILE --group \(name):write --again"
+      )
     }
     session.say("'\(name)' is published at '\(remote)'")
   }
