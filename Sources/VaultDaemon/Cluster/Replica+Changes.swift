@@ -193,7 +193,7 @@
         try await copy()?.isPublished == false
       else { return false }
       let (group, store, log) = (group, store, log)
-      return try await Blocking.apply {
+      return try await Blocking.carry {
         var published: GroupCopy?
         _ = try? store.adopt(group) { (path) throws(VaultError) in
           try Replica.fetch(base, of: group, from: log, to: path)
