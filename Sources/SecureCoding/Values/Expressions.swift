@@ -23,7 +23,8 @@ extension ValueClass {
   }
 
   /// The cost of compiling a pattern. It grows with each repetition such as `{1,9}`, with each character set and with
-  /// each property, whose characters are copied at each use. The emoji properties hold thousands of strings and take 25 milliseconds for each use.
+  /// each property, whose characters are copied at each use. The emoji properties hold thousands of strings and take 25
+  /// milliseconds for each use.
   private static func compilation(_ pattern: String, _ options: Int) -> Int {
     let ignoresCase = options & 1 != 0 || pattern.contains("(?")
     let repetitions = pattern.utf8.count { $0 == UInt8(ascii: "{") }

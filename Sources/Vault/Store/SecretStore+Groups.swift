@@ -176,7 +176,9 @@ extension SecretStore {
   /// Drops tombstones and returns free space to the file system; if the space cannot be returned, a notice says so. An
   /// item that is set again then begins at version 1.
   ///
-  /// - Parameter progress: called now and then with the number of items proved so far.
+  /// - Parameters:
+  ///   - name: the group's name.
+  ///   - progress: called now and then with the number of items proved so far.
   /// - Returns: the number of dropped tombstones.
   /// - Throws: the error of the group, which is proved completely first; it is unchanged then.
   @discardableResult
