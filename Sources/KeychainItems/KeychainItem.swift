@@ -65,8 +65,8 @@ public struct KeychainItem: Sendable, Equatable {
 }
 
 extension KeychainItem {
-  /// Whether the item has everything that `query` asks for. The access group is not compared, because
-  /// only items of one group are read, and neither is the data.
+  /// Whether the item has everything that `query` asks for. The access group is not compared, because only items of one
+  /// group are read, and neither is the data.
   func matches(_ query: KeychainItem) -> Bool {
     func isMet<Value: Equatable>(_ attribute: KeyPath<KeychainItem, Value?>) -> Bool {
       query[keyPath: attribute].map { $0 == self[keyPath: attribute] } ?? true

@@ -280,7 +280,8 @@ extension SecureUnarchiver {
   }
 
   /// Decodes the dictionary archived under `root` in `data`; nil if it is nil in the archive. Its keys must have class
-  /// `keyType`, and its values class `type`, or inherit from it and be in `allowed`. Nested containers are refused. Throws ``ArchiveError``.
+  /// `keyType`, and its values class `type`, or inherit from it and be in `allowed`. Nested containers are refused.
+  /// Throws ``ArchiveError``.
   public static func unarchivedDictionary<K, V>(
     ofKeyClass keyType: K.Type, objectClass type: V.Type, allowing allowed: [AnyClass] = [], from data: Data,
     matching: ClassMatching = .exact, limits: ArchiveLimits = .standard

@@ -4,6 +4,7 @@ package import Sealing
 
 package struct GroupCopy: Sendable, Equatable {
   package let state: PublishedState
+  /// The link of the state before.
   package let previousLink: Digest
   package let isPublished: Bool
   /// Whether this host's member may change the group.

@@ -218,7 +218,7 @@
           }
           let known = place.value
           let revision = head?.revision?.number ?? 0
-          // Servers that were set back may have counted on to a number that was told before they were.
+          // Revisions alone do not show that the servers were set back: they may have reached the same numbers again.
           let isSetBack = head != before.head && revision <= before.told
           guard isSetBack || revision > max(known.told, known.begun) else { continue }
           try? await Task.sleep(for: .seconds(1))

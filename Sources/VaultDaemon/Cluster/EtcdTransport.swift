@@ -55,8 +55,8 @@
 
       /// - Parameters:
       ///   - limit: the most bytes of the answer.
-      ///   - time: for an exchange of a few bytes. A large body has more.
-      ///   - isBulk: whether a large answer has more, too, as long as it keeps coming.
+      ///   - time: for an exchange of a few bytes. A large body gets more.
+      ///   - isBulk: whether a large answer gets more, too, as long as it keeps coming.
       /// - Returns: the status and the body.
       func post(
         _ address: String, _ body: [UInt8], _ token: String?, limit: Int, within time: Duration, isBulk: Bool

@@ -137,6 +137,7 @@
       return try await !isOnChain(state.epoch, state.link.bytes, of: copy.state)
     }
 
+    /// The error for a log whose state with this number does not belong to the copy's chain.
     func fork(_ copy: GroupCopy, at epoch: UInt64) -> VaultError {
       .rolledBack(group: group, found: epoch, known: copy.state.epoch, reason: .fork)
     }

@@ -173,16 +173,17 @@
       do throws(LogError) { return try await log.head() } catch { throw meaning(of: error, isChange: false) }
     }
 
-    /// Whether a new file may follow the head `found`: that is `previous`, or the group went on without the log, from that
-    /// state after its publication had ended, or because nobody here knew that it had been published.
+    /// Whether a new file may follow the head `found`: it is `previous`, or the group went on without the log, because its
+    /// publication had ended with that state, or because nobody here knew that it had been published.
     private func precedes(_ found: LogHead, _ previous: PublishedState) async throws -> Bool {
       if found.link.bytes == previous.link.bytes { return true }
       let (group, store) = (group, store)
-      let isUnpublished = try await Blocking.read {
+      let hasEnded = try await Blocking.read {
         try store.copyDescends(from: found.epoch, found.link.bytes, of: group)
           && store.copy(of: group)?.isPublished == false
       }
-      return try await isUnpublished ? true : isUnnoticed(found)
+      if hasEnded { return true }
+      return try await isUnnoticed(found)
     }
 
     /// Whether the log has nothing but the complete file of a publication whose answer was lost: the copy went on from the

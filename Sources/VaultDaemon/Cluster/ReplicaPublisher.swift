@@ -28,7 +28,7 @@
         }
       } catch {
         let error = error as? VaultError ?? .unexpected("\(type(of: error))")
-        // What the cluster has may contradict the copy, or find no room here.
+        // What the cluster has may contradict the copy, or there may be no room for it.
         if !isChange, [.damaged, .rolledBack, .storage].contains(error.exitStatus) { throw error }
         guard case .unordered = error else { throw .unordered(.unreachable(error.message)) }
         throw error

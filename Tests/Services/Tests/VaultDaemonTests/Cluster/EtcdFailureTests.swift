@@ -167,7 +167,6 @@ struct EtcdFailureTests {
     #expect(try await events.next() == .lostPlace)
     if losesHead {
       let again = try await log.publish(1)
-      // Told by the watch, which begins after the look.
       while let event = try await events.next(), event != .head(again) { #expect(event == .baseChanged) }
     } else {
       #expect(try await events.next() == .head(head))
