@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import Vault
 
 @testable import VaultCommands
 
@@ -89,6 +90,22 @@ import Testing
     store.run("rotate-value", "db/password", "--", "/bin/sh", "-c", "kill -9 $$")
     #expect(store.run("rotate-value", "db/password", "--discard").status == 0)
     #expect(store.run("restore", "db/password.new").status == 0)
+  }
+
+  @Test func `a value that was replaced is reported as such, even if its copy cannot be removed`() throws {
+    let said = unsafe open(store.folder.file("said"), O_RDWR | O_CREAT, 0o600)
+    defer { close(said) }
+    let session = try Session(
+      arguments: [], environment: store.environment, streams: Streams(output: said, errors: said))
+    let group = try session.openGroup(nil, KeySource(keyFile: store.keyFile))
+    try RotateValue.clearing(ItemPlace("db/password", field: nil, in: group), session) {
+      throw VaultError.storage(.full)
+    }
+    try session.finish()
+    let text = try String(contentsOfFile: store.folder.file("said"), encoding: .utf8)
+    #expect(
+      text == "vault: warning: the value was replaced, but its copy is still in 'db/password.new': the disk is full; "
+        + "remove it: vault rotate-value 'db/password' --discard\n")
   }
 
   @Test func `an item that no rotation made is neither taken nor removed`() {

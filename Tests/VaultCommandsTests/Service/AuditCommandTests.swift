@@ -33,6 +33,18 @@ import Vault
     }
   }
 
+  @Test func `batches that cannot be read are an error, even if nobody reads the records to their end`() throws {
+    try append([record("first")])
+    let log = try owner().group("vault.audit")
+    let name = try #require(try log.items().map(\.name.description).filter { $0.contains("/") }.max())
+    try log.set(name, to: [UInt8](repeating: 0x5A, count: 32))
+    #expect(store.unread("audit").status == 13)
+    // More than the output keeps until it is written.
+    try append((0..<2_000).map { record("item/\($0)") })
+    #expect(store.unread("audit").status == 13)
+    #expect(store.run("audit").status == 13)
+  }
+
   @Test func `records are shown, and chosen by application, item, group, result and time`() throws {
     let old = Timestamp(milliseconds: Timestamp.now.milliseconds - 7_200_000)
     try append([

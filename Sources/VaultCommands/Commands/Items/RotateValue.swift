@@ -54,7 +54,7 @@ struct RotateValue: Command {
     if let expires { details.expires = try Expiry.change(expires, now: .now) }
     let group = try session.openGroup(group, key)
     let place = try ItemPlace(name, field: field, in: group)
-    if finish { return try take(staged(of: place, in: group), place, details, in: group) }
+    if finish { return try take(staged(of: place, in: group), place, details, in: group, session) }
     if discard { return try group.remove(staged(of: place, in: group).name.description) }
     let base = try version(of: place, in: group)
     let former = try group.item(place.name)
@@ -97,9 +97,21 @@ struct RotateValue: Command {
     }
     // Another rotation may have begun after this one's value was discarded.
     guard (try? group.item(place.staged))?.version == staged else { return }
-    // A removed item may have had this name, and what is kept of it is not ours to destroy.
-    let isOurs = try group.history(place.staged).allSatisfy { $0.isRemoved || $0.attributes[Self.target] != nil }
-    if isOurs { try group.destroy(place.staged) } else { try group.remove(place.staged, ifVersion: staged) }
+    Self.clearing(place, session) {
+      // A removed item may have had this name, and what is kept of it is not ours to destroy.
+      let isOurs = try group.history(place.staged).allSatisfy { $0.isRemoved || $0.attributes[Self.target] != nil }
+      if isOurs { try group.destroy(place.staged) } else { try group.remove(place.staged, ifVersion: staged) }
+    }
+  }
+
+  /// Removes the stored value with `remove` once it is the item's. The rotation is done, so an error is only a warning.
+  static func clearing(_ place: ItemPlace, _ session: Session, _ remove: () throws -> Void) {
+    do { try remove() } catch {
+      let (typed, staged) = (UTF8Text.onOneLine(place.typed), UTF8Text.onOneLine(place.staged))
+      session.warn(
+        "the value was replaced, but its copy is still in '\(staged)': \(ErrorReport(error).message); "
+          + "remove it: vault rotate-value '\(typed)' --discard")
+    }
   }
 
   /// Stores the new value before the program gets it.
@@ -156,13 +168,15 @@ struct RotateValue: Command {
   }
 
   /// Finishes a rotation with the stored value.
-  private func take(_ staged: Item, _ place: ItemPlace, _ given: Details, in group: AccessGroup) throws {
+  private func take(
+    _ staged: Item, _ place: ItemPlace, _ given: Details, in group: AccessGroup, _ session: Session
+  ) throws {
     var details = given
     if expires == nil, let known = staged.expires { details.expires = .to(known) }
     let base = try version(of: place, in: group)
     try set(try group.get(place.staged, version: staged.version), place, details, base, group)
     // Its history stays: a member that was removed meanwhile could read the value there.
-    try group.remove(place.staged)
+    Self.clearing(place, session) { try group.remove(place.staged) }
   }
 
   private func set(

@@ -49,7 +49,11 @@ struct ShowAudit: Command {
     let store = try session.openStore(key)
     var records = try store.auditRecords(since: time)
     guard follow else {
-      if json || !session.output.isTerminal { try write(records, session) } else { try writeTable(records, session) }
+      do {
+        if json || !session.output.isTerminal { try write(records, session) } else { try writeTable(records, session) }
+      } catch let failure as Failure where failure.isSilent && records.unreadableCount > 0 {
+        // The reader has seen enough.
+      }
       guard records.unreadableCount == 0 else { throw ShowAudit.unreadable(records.unreadableCount) }
       return
     }
