@@ -61,13 +61,15 @@ struct TypedLine {
   var operands: [String] {
     let parameters = command.type?.parameters ?? []
     var operands: [String] = []
-    var isValue = false
+    var option: Parameter?
     for word in rest.prefix(while: { $0 != "--" }) {
       if Arguments.isOption(word) {
-        isValue = parameters.contains { $0.value != nil && $0.names.contains(word) }
+        option = parameters.first { $0.value != nil && $0.names.contains(word) }
       } else {
+        // An option that needs no value takes only a time.
+        let isValue = option.map { $0.standard == nil || TimeLength.milliseconds(word) != nil } ?? false
         if !isValue { operands.append(word) }
-        isValue = false
+        option = nil
       }
     }
     return operands + rest.drop { $0 != "--" }.dropFirst()

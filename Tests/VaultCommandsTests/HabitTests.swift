@@ -151,7 +151,8 @@ import Testing
 
   @Test(arguments: [
     (["get", "db/pasword"], "db/password"), (["info", "DB/user"], "db/user"), (["remove", "db/usre"], "db/user"),
-    (["get", "db/use"], "db/user"),
+    (["get", "db/use"], "db/user"), (["get", "--clip", "db/usre"], "db/user"),
+    (["get", "-c", "10s", "db/usre"], "db/user"),
   ]) func `the error for a mistyped name gives the group and the closest name`(arguments: [String], meant: String) {
     let result = Transcript(arguments, environment: store.environment)
     #expect(result.status == 10)

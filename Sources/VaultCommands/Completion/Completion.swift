@@ -28,7 +28,10 @@ enum Completion: Equatable {
     } else {
       self = .words(line.arguments.isEmpty ? line.command.subcommands.map(\.name) : [])
     }
-    if case .words(let candidates) = self { self = .words(candidates.filter { $0.hasPrefix(typed) }) }
+    if case .words(let candidates) = self {
+      // A longer list in a shell is of no use.
+      self = .words(Array(candidates.lazy.filter { $0.hasPrefix(typed) }.prefix(10_000)))
+    }
   }
 }
 
@@ -105,12 +108,7 @@ extension Session {
   }
 
   fileprivate func itemNames(in group: String?, _ line: CompletionLine) -> [String] {
-    do {
-      // A longer list in a shell is of no use.
-      return try self.group(group, of: store(line)).items().prefix(10_000).map(\.name.description)
-    } catch {
-      return []
-    }
+    (try? self.group(group, of: store(line)).items().map(\.name.description)) ?? []
   }
 
   fileprivate func applicationNames(_ line: CompletionLine) -> [String] {

@@ -1,5 +1,6 @@
 import Glibc
 import Testing
+import Vault
 
 @testable import VaultCommands
 
@@ -48,6 +49,13 @@ import Testing
     #expect(answer("get", "--group=team.shared", "") == ["words", "shared/token"])
     #expect(answer("get", "db/user", "") == ["words"])
     #expect(answer("group", "show", "d") == ["words", "default"])
+  }
+
+  @Test func `the item that is typed is offered, however many come before it`() throws {
+    let group = try SecretStore.open(at: StoreLocation(environment: store.environment)).group("default")
+    try group.set(contentsOf: (0..<10_000).map { (name: "before/\($0)", value: "x") })
+    #expect(answer("get", "my") == ["words", "my secret"])
+    #expect(answer("get", "").count == 10_001)
   }
 
   @Test func `completion in a store that needs a prompt offers no item and prints nothing`() throws {

@@ -41,6 +41,8 @@ struct ForeignImport {
     if passphrase == nil, format.isAlwaysLocked { passphrase = try ask(session) }
     // KeePass distinguishes no passphrase from an empty one, which nobody sets next to a key file.
     if passphrase?.count == 0, lock.keyFile != nil { passphrase = nil }
+    // Deriving the key takes as long as whoever made the file wanted, which may be most of a minute.
+    session.showProgress("opening \(file.name)")
     do {
       return try read(input, passphrase, key)
     } catch let error as ImportFault {

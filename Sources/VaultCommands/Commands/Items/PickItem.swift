@@ -119,10 +119,10 @@ struct PickItem: Command {
     } else if let member {
       return "the value has no field '\(member)'"
     }
-    let (told, _) = try unsafe value.withUnsafeBytes { value in
+    let (told, more) = try unsafe value.withUnsafeBytes { value in
       try unsafe Clipboard.copy(value, for: clip, terminal: session.streams.terminal)
     }
-    return "\(what): \(told)"
+    return (["\(what): \(told)"] + more).joined(separator: "; ")
   }
 
   /// The value for people: JSON by its fields, first those of a login.
