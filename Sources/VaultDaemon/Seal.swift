@@ -53,11 +53,21 @@
       if isSealed { try reopen() }
     }
 
+    /// Opens the store if no attempt has succeeded yet; not if somebody has sealed the daemon.
+    ///
+    /// - Throws: as ``unseal()``.
+    func retry() throws(VaultError) {
+      let (isWaiting, seals) = state.withLock { ($0.opened == nil && !$0.isShut, $0.seals) }
+      if isWaiting { try reopen(unlessSealedSince: seals) }
+    }
+
     /// Opens the store again, with the current credential. If that fails, the old one stays open. If somebody seals the
     /// daemon meanwhile, it stays sealed.
-    func reopen() throws(VaultError) {
+    ///
+    /// - Parameter earlier: how often the daemon had been sealed when the caller decided this; by default, now.
+    func reopen(unlessSealedSince earlier: Int? = nil) throws(VaultError) {
       let following = following.withLock { $0 }
-      let seals = state.withLock { $0.seals }
+      let seals = earlier ?? state.withLock { $0.seals }
       defer { following?.begin() }
       do {
         let store = try open()

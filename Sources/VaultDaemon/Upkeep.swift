@@ -5,8 +5,8 @@
   import UnixSignals
   import VaultFoundation
 
-  /// The daemon's maintenance: it reloads its credential and settings (SIGHUP), logs the end of the record, drops old
-  /// months of it, and removes expired tokens.
+  /// The daemon's maintenance: it reloads its credential and settings (SIGHUP), tries again to open a store that did not
+  /// open, logs the end of the record, drops old months of it, and removes expired tokens.
   struct Upkeep: Service {
     let seal: Seal
     let notices: SystemdNotices
@@ -17,6 +17,7 @@
     func run() async throws {
       await withTaskGroup(of: Void.self) { tasks in
         tasks.addTask { await followSignals() }
+        tasks.addTask { await openStore() }
         tasks.addTask { await followRecord() }
         tasks.addTask { await sweepTokens() }
         try? await gracefulShutdown()
@@ -37,6 +38,17 @@
         logger.info("the configuration was reloaded")
       } catch {
         logger.error("the configuration cannot be reloaded", metadata: ["error": "\(describe(error))"])
+      }
+    }
+
+    /// Once a minute, tries again to open the store if that has failed: what was in the way at the start may be gone, such
+    /// as a full disk, or one that was not mounted yet.
+    private func openStore() async {
+      while !Task.isCancelled {
+        let wasSealed = seal.isSealed
+        try? await Blocking.read { try seal.retry() }
+        if wasSealed, !seal.isSealed { logger.notice("the store is open") }
+        try? await Task.sleep(for: Self.minute)
       }
     }
 

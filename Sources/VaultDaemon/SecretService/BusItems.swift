@@ -65,6 +65,14 @@
       )
     }
 
+    /// A text that a program chose, as a question shows it: a longer one would push the rest of the question out of
+    /// sight, and marks of the writing's direction would change how it reads.
+    static func inQuestion(_ text: String, limit: Int) -> String {
+      let shown = withoutControls(text).unicodeScalars.filter { $0.properties.generalCategory != .format }
+      let start = String(String.UnicodeScalarView(shown.prefix(limit)))
+      return shown.count > limit ? start + "…" : start
+    }
+
     /// The beginning of the name of a new item, which `vault list` shows: the label, or else what the attributes say.
     static func name(for label: String, _ attributes: [String: String]) -> String {
       let pairs = attributes.sorted { $0.key < $1.key }.filter { !$0.key.hasPrefix("xdg:") && !$0.value.isEmpty }

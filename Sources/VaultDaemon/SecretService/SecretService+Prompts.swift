@@ -66,7 +66,7 @@
 
     /// - Returns: `nil` if somebody said no, or nobody could be asked.
     private func fulfil(_ wish: BusPrompt.Wish, _ call: BusCall) async throws -> BusValue? {
-      let program = call.program.name
+      let program = BusItem.inQuestion(call.program.name, limit: 200)
       switch wish {
       case .unlock(let paths):
         let wanted = try collections(of: paths)
@@ -95,10 +95,13 @@
         for collection in wanted.map(\.collection) { unlock(collection) }
         return .paths(wanted.map(\.path))
       case .createCollection(let label, let isDefault):
-        let question = "\(program) wants a new collection '\(label)'. The passphrase of the store makes the group."
+        let shown = BusItem.inQuestion(label, limit: 100)
+        let question = "\(program) wants a new collection '\(shown)'. The passphrase of the store makes the group."
         guard let passphrase = await asking.passphrase(question) else { return nil }
         // Meanwhile, the daemon may have been sealed, which the question did not say that it ends.
         try await requireNoDenial(call)
+        // What follows is recorded as the owner's act, which does not say who asked for it.
+        try await record(call, .createGroup, nil)
         let group = try await Blocking.write { [location] in
           let owner = try Self.owner(location, try passphrase.secret())
           return try Self.makeGroup(label: label, in: owner)
@@ -113,6 +116,7 @@
         let question =
           "\(program) wants to remove the group '\(group)' with all its items. The passphrase of the store does it."
         guard let passphrase = await asking.passphrase(question) else { return nil }
+        try await record(call, .removeGroup, collection)
         try await Blocking.write { [location] in
           let owner = try Self.owner(location, try passphrase.secret())
           try owner.removeGroup(group)

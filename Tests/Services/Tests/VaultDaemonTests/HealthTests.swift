@@ -60,6 +60,26 @@ struct HealthTests {
     #expect(!seal.isSealed && !seal.isShut)
   }
 
+  @Test(.timeLimit(.minutes(1)))
+  func `a daemon whose store did not open opens it later, unless somebody has sealed it`() async throws {
+    let daemon = try RunningDaemon(serves: false)
+    let isThere = Mutex(false)
+    let seal = Seal { () throws(VaultError) in
+      guard isThere.withLock({ $0 }) else { throw .locked(.credential(.missing)) }
+      return try SecretStore.open(at: daemon.configuration.location, credential: daemon.folder + "/credential")
+    }
+    #expect(throws: VaultError.self) { try seal.retry() }
+    isThere.withLock { $0 = true }
+    let upkeep = await Upkeep(
+      seal: seal, notices: SystemdNotices([:]), logger: RunningDaemon.logger, reloads: Handover.Signals().reload)
+    let running = Task { try await upkeep.run() }
+    while seal.isSealed { try await Task.sleep(for: .milliseconds(20)) }
+    running.cancel()
+    seal.seal()
+    try seal.retry()
+    #expect(seal.isSealed && seal.isShut)
+  }
+
   @Test func `the daemon's own user seals and unseals it`() async throws {
     let daemon = try RunningDaemon()
     try daemon.set("a", in: "web", to: "secret")
