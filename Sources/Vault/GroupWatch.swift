@@ -16,8 +16,8 @@ public final class GroupWatch: Sendable {
   private let group: AccessGroup
   private let folder: String
   private let events: Int32
-  /// A pipe whose reading end becomes readable when the watch is cancelled.
-  private let cancelled: (read: Int32, write: Int32)
+  /// A socket, which becomes readable when the watch is cancelled.
+  private let cancelled: Int32
   private let known: Locked<Known>
 
   private struct Known {
@@ -41,13 +41,12 @@ public final class GroupWatch: Sendable {
     // A group whose files are gone is no unknown group.
     _ = try group.verifiedState()
     events = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
-    var ends: [Int32] = [-1, -1]
-    guard events >= 0, unsafe pipe(&ends) == 0 else {
-      close(events)
+    // A program that another thread starts meanwhile gets no socket, but would get a pipe.
+    cancelled = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard events >= 0, cancelled >= 0 else {
+      for descriptor in [events, cancelled] { close(descriptor) }
       throw .storage(.tooManyFiles)
     }
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    cancelled = (ends[0], ends[1])
     known = Locked(Known())
     // Watch before the first look, so that no change falls between the two.
     try watchFolder()
@@ -55,7 +54,7 @@ public final class GroupWatch: Sendable {
   }
 
   deinit {
-    for descriptor in [events, cancelled.read, cancelled.write] { close(descriptor) }
+    for descriptor in [events, cancelled] { close(descriptor) }
   }
 
   /// Waits until the group differs from what the previous call returned; at first, from what it was when the watch
@@ -89,10 +88,7 @@ public final class GroupWatch: Sendable {
   }
 
   /// Ends a call of ``next()`` in another thread, and all later ones.
-  public func cancel() {
-    var byte: UInt8 = 0
-    _ = unsafe write(cancelled.write, &byte, 1)
-  }
+  public func cancel() { shutdown(cancelled, Int32(SHUT_RD)) }
 
   /// Watches the folder that has the group's name now. Watching the same folder again changes nothing.
   private func watchFolder() throws(VaultError) {
@@ -132,7 +128,7 @@ public final class GroupWatch: Sendable {
       let milliseconds = quiet < GroupWatch.settling ? min(max(quiet, 1), limit) : -1
       var requests = [
         pollfd(fd: events, events: Int16(POLLIN), revents: 0),
-        pollfd(fd: cancelled.read, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: cancelled, events: Int16(POLLIN), revents: 0),
       ]
       let count = unsafe poll(&requests, 2, milliseconds)
       if requests[1].revents != 0 { return false }

@@ -208,6 +208,11 @@ import Vault
       "the list of applications may be older than 'team', where issue 1 of the application was removed",
       "give the application a newer credential: vault app issue APP --output FILE --replace; or, if 'team' is still there, let it in again: vault grant team APP --rights read"
     ),
+    (
+      .unordered(group: "team", .refused), 12,
+      "'team' is published, and its cluster refuses the login, or does not permit this",
+      "let the remote's user write the group: vault remote provision REMOTE; if its password was changed in etcd: vault remote add --replace"
+    ),
     (.newerFormat(read: nil, write: nil), 17, "made by a newer version", "use a newer vault"),
     (
       .contradiction(.notByLog), 18, "a published group is made smaller only by a new key",

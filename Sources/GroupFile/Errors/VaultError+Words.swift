@@ -10,7 +10,7 @@ extension VaultError: CustomStringConvertible {
     case .denied: .denied
     case .damaged, .unproved, .anotherGroup, .strangeRows, .witnessUnavailable: .damaged
     case .rolledBack, .formerMember, .unlistedMember: .rolledBack
-    case .unordered(_, .tooOld): .denied
+    case .unordered(_, .tooOld), .unordered(_, .refused): .denied
     case .busy, .unordered: .busy
     case .wrongKey, .mistypedCode: .wrongKey
     case .newerFormat: .newerFormat
@@ -141,6 +141,7 @@ extension VaultError.Disorder {
     case .notHere: "only vaultd makes its changes, and none answers here"
     case .overtaken: "other hosts changed it at the same time, again and again"
     case .unreachable(let why): "its cluster cannot be reached: \(why)"
+    case .refused: "its cluster refuses the login, or does not permit this"
     case .outcomeUnknown: "its cluster did not confirm the change in time, which may have been made or not"
     case .tooOld(let seconds, let limit):
       "its newest proved state is \(seconds) seconds old, where its remote permits \(limit)"

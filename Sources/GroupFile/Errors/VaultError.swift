@@ -90,6 +90,8 @@ public enum VaultError: Error, Sendable, Equatable {
     case overtaken
     /// The cluster cannot be reached; the payload says why, for people.
     case unreachable(String)
+    /// The cluster refuses the login, or does not permit the call.
+    case refused
     /// The cluster did not confirm the change in time: it may have been made or not. If it has a request, the same change
     /// that is made again for it is made once.
     case outcomeUnknown(ChangeID?)

@@ -44,7 +44,8 @@ extension SecretStore {
       try clearPublished(name)
       // The texts of these errors say that the group is published.
       switch error {
-      case .unordered(_, .unreachable(let why)): throw .unreachableCluster(why)
+      case .unordered(_, .unreachable(let why)): throw .service(.busy, "the cluster cannot be reached: \(why)")
+      case .unordered(_, .refused): throw .service(.denied, "the cluster refuses the login, or does not permit this")
       case .unordered(_, .notHere): throw .locked(.service("nobody listens on its socket, or not for this user"))
       default: throw error
       }
@@ -114,13 +115,6 @@ extension SecretStore {
     let answer = try location.askService(ClusterRequest.status.path(of: group), [])
     if let failure = answer.failure { throw failure }
     return answer.number
-  }
-}
-
-extension VaultError {
-  /// A cluster that cannot be reached, or does not let us in, where no published group is concerned.
-  package static func unreachableCluster(_ why: String) -> VaultError {
-    .service(.busy, "the cluster cannot be reached: \(why)")
   }
 }
 

@@ -30,8 +30,7 @@ struct ServicePublisher: CommitPublishing {
     }
     guard let failure else { return }
     switch failure {
-    case .unordered(_, .overtaken), .unordered(_, .outcomeUnknown), .unordered(_, .unreachable), .denied(.notAMember):
-      throw failure
+    case .unordered, .denied(.notAMember): throw failure
     // What the cluster has contradicts the copy, or there is no room for it.
     case .service(let status, _) where request == .sync && [.damaged, .rolledBack, .storage].contains(status):
       throw failure

@@ -32,6 +32,8 @@ final class ServiceConnection: Sendable {
       }
     }
     guard result == 0 else {
+      // Others fill its queue.
+      if errno == EAGAIN { throw ServiceConnection.brokenReading }
       throw errno == EACCES ? .locked(.service("this user may not use its socket")) : ServiceClient.nobodyListens
     }
     var (process, user, group): (Int32, UInt32, UInt32) = (0, 0, 0)

@@ -86,7 +86,12 @@ enum UnchangedGroups {
         "repair it (vault repair \(damaged)) and repeat the command; or only: vault revoke \(damaged) \(application)"
     }
     if application == Applications.service,
-      let group = first({ if case .unordered(_, .unreachable) = $0 { true } else { $0 == .denied(.notAMember) } })
+      let group = first({
+        switch $0 {
+        case .unordered(_, .unreachable), .unordered(_, .refused), .denied(.notAMember): true
+        default: false
+        }
+      })
     {
       return
         "repeat the command when vaultd reaches the cluster; if it is no member of '\(group)' any more, issue the credential of an application that is one (vault app issue APP --output FILE --remote NAME --again), and first let vaultd follow the group with that: vault join --credential FILE"

@@ -213,6 +213,10 @@ extension VaultError {
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
     case .unordered(_, .tooOld):
       "to see how old it may be: vault remote list --json; to change that: vault remote add with --replace, and without --max-age or with --heartbeat"
+    case .unordered(_, .refused) where circumstances.isApplication:
+      "if the owner did not revoke the application, have them issue its credential again, and then run: vault remote provision REMOTE"
+    case .unordered(_, .refused):
+      "let the remote's user write the group: vault remote provision REMOTE; if its password was changed in etcd: vault remote add --replace"
     case .unordered(let group, .overtaken) where !circumstances.isApplication:
       "let those who write there pause, or only read meanwhile: vault grant \(group) APP --rights read; the member to be removed can already only read"
     case .unordered(_, .outcomeUnknown):

@@ -7,6 +7,9 @@
 
   // The complete files that a log begins with.
   extension Replica {
+    /// The level of what a copy that cannot go on meets again and again: an error the first time.
+    var faultLevel: Logger.Level { lastProblem == nil ? .error : .debug }
+
     /// If it fails, it is tried again later.
     func renewBaseIfDue() async {
       do { try await renewBase() } catch {
@@ -172,8 +175,8 @@
         } catch let error as VaultError where error.isDamage || error == .denied(.notAMember) {
           let meaning = error.isDamage ? damage : error
           badBase.withLock { $0 = (base, meaning, .now + .seconds(60)) }
-          logger.error(
-            "the complete file in the log cannot be used",
+          logger.log(
+            level: faultLevel, "the complete file in the log cannot be used",
             metadata: ["epoch": "\(base.epoch)", "reason": "\(error.message)"])
           throw meaning
         }

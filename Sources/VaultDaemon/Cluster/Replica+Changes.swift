@@ -238,7 +238,7 @@
       case .conflict, .occupied, .baseReplaced: .unordered(group: group, .overtaken)
       case .outcomeUnknown: .unordered(group: group, .outcomeUnknown(nil))
       case .unavailable: .unordered(group: group, .unreachable("no server answers"))
-      case .refused: .unordered(group: group, .unreachable("the cluster refuses the login, or does not permit this"))
+      case .refused: .unordered(group: group, .refused)
       case .untrusted: .unordered(group: group, .unreachable("a server's certificate is not trusted, or ours is unfit"))
       case .malformed: .unordered(group: group, .unreachable("a server's answer is not understood"))
       case .full: .unordered(group: group, .unreachable("the cluster's disk quota is used up"))

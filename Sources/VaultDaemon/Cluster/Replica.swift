@@ -248,7 +248,7 @@
       } catch VaultError.unordered(_, .overtaken) {
         detail = "it does not follow"
       }
-      logger.error("a commit does not prove", metadata: ["epoch": "\(place)", "reason": "\(detail)"])
+      logger.log(level: faultLevel, "a commit does not prove", metadata: ["epoch": "\(place)", "reason": "\(detail)"])
       if let copy = try await copy() { try await pass(copy, to: found, because: "a commit in its log: \(detail)") }
       return false
     }

@@ -189,6 +189,30 @@ struct ServiceClientTests {
     }
   }
 
+  @Test func `a socket whose queue is full is not taken for one on which nobody listens`() throws {
+    let path = NSTemporaryDirectory() + "vault-\(UUID().uuidString.prefix(13))"
+    defer { _ = unsafe unlink(path) }
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
+    func make(_ call: (CInt, UnsafePointer<sockaddr>?, socklen_t) -> CInt) -> (descriptor: CInt, isDone: Bool) {
+      let made = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+      let code = unsafe withUnsafePointer(to: &address) {
+        unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          unsafe call(made, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+        }
+      }
+      return (made, code == 0)
+    }
+    var sockets = unsafe [make(bind)]
+    defer { for one in sockets { close(one.descriptor) } }
+    try #require(sockets[0].isDone && listen(sockets[0].descriptor, 0) == 0)
+    repeat { unsafe sockets.append(make(connect)) } while sockets.last?.isDone == true && sockets.count < 100
+    #expect(throws: VaultError.service(.busy, "vaultd did not answer in time, or ended")) {
+      _ = try ServiceConnection(path, patience: 1)
+    }
+  }
+
   @Test func `an answer takes no more memory than a value or a list can need`() throws {
     let fixture = try StoreFixture()
     let service = try SocketService(

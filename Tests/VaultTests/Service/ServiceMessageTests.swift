@@ -63,6 +63,7 @@ struct ServiceMessageTests {
       VaultError.notFound(.item), .notFound(.version(3)), .notFound(.group), .conflict(expected: 1, present: 2),
       .denied(.notAMember), .denied(.readOnly), .denied(.ownerOnly), .invalid("an item's name must not be empty"),
       .overLimit("a value of 1 MiB"), .busy(group: "shop"), .contradiction(.presentItem),
+      .unordered(.refused),
     ])
   func `errors that programs distinguish arrive unchanged`(error: VaultError) throws {
     #expect(try ServiceAnswer(decoding: ServiceAnswer(failure: error).encoded()).failure == error)

@@ -29,9 +29,9 @@ struct PublishGroup: Command {
   func run(in session: Session) throws {
     do {
       try session.openStore(key).publishGroup(name, at: remote) { session.showProgress("\(name): \($0.text)") }
-    } catch VaultError.service(.busy, let why) {
+    } catch VaultError.service(let status, let why) where [.busy, .denied].contains(status) {
       throw Failure(
-        .busy, why,
+        status, why,
         hint:
           "if it has users, let the remote's write: vault remote provision \(remote) \(name); if vaultd is no member: vault service enroll --output FILE --group \(name):write --again"
       )

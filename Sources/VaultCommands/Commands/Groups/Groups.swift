@@ -123,7 +123,12 @@ struct ShowGroup: Command {
   func run(in session: Session) throws {
     let store = try session.openStore(key)
     let info = try session.group(name, of: store).info()
-    let log = info.isPublished ? Result { () throws(VaultError) in try store.logEpoch(of: name) } : nil
+    var log: Result<UInt64?, VaultError>?
+    if info.isPublished || session.hasJoined(store) {
+      let found = Result { () throws(VaultError) in try store.logEpoch(of: name) }
+      // A copy from the end of a publication does not know that the group was published again.
+      if info.isPublished || found.isContradiction { log = found }
+    }
     if json {
       var json = JSONWriter(session.output)
       return try info.write(to: &json, log)
@@ -134,7 +139,20 @@ struct ShowGroup: Command {
   }
 }
 
+extension Session {
+  /// Whether a `vaultd` here follows the groups of the application that opened `store`.
+  fileprivate func hasJoined(_ store: SecretStore) -> Bool {
+    guard let application = store.application else { return false }
+    return (try? store.location.joinedApplications().contains(application)) == true
+  }
+}
+
 extension Result<UInt64?, VaultError> {
+  /// Whether the group's log has other states than the copy.
+  fileprivate var isContradiction: Bool {
+    if case .failure(let error) = self { [.rolledBack, .damaged].contains(error.exitStatus) } else { false }
+  }
+
   /// The state of a published group's log, as far as it is known.
   fileprivate var text: String {
     switch self {
