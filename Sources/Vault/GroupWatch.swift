@@ -16,7 +16,8 @@ public final class GroupWatch: Sendable {
   private let group: AccessGroup
   private let folder: String
   private let events: Int32
-  /// A socket, which becomes readable when the watch is cancelled.
+  /// A socket, which becomes readable when the watch is cancelled. A pipe could be inherited by a program that another
+  /// thread starts meanwhile.
   private let cancelled: Int32
   private let known: Locked<Known>
 
@@ -41,7 +42,6 @@ public final class GroupWatch: Sendable {
     // A group whose files are gone is no unknown group.
     _ = try group.verifiedState()
     events = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
-    // A program that another thread starts meanwhile gets no socket, but would get a pipe.
     cancelled = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard events >= 0, cancelled >= 0 else {
       for descriptor in [events, cancelled] { close(descriptor) }

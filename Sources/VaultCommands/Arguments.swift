@@ -63,6 +63,9 @@ struct Parameter: Equatable {
 
   var names: [String] { [short, long].compactMap { $0 } }
 
+  /// Whether `word`, which follows the option, is its value.
+  func takes(_ word: String) -> Bool { value != nil && (standard == nil || TimeLength.milliseconds(word) != nil) }
+
   static let help = Parameter(short: "-h", long: "--help", help: "Show help information.")
 }
 
@@ -103,7 +106,7 @@ struct Arguments {
       var value = attached
       if let standard = parameter.standard, attached == nil {
         value = standard
-        if place < words.endIndex, TimeLength.milliseconds(words[place]) != nil {
+        if place < words.endIndex, parameter.takes(words[place]) {
           value = words[place]
           place += 1
         }

@@ -64,11 +64,9 @@ struct TypedLine {
     var option: Parameter?
     for word in rest.prefix(while: { $0 != "--" }) {
       if Arguments.isOption(word) {
-        option = parameters.first { $0.value != nil && $0.names.contains(word) }
+        option = parameters.first { $0.names.contains(word) }
       } else {
-        // An option that needs no value takes only a time.
-        let isValue = option.map { $0.standard == nil || TimeLength.milliseconds(word) != nil } ?? false
-        if !isValue { operands.append(word) }
+        if option?.takes(word) != true { operands.append(word) }
         option = nil
       }
     }

@@ -106,12 +106,11 @@ final class Session {
   var outputStyle: Style { Style(descriptor: streams.output, environment: environment) }
 
   /// Writes what a command found, and then throws `problem`, if there is one, which decides the exit status even if the
-  /// reader of the output has gone.
-  func report(_ problem: (any Error)?, _ write: () throws -> Void) throws {
-    do { try write() } catch let failure as Failure where failure.isSilent && problem != nil {
-      // The reader has seen enough.
-    }
-    if let problem { throw problem }
+  /// reader of the output has gone. It is asked for after the writing, which may have found it.
+  func report(_ problem: @autoclosure () -> (any Error)?, _ write: () throws -> Void) throws {
+    var end: (any Error)?
+    do { try write() } catch let failure as Failure where failure.isSilent { end = failure }
+    if let decisive = problem() ?? end { throw decisive }
   }
 
   /// Writes out everything.

@@ -55,6 +55,9 @@ extension StoreLocation {
     }
   }
 
+  /// Whether a `vaultd` here follows the groups of the application `id`.
+  package func hasJoined(_ id: String) -> Bool { (try? joinedApplications().contains(id)) == true }
+
   /// Keeps a copy of `joining`, with mode 0600, for a `vaultd` that fetches the application's groups. Makes missing
   /// folders of the store, but no identity.
   ///

@@ -44,7 +44,7 @@ extension SecretStore {
       try clearPublished(name)
       // The texts of these errors say that the group is published.
       switch error {
-      case .unordered(_, .unreachable(let why)): throw .service(.busy, "the cluster cannot be reached: \(why)")
+      case .unordered(_, .unreachable(let why)): throw .unreachableCluster(why)
       case .unordered(_, .refused): throw .service(.denied, "the cluster refuses the login, or does not permit this")
       case .unordered(_, .notHere): throw .locked(.service("nobody listens on its socket, or not for this user"))
       default: throw error
@@ -116,9 +116,7 @@ extension SecretStore {
     if let failure = answer.failure { throw failure }
     return answer.number
   }
-}
 
-extension SecretStore {
   /// Makes a change of a group's members with `make`, as ``AccessGroup/inOrder(_:_:)``.
   ///
   /// As soon as somebody was faster, those whom it puts out may only read, because each commit of theirs would delay it
@@ -167,4 +165,11 @@ extension AccessGroup {
   }
 
   private static let attemptLimit = 32
+}
+
+extension VaultError {
+  /// A cluster that cannot be reached, where no published group is concerned.
+  package static func unreachableCluster(_ why: String) -> VaultError {
+    .service(.busy, "the cluster cannot be reached: \(why)")
+  }
 }

@@ -30,7 +30,7 @@ extension SecretStore {
     let names = try groupNames()
     guard case .application(let credential) = access else { return names }
     // Where an application joined, its groups that are not published never were.
-    let isJoined = (try? location.joinedApplications().contains(credential.application)) == true
+    let isJoined = location.hasJoined(credential.application)
     let expected = credential.floors.map(\.group).filter { group in
       (try? AccessGroup.Name(group)).map { !isJoined || witness($0).read() != .absent } ?? true
     }

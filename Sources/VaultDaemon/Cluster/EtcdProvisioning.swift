@@ -72,7 +72,7 @@
         }
         let meaning = Replica.meaning(of: error, "", isChange: true)
         guard case .unordered(_, .unreachable(let why)) = meaning else { throw meaning }
-        throw .service(.busy, "the cluster cannot be reached: \(why)")
+        throw .unreachableCluster(why)
       }
     }
 

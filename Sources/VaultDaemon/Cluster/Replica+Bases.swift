@@ -7,7 +7,7 @@
 
   // The complete files that a log begins with.
   extension Replica {
-    /// The level of what a copy that cannot go on meets again and again: an error the first time.
+    /// The level for a fault that keeps the copy from going on, and is met again at each attempt: an error the first time.
     var faultLevel: Logger.Level { lastProblem == nil ? .error : .debug }
 
     /// If it fails, it is tried again later.

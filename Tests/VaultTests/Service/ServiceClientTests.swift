@@ -21,14 +21,7 @@ private final class SocketService: Sendable {
     self.instead = instead
     self.answerLimit = answerLimit
     listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
-    let bound = unsafe withUnsafePointer(to: &address) {
-      unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe bind(listener, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-      }
-    }
+    let bound = unsafe withSocketAddress(path) { unsafe bind(listener, $0, $1) }
     try #require(bound == 0 && listen(listener, 16) == 0)
     let opened = try store.open()
     Thread.detachNewThread { [self] in
@@ -192,17 +185,9 @@ struct ServiceClientTests {
   @Test func `a socket whose queue is full is not taken for one on which nobody listens`() throws {
     let path = NSTemporaryDirectory() + "vault-\(UUID().uuidString.prefix(13))"
     defer { _ = unsafe unlink(path) }
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
     func make(_ call: (CInt, UnsafePointer<sockaddr>?, socklen_t) -> CInt) -> (descriptor: CInt, isDone: Bool) {
       let made = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
-      let code = unsafe withUnsafePointer(to: &address) {
-        unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-          unsafe call(made, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-        }
-      }
-      return (made, code == 0)
+      return (made, unsafe withSocketAddress(path) { unsafe call(made, $0, $1) } == 0)
     }
     var sockets = unsafe [make(bind)]
     defer { for one in sockets { close(one.descriptor) } }
@@ -298,6 +283,18 @@ struct ServiceClientTests {
     let location = try StoreLocation(environment: ["VAULT_HOME": "/nonexistent", "VAULT_SOCKET": "/nonexistent/socket"])
     #expect(throws: VaultError.service(.busy, "no vaultd listens on its socket")) {
       try SecretStore.askServiceToJoin(at: location)
+    }
+  }
+}
+
+/// Calls `body` with the address of the Unix socket at `path`, and the number of its bytes.
+private func withSocketAddress(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt) -> CInt {
+  var address = sockaddr_un()
+  address.sun_family = sa_family_t(AF_UNIX)
+  unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
+  return unsafe withUnsafePointer(to: &address) {
+    unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+      unsafe body($0, socklen_t(MemoryLayout<sockaddr_un>.size))
     }
   }
 }

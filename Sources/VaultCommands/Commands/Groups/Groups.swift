@@ -124,7 +124,7 @@ struct ShowGroup: Command {
     let store = try session.openStore(key)
     let info = try session.group(name, of: store).info()
     var log: Result<UInt64?, VaultError>?
-    if info.isPublished || session.hasJoined(store) {
+    if info.isPublished || store.application.map(store.location.hasJoined) == true {
       let found = Result { () throws(VaultError) in try store.logEpoch(of: name) }
       // A copy from the end of a publication does not know that the group was published again.
       if info.isPublished || found.isContradiction { log = found }
@@ -136,14 +136,6 @@ struct ShowGroup: Command {
     for (title, text) in info.lines(session.told) + (log.map { [("published", $0.text)] } ?? []) {
       try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n")
     }
-  }
-}
-
-extension Session {
-  /// Whether a `vaultd` here follows the groups of the application that opened `store`.
-  fileprivate func hasJoined(_ store: SecretStore) -> Bool {
-    guard let application = store.application else { return false }
-    return (try? store.location.joinedApplications().contains(application)) == true
   }
 }
 

@@ -49,13 +49,9 @@ struct ShowAudit: Command {
     let store = try session.openStore(key)
     var records = try store.auditRecords(since: time)
     guard follow else {
-      do {
+      return try session.report(ShowAudit.unreadable(records.unreadableCount)) {
         if json || !session.output.isTerminal { try write(records, session) } else { try writeTable(records, session) }
-      } catch let failure as Failure where failure.isSilent && records.unreadableCount > 0 {
-        // The reader has seen enough.
       }
-      guard records.unreadableCount == 0 else { throw ShowAudit.unreadable(records.unreadableCount) }
-      return
     }
     try write(records, session)
     while true {
@@ -63,13 +59,12 @@ struct ShowAudit: Command {
       usleep(500_000)
       records = try store.auditRecords(after: records.end)
       try write(records, session)
-      if records.unreadableCount > 0 {
-        session.say("vault: warning: \(ShowAudit.unreadable(records.unreadableCount).message)")
-      }
+      if let failure = ShowAudit.unreadable(records.unreadableCount) { session.say("vault: warning: \(failure.message)") }
     }
   }
 
-  private static func unreadable(_ count: Int) -> Failure {
+  private static func unreadable(_ count: Int) -> Failure? {
+    guard count > 0 else { return nil }
     let count = count == 1 ? "1 batch of records is" : "\(count) batches of records are"
     return Failure(.damaged, "\(count) not readable and were left out", hint: "see what is wrong: vault audit verify")
   }

@@ -147,8 +147,8 @@ struct CredentialsDoorTests {
   private static func read(_ path: String, as name: String?) throws -> [UInt8] {
     let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     defer { close(descriptor) }
-    if let name { try #require(call(bind, descriptor, name) == 0) }
-    try #require(call(connect, descriptor, path) == 0)
+    if let name { try #require(withUnixAddress(name) { bind(descriptor, $0, $1) } == 0) }
+    try #require(withUnixAddress(path) { connect(descriptor, $0, $1) } == 0)
     shutdown(descriptor, CInt(SHUT_WR))
     // A connection that the door has forgotten is empty, too.
     var limit = timeval(tv_sec: 120, tv_usec: 0)
@@ -159,18 +159,6 @@ struct CredentialsDoorTests {
       let count = recv(descriptor, &buffer, buffer.count, 0)
       guard count > 0 else { return found }
       found += buffer[..<count]
-    }
-  }
-
-  private static func call(
-    _ body: (CInt, UnsafePointer<sockaddr>, socklen_t) -> CInt, _ descriptor: CInt, _ name: String
-  ) -> CInt {
-    var address = sockaddr_un()
-    address.sun_family = sa_family_t(AF_UNIX)
-    withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: name.utf8) }
-    let size = 2 + name.utf8.count
-    return withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body(descriptor, $0, socklen_t(size)) }
     }
   }
 }

@@ -60,7 +60,7 @@ struct HealthTests {
     #expect(!seal.isSealed && !seal.isShut)
   }
 
-  @Test(.timeLimit(.minutes(1)))
+  @Test(.timeLimit(.minutes(5)))
   func `a daemon whose store did not open opens it later, unless somebody has sealed it`() async throws {
     let daemon = try RunningDaemon(serves: false)
     let isThere = Mutex(false)
@@ -121,7 +121,7 @@ struct HealthTests {
     #expect(!daemon.seal.isSealed && interface.failures.isBlocked(stranger.key))
   }
 
-  @Test(.timeLimit(.minutes(1)))
+  @Test(.timeLimit(.minutes(5)))
   func `a daemon all of whose writers wait still says that it works`() async throws {
     let daemon = try RunningDaemon(serves: false)
     let (begun, go) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))

@@ -102,12 +102,12 @@ func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async 
   }
 }
 
-/// Calls `body` with the address of the Unix socket at `path`, and the number of its bytes.
+/// Calls `body` with the address of the Unix socket at `path`, which may be an abstract name, and the number of its bytes.
 func withUnixAddress(_ path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
   var address = sockaddr_un()
   address.sun_family = sa_family_t(AF_UNIX)
   withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
   return withUnsafePointer(to: &address) {
-    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(MemoryLayout<sockaddr_un>.size)) }
+    $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, socklen_t(2 + path.utf8.count)) }
   }
 }
