@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -113,6 +114,13 @@ long csystem_peer_label(int socket, char *buffer, size_t capacity) {
 }
 
 int csystem_lock_memory(void) { return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT); }
+
+void csystem_raise_descriptor_limit(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max < 16384 ? limit.rlim_max : 16384;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 int csystem_forbid_new_privileges(void) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
 

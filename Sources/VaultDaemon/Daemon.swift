@@ -39,7 +39,8 @@
         Handover.Signals.ignore()
         LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
         let logger = Logger(label: "vaultd")
-        raiseDescriptorLimit()
+        // Each connection needs a descriptor.
+        csystem_raise_descriptor_limit()
         if csystem_lock_memory() != 0 { logger.warning("the memory cannot be locked") }
         let signals = await Handover.Signals()
         let sockets = try openSockets(configuration, environment)
@@ -68,14 +69,6 @@
       } catch {
         return tell("vaultd: error: \(type(of: error))\n", 1)
       }
-    }
-
-    /// Each connection needs a descriptor, and the usual limit is 1,024.
-    private static func raiseDescriptorLimit() {
-      var limit = rlimit()
-      guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
-      limit.rlim_cur = min(limit.rlim_max, 16_384)
-      _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 
     private static func tell(

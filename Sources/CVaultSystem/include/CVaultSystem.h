@@ -57,6 +57,9 @@ long csystem_peer_label(int socket, char *buffer, size_t capacity);
 
 /// Locks this process's memory, pages of the future included, once they are touched.
 int csystem_lock_memory(void);
+/// Lets this process, and programs that it starts, open 16,384 files instead of the usual 1,024, if the system permits it.
+void csystem_raise_descriptor_limit(void);
+
 /// No program that this process starts gets more privileges than it has.
 int csystem_forbid_new_privileges(void);
 

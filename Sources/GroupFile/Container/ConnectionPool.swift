@@ -30,7 +30,7 @@ internal import Ground
     // A child runs fork handlers in the order of registration, and handles must first learn that they are the parent's.
     _ = csqlite_fork_generation()
     pthread_atfork(
-      { ConnectionPool.shared.prepareFork() }, { ConnectionPool.shared.endFork() },
+      { ConnectionPool.shared.prepareFork() }, { _ = unsafe pthread_mutex_unlock(ConnectionPool.shared.mutex) },
       { ConnectionPool.shared.endForkInChild() })
   }
 
@@ -185,8 +185,6 @@ internal import Ground
     close { _ in true }
     unsafe pthread_mutex_lock(mutex)
   }
-
-  private func endFork() { unsafe pthread_mutex_unlock(mutex) }
 
   private func endForkInChild() {
     inherited += open

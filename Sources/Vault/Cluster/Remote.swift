@@ -88,7 +88,8 @@ public struct Remote: Sendable {
     guard user.map({ ServiceBinding.isText($0, 256) }) ?? true else {
       throw .invalid("a user has 1 to 256 bytes without control characters")
     }
-    guard openedPassword.map(Remote.isPassword) ?? true else {
+    let isUTF8 = unsafe openedPassword?.withUnsafeBytes { unsafe $0.isUTF8 }
+    guard isUTF8 != false, (1...1_024).contains(openedPassword?.count ?? 1) else {
       throw .invalid("a password has 1 to 1,024 bytes of UTF-8")
     }
     guard maxAge != 0, heartbeat != 0 else { throw .invalid("a length of time is 1 second or more") }
@@ -168,10 +169,6 @@ public struct Remote: Sendable {
       return text.utf8.allSatisfy { "0123456789abcdefABCDEF:.".utf8.contains($0) }
     }
     return !"-.".utf8.contains(first) && text.utf8.allSatisfy(ServiceBinding.isPlain)
-  }
-
-  private static func isPassword(_ secret: OpenedSecret) -> Bool {
-    unsafe (1...1_024).contains(secret.count) && secret.withUnsafeBytes { unsafe $0.isUTF8 }
   }
 
   private static func isCertificate(_ text: String) -> Bool {

@@ -146,7 +146,8 @@ final class Witness: Witnessing {
     guard var record else { return true }
     record.sequence = 1
     guard let written = serialized(record) else { return false }
-    do { try folder.replace(group, with: WitnessFile.initial(written)) } catch { return false }
+    // The second record is empty.
+    do { try folder.replace(group, with: written + Array(repeating: 0, count: written.count)) } catch { return false }
     return true
   }
 
@@ -241,11 +242,6 @@ struct WitnessFile: ~Copyable {
     _ = try file.requireRegular(trust, size: WitnessFile.byteCount...WitnessFile.byteCount)
     identity = FileIdentity(try file.status())
     self.file = file
-  }
-
-  /// The bytes of a new file whose first record has the bytes `record`.
-  static func initial(_ record: [UInt8]) -> [UInt8] {
-    record + [UInt8](repeating: 0, count: WitnessRecord.byteCount)
   }
 
   func status() -> stat? { try? file.status() }

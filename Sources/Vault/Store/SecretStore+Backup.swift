@@ -66,16 +66,13 @@ extension SecretStore {
   private func copyGroups(
     to folder: borrowing BackupFolder, _ progress: (String, MaintenanceProgress) -> Void
   ) throws(VaultError) -> [StoreBackup.Group] {
-    var files: [(name: AccessGroup.Name, file: AccessGroupFile)] = []
-    for name in try groupNames() {
-      let name = try AccessGroup.Name(name)
-      files.append((name, try group(name).file))
-    }
     // The registry is copied last, so that it lists every group in the backup.
     let isWhole = !access.lacksIdentity
-    if isWhole { files.append((.registry, try registry().group.file)) }
+    let names = try groupNames().map { (name) throws(VaultError) in try AccessGroup.Name(name) }
     var groups: [StoreBackup.Group] = []
-    for (name, file) in files {
+    for name in isWhole ? names + [.registry] : names {
+      // Its files are closed again before the next group's are opened.
+      let file = try name == .registry ? registry().group.file : group(name).file
       var outcome = try outcome(of: file, name.description, in: folder, progress)
       // Without the registry, no recovery begins from the backup.
       if outcome == nil, name == .registry { outcome = .failed(vanished(name)) }

@@ -52,7 +52,8 @@ extension SecretStore {
     }
     // The registry is restored last: the store is incomplete without it.
     var missing = try completeRegistry(&steps)
-    let sorted = names.sorted { $0.description.utf8.lexicographicallyPrecedes($1.description.utf8) }
+    let replaced = steps.filter { $0.prepared != nil }.map(\.name)
+    let sorted = replaced.sorted { $0.description.utf8.lexicographicallyPrecedes($1.description.utf8) }
     try drafts.locking(sorted[...]) { () throws(VaultError) in
       try lockingGroups { (_) throws(VaultError) in
         for index in steps.indices { steps[index].place(in: self, replacing, drafts) }

@@ -1,3 +1,4 @@
+import CVaultSystem
 import Glibc
 internal import KeyedArchives
 internal import Vault
@@ -32,8 +33,10 @@ struct Circumstances {
 }
 
 extension Session {
-  /// Lets hints name the backup, but only a folder that is there, because a mistyped word may be a secret.
+  /// Prepares for a restoration, which holds a lock file of each group. Hints then name the backup, but only a folder that
+  /// is there, because a mistyped word may be a secret.
   func restoresBackup(in folder: String) {
+    csystem_raise_descriptor_limit()
     circumstances.isRestoring = true
     var status = stat()
     guard unsafe stat(folder, &status) == 0 else {

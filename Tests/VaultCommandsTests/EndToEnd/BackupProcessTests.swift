@@ -54,6 +54,19 @@ import Testing
     }
   }
 
+  @Test func `more groups than files that may be open are listed, backed up and restored`() {
+    let result = store.shell(
+      """
+      for number in $(seq 180); do "$vault" group create "g$number" || exit 9; done
+      printf x | "$vault" set a -g g180
+      ulimit -S -n 170
+      "$vault" list --all | cut -f 1,2 && "$vault" backup "$folder/b" | wc -l && "$vault" restore-backup "$folder/b" | wc -l
+      export VAULT_HOME="$folder/new" VAULT_STATE="$folder/new-state"
+      "$vault" init --recover "$folder/b" --key-file "$folder/key" | grep -c restored
+      """)
+    #expect(result.output == "g180\ta\n182\n182\n182\n", "\(result.errors)")
+  }
+
   @Test(.needsTracing) func `a backup killed at any call is complete or absent, and can be made again`() throws {
     try fill()
     let arguments = ["backup", store.folder.file("b")]

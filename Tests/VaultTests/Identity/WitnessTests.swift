@@ -147,7 +147,7 @@ import Testing
     default:
       var foreign = record(epoch: 1, sequence: 1)
       foreign.ownerKey = .zero
-      temporary.write(path, WitnessFile.initial(foreign.serialized()))
+      temporary.write(path, foreign.serialized() + Array(repeating: 0, count: 256))
     }
     let witness = witness
     #expect(witness.read() == .invalid)

@@ -27,7 +27,7 @@ struct ListRequest {
 
   /// Items of one group, in the order of the list.
   private struct Section {
-    let group: AccessGroup
+    let group: AccessGroup.Name
     var items: [Item] = []
     /// The lines of the group's items, if nothing else is needed of them.
     var lines = ItemTexts()
@@ -83,10 +83,11 @@ struct ListRequest {
       var named = ItemQuery(prefix: prefix)
       named.skipsCompanions = !showsCompanions
       let progress: (Int) -> Void = { session.showProgress("\($0) items read") }
-      var section = Section(group: group)
+      var section = Section(group: group.name)
       let strange: [StrangeRow]
       if query == ItemQuery(), order == .name, !json, !removed, !session.output.isTerminal {
-        (section.lines, strange) = try group.texts(named, removed: false, progress: progress, text: line(of: group))
+        (section.lines, strange) = try group.texts(
+          named, removed: false, progress: progress, text: line(of: group.name))
       } else {
         (section.items, strange) = try group.listing(named, removed: removed, progress: progress)
       }
@@ -164,7 +165,7 @@ struct ListRequest {
 
   /// Writes the items and removes each from its section: an item is freed while the processor still has it in its cache.
   private func write(_ sections: inout [Section], in session: Session) throws(Failure) {
-    func take(_ body: (AccessGroup, Item) throws(Failure) -> Void) throws(Failure) {
+    func take(_ body: (AccessGroup.Name, Item) throws(Failure) -> Void) throws(Failure) {
       sections.reverse()
       while var section = sections.popLast() {
         section.items.reverse()
@@ -177,7 +178,7 @@ struct ListRequest {
     if json {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in
-        try take { (group, item) throws(Failure) in try item.write(to: &json, group: group.name) }
+        try take { (group, item) throws(Failure) in try item.write(to: &json, group: group) }
       }
     }
     guard session.output.isTerminal else {
@@ -192,7 +193,7 @@ struct ListRequest {
     try take { (group, item) throws(Failure) in
       let times = [changed.cell(item.changed), expires.cell(item.expires)]
       let cells = [item.name.description, item.label ?? "", String(item.version)] + times
-      rows.append(all ? [group.name.description] + cells : cells)
+      rows.append(all ? [group.description] + cells : cells)
     }
     let times = [changed.header, expires.header]
     var table = Table(
@@ -203,8 +204,8 @@ struct ListRequest {
   }
 
   /// The line of an item of `group` in a pipe, with tabs between its columns.
-  private func line(of group: AccessGroup) -> ItemText {
-    let group = all ? group.name.description : nil
+  private func line(of group: AccessGroup.Name) -> ItemText {
+    let group = all ? group.description : nil
     return { item, line in
       if let group { Table.append(group, to: &line, then: UInt8(ascii: "\t")) }
       unsafe Table.append(item.name, to: &line, then: UInt8(ascii: "\t"))

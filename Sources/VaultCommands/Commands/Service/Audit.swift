@@ -59,7 +59,9 @@ struct ShowAudit: Command {
       usleep(500_000)
       records = try store.auditRecords(after: records.end)
       try write(records, session)
-      if let failure = ShowAudit.unreadable(records.unreadableCount) { session.say("vault: warning: \(failure.message)") }
+      if let failure = ShowAudit.unreadable(records.unreadableCount) {
+        session.say("vault: warning: \(failure.message)")
+      }
     }
   }
 
