@@ -42,7 +42,12 @@ struct Init: Command {
     let location = try StoreLocation(environment: session.environment)
     // Check this first, so that nobody types a passphrase in vain.
     try SecretStore.requireNone(at: location)
-    let store = try SecretStore.create(at: location, with: slot(key, in: session))
+    let store: SecretStore
+    do { store = try SecretStore.create(at: location, with: slot(key, in: session)) } catch let error as VaultError {
+      guard case .denied(.file(let place, .denied)) = error, [.store, .state].contains(place) else { throw error }
+      throw Failure(
+        .denied, error.message, hint: "name folders that this user may make: set VAULT_HOME and VAULT_STATE")
+    }
     session.say("made a store at \(location.home)")
     for notice in store.takeNotices() { session.warn(notice.message) }
     try offerRecoveryCode(of: store, in: session)
