@@ -104,7 +104,17 @@ import Testing
       #expect(lines.count == max(rows, 5))
       #expect(lines.allSatisfy { DisplayWidth.of($0.text) < max(columns, 20) })
       #expect(screen.cursor.column < max(columns, 20) && screen.cursor.row < max(rows, 5))
+      screen.message = ["copied", "never cleared", "by this program", "no fourth line"]
+      #expect(screen.lines().count == max(rows, 5))
     }
+  }
+
+  @Test func `a message has up to three lines above the keys, until the next key`() {
+    var screen = screen("a", rows: 12)
+    screen.message = ["copied", "never cleared", "by this program", "no fourth line"]
+    #expect(screen.lines().dropLast().suffix(4).map(\.text) == ["", "copied", "never cleared", "by this program"])
+    _ = screen.take(.down)
+    #expect(screen.lines().dropLast().suffix(4).allSatisfy { $0.text.isEmpty })
   }
 
   @Test func `Escape clears the query and then leaves, and Ctrl-C leaves from anywhere`() {

@@ -100,29 +100,29 @@ struct PickItem: Command {
             if let code = try source?.code(at: .now) { screen.show(code: code.text, secondsLeft: code.secondsLeft) }
           }
         } catch let error as VaultError {
-          screen.message = error.message
+          screen.message = [error.message]
         } catch let failure as Failure {
-          screen.message = failure.message
+          screen.message = [failure.message]
         }
       }
     }
   }
 
   /// - Parameter member: by default the password of a login, or the whole of another value.
-  /// - Returns: the message about it.
-  private func copy(_ found: Found, member: String? = nil, _ session: Session) throws -> String {
+  /// - Returns: the lines of the message about it.
+  private func copy(_ found: Found, member: String? = nil, _ session: Session) throws -> [String] {
     let opened = try found.group.open(found.item.name.description)
     var what = "value"
     var value = opened.secret.exportInsecurely()
     if opened.item.kind == .json, let text = JSONField.string(of: member ?? "password", in: value) {
       (what, value) = (member ?? "password", text)
     } else if let member {
-      return "the value has no field '\(member)'"
+      return ["the value has no field '\(member)'"]
     }
     let (told, more) = try unsafe value.withUnsafeBytes { value in
       try unsafe Clipboard.copy(value, for: clip, terminal: session.streams.terminal)
     }
-    return (["\(what): \(told)"] + more).joined(separator: "; ")
+    return ["\(what): \(told)"] + more
   }
 
   /// The value for people: JSON by its fields, first those of a login.

@@ -52,8 +52,8 @@ struct PickScreen {
   private var openEntry: Int?
   private var rows = 24
   private var columns = 80
-  /// A message above the keys until the next key.
-  var message = ""
+  /// The lines of a message above the keys until the next key; three are shown.
+  var message: [String] = []
   /// The value's lines, while they are shown.
   private var value: [String] = []
   /// Whether to keep showing the current one-time code.
@@ -70,7 +70,7 @@ struct PickScreen {
   // MARK: Keys
 
   mutating func take(_ key: Key) -> Wish {
-    message = ""
+    message = []
     switch key {
     case .interrupt: return .leave
     case .suspend: return .suspend
@@ -162,8 +162,9 @@ struct PickScreen {
 
   mutating func resize(columns: Int, rows: Int) { (self.columns, self.rows) = (max(columns, 20), max(rows, 5)) }
 
-  /// The number of lines between the first and the last two.
-  private var body: Int { rows - 3 }
+  /// The number of lines between the first one and the message.
+  private var body: Int { rows - 2 - messageHeight }
+  private var messageHeight: Int { min(max(message.count, 1), 3, rows - 4) }
 
   /// Exactly as many lines as the screen has. Each is narrower than the screen, because some terminals wrap a full
   /// line.
@@ -175,8 +176,8 @@ struct PickScreen {
     } else {
       lines = [Line(text: heading)] + list()
     }
-    lines += Array(repeating: Line(text: ""), count: rows - 2 - lines.count)
-    lines.append(Line(text: UTF8Text.onOneLine(message)))
+    let told = message.prefix(messageHeight).map { Line(text: UTF8Text.onOneLine($0)) }
+    lines += Array(repeating: Line(text: ""), count: rows - 1 - told.count - lines.count) + told
     lines.append(
       Line(
         text: openEntry == nil
