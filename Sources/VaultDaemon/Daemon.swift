@@ -42,10 +42,10 @@
         // Each connection needs a descriptor.
         csystem_raise_descriptor_limit()
         if csystem_lock_memory() != 0 { logger.warning("the memory cannot be locked") }
-        let signals = await Handover.Signals()
+        let signals = await Handover.Signals(ends: [.sigterm, .sigint])
         let sockets = try openSockets(configuration, environment)
-        let handover = Handover(sockets, signals)
-        handover.noteEnd()
+        let handover = Handover(sockets, signals, SystemdNotices(environment))
+        handover.follow()
         let seal = Seal(configuration)
         do throws(VaultError) {
           try seal.unseal()
@@ -54,8 +54,8 @@
         }
         let daemon = Daemon(configuration, logger: logger, seal: seal)
         try await daemon.serve(on: sockets, handover: handover)
-        if handover.isWanted {
-          let code = handover.start(CommandLine.arguments)
+        let code = handover.isWanted ? await handover.start(CommandLine.arguments) : 0
+        guard code == 0 else {
           return tell("vaultd: error: the new version does not start: \(unsafe String(cString: strerror(code)))\n", 1)
         }
         handover.removeSockets()
@@ -122,10 +122,7 @@
     }
 
     /// Answers on `sockets` until a signal, or the cancellation of the task, ends it gracefully.
-    func serve(
-      on sockets: [ListeningSocket], handover: Handover,
-      gracefulShutdownSignals: [UnixSignal] = [.sigterm, .sigint]
-    ) async throws {
+    func serve(on sockets: [ListeningSocket], handover: Handover) async throws {
       let connections = Connections(configuration.limits)
       let (location, joined) = (configuration.location, JoinedStores())
       let replication = Replication(
@@ -176,14 +173,15 @@
             groups: configuration.secretService, seal: seal, location: location,
             asking: asking, logger: logger)
         ]
-      let notices = SystemdNotices(ProcessInfo.processInfo.environment, isHandedOver: { handover.isWanted })
+      let notices = handover.notices
       let upkeep = Upkeep(seal: seal, notices: notices, logger: logger, reloads: handover.signals.reload)
+      // They end one by one, the last of the list first.
       try await ServiceGroup(
         configuration: ServiceGroupConfiguration(
-          services: (services as [any Service] + doors + agents + secrets + [upkeep, notices, replication, asking])
+          services: ([notices] as [any Service] + services + doors + agents + secrets + [upkeep, replication, asking])
             .map { .init(service: $0) }
             + [.init(service: handover, successTerminationBehavior: .gracefullyShutdownGroup)],
-          gracefulShutdownSignals: gracefulShutdownSignals, logger: logger)
+          logger: logger)
       ).run()
       try? await seal.current?.recorder.finish()
     }

@@ -10,32 +10,28 @@
     private let path: String?
     /// How often systemd expects a sign of life; `nil` for never.
     private let interval: Duration?
-    /// Whether the process continues as another version of the daemon.
-    private let isHandedOver: @Sendable () -> Bool
+    static let alive = "WATCHDOG=1"
 
     /// - Parameter environment: `NOTIFY_SOCKET`, `WATCHDOG_USEC` and `WATCHDOG_PID`.
-    init(_ environment: [String: String], isHandedOver: @escaping @Sendable () -> Bool = { false }) {
-      self.isHandedOver = isHandedOver
+    init(_ environment: [String: String]) {
       path = environment["NOTIFY_SOCKET"].flatMap { $0.isEmpty ? nil : $0 }
       let isMeant = environment["WATCHDOG_PID"].map { $0 == String(getpid()) } ?? true
       let microseconds = isMeant ? environment["WATCHDOG_USEC"].flatMap { Int64($0) } : nil
       interval = microseconds.flatMap { $0 > 0 ? .microseconds($0) : nil }
     }
 
+    /// Gives signs of life until it is shut down, which must be after the last request was answered: systemd kills a daemon
+    /// that gives none, also while it hands over.
     func run() async throws {
       tell("READY=1\nSTATUS=answering")
-      defer { tell(isHandedOver() ? "STATUS=handing over to a new version" : "STOPPING=1") }
-      if let interval {
-        try? await cancelWhenGracefulShutdown {
-          while true {
-            tell("WATCHDOG=1")
-            // Twice within the time that systemd allows.
-            try await Task.sleep(for: interval / 2)
-          }
+      guard let interval else { return (try? await gracefulShutdown()) ?? () }
+      try? await cancelWhenGracefulShutdown {
+        while true {
+          tell(Self.alive)
+          // Twice within the time that systemd allows.
+          try await Task.sleep(for: interval / 2)
         }
       }
-      // A service that returns ends the whole service group, so wait until the others end as well.
-      try? await gracefulShutdown()
     }
 
     /// Notifies systemd that a reload begins, reloads, and notifies it that the daemon is ready.

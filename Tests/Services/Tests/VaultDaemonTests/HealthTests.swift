@@ -71,7 +71,8 @@ struct HealthTests {
     #expect(throws: VaultError.self) { try seal.retry() }
     isThere.withLock { $0 = true }
     let upkeep = await Upkeep(
-      seal: seal, notices: SystemdNotices([:]), logger: RunningDaemon.logger, reloads: Handover.Signals().reload)
+      seal: seal, notices: SystemdNotices([:]), logger: RunningDaemon.logger,
+      reloads: Handover.Signals(ends: []).reload)
     let running = Task { try await upkeep.run() }
     while seal.isSealed { try await Task.sleep(for: .milliseconds(20)) }
     running.cancel()

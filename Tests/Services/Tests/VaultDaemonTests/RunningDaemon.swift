@@ -45,8 +45,8 @@ final class RunningDaemon: Sendable {
     }
     let sockets = [try ListeningSocket.unix(at: socket)] + others
     task = Task {
-      let handover = await Handover([], Handover.Signals())
-      try await daemon.serve(on: sockets, handover: handover, gracefulShutdownSignals: [])
+      let handover = await Handover([], Handover.Signals(ends: []), SystemdNotices([:]))
+      try await daemon.serve(on: sockets, handover: handover)
     }
   }
 

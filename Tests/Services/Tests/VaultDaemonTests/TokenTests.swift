@@ -136,7 +136,7 @@ struct TokenTests {
     #expect(try daemon.items(of: "vault.tokens").count == 2)
     let upkeep = await Upkeep(
       seal: daemon.seal, notices: SystemdNotices([:]), logger: RunningDaemon.logger,
-      reloads: Handover.Signals().reload)
+      reloads: Handover.Signals(ends: []).reload)
     let running = Task { try await upkeep.run() }
     while try daemon.items(of: "vault.tokens").count == 2 { try await Task.sleep(for: .milliseconds(20)) }
     running.cancel()
