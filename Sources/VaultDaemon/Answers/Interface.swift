@@ -36,7 +36,7 @@
       } catch {
         let refusal = Refusal(error)
         if refusal.status.kind == .serverError, refusal != .sealed {
-          logger.error("a request failed", metadata: ["status": "\(refusal.status.code)"])
+          logger.error("a request failed", metadata: refusal.metadata)
         }
         return Response(refusal)
       }

@@ -1,6 +1,7 @@
 #if Daemon
   import HTTPTypes
   import Hummingbird
+  import Logging
   import VaultFoundation
 
   /// The reason why a request is refused, in the form of HashiCorp's interface: `{"errors":["…"]}`.
@@ -10,6 +11,9 @@
     var messages: [String] = []
     /// After how many seconds it makes sense to ask again.
     var retryAfter: Int?
+    /// For the log: the name of the error, and what to do about it.
+    private var name: String?
+    private var hint: String?
 
     static let notFound = Refusal(status: .notFound)
     static let denied = Refusal(status: .forbidden, "permission denied")
@@ -62,6 +66,7 @@
       case .busy, .storage, .unordered: self.init(status: .serviceUnavailable, error.message)
       default: self.init(status: .internalServerError, error.message)
       }
+      if status.kind == .serverError, self != .sealed { (name, hint) = (error.name, error.hintForOperator) }
     }
 
     init(_ error: any Error) {
@@ -70,6 +75,14 @@
       case let error as VaultError: self.init(error)
       default: self = .unexpected
       }
+    }
+
+    /// The refusal in the daemon's log. No message of a `VaultError` contains an item's name.
+    var metadata: Logger.Metadata {
+      var metadata: Logger.Metadata = ["status": "\(status.code)", "reason": "\(messages.joined(separator: "; "))"]
+      metadata["error"] = name.map { "\($0)" }
+      metadata["hint"] = hint.map { "\($0)" }
+      return metadata
     }
 
     /// The error as an outcome in the record.
@@ -81,6 +94,18 @@
       case .contentTooLarge: AuditRecord.Outcome(.overLimit)
       case .serviceUnavailable: AuditRecord.Outcome(.locked)
       default: AuditRecord.Outcome(.unexpected)
+      }
+    }
+  }
+
+  extension VaultError {
+    /// What whoever runs the daemon can do about it; `nil` if there is nothing that the message does not say.
+    fileprivate var hintForOperator: String? {
+      switch self {
+      case .rolledBack(let group, _, _, _), .anotherGroup(let group), .damaged(let group?, .witness, _):
+        "if the owner put this state there, accept it with the daemon's state folder and credential as well: "
+          + "vault group accept \(group), as in docs/guide/backups.md; otherwise find out who did"
+      default: nil
       }
     }
   }

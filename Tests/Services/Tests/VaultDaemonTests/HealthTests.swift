@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import HummingbirdCore
+import Logging
 import NIOCore
 import Synchronization
 import Testing
@@ -79,6 +80,30 @@ struct HealthTests {
     seal.seal()
     try seal.retry()
     #expect(seal.isSealed && seal.isShut)
+  }
+
+  @Test func `the log says why a group is refused, and what helps`() async throws {
+    let daemon = try RunningDaemon(serves: false)
+    var peer = Peer()
+    peer.user = getuid()
+    let log = Lines()
+    let interface = daemon.interface(log: Logger(label: "test") { _ in LineHandler(lines: log) })
+    let head = HTTPRequest(method: .get, scheme: "http", authority: "vaultd", path: "/v1/web/data/secret-name")
+    func ask() async -> HTTPResponse.Status {
+      let request = Request(head: head, body: .init(buffer: ByteBuffer()))
+      return await interface.answer(request, over: Connection(peer: peer)).status
+    }
+    try daemon.set("secret-name", in: "web", to: "hunter2")
+    let (group, copy) = (daemon.folder + "/home/groups/web", daemon.folder + "/copy")
+    try FileManager.default.copyItem(atPath: group, toPath: copy)
+    try daemon.set("secret-name", in: "web", to: "hunter3")
+    #expect(await ask() == .ok)
+    try FileManager.default.removeItem(atPath: group)
+    try FileManager.default.moveItem(atPath: copy, toPath: group)
+    #expect(await ask() == .internalServerError)
+    let line = try #require(log.all.last)
+    #expect(line.contains("error: rolled-back") && line.contains("reason: 'web' is older (epoch "))
+    #expect(line.contains("vault group accept web") && !line.contains("secret-name") && !line.contains("hunter"))
   }
 
   @Test func `the daemon's own user seals and unseals it`() async throws {
@@ -190,5 +215,28 @@ struct HealthTests {
     }
     #expect(text.components(separatedBy: "HTTP/1.1 200").count == 3)
     #expect(!text.contains("{"))
+  }
+}
+
+/// The lines of a log.
+private final class Lines: Sendable {
+  private let lines = Mutex<[String]>([])
+  var all: [String] { lines.withLock { $0 } }
+  func append(_ line: String) { lines.withLock { $0.append(line) } }
+}
+
+private struct LineHandler: LogHandler {
+  let lines: Lines
+  var metadata: Logger.Metadata = [:]
+  var logLevel = Logger.Level.info
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  func log(event: Logging.LogEvent) {
+    let more = (event.metadata ?? [:]).map { "\($0): \($1)" }.sorted()
+    lines.append("\(event.message); " + more.joined(separator: "; "))
   }
 }

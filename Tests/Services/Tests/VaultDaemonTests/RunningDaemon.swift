@@ -66,9 +66,8 @@ final class RunningDaemon: Sendable {
   static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
   /// What answers requests, for calls without a socket.
-  func interface(_ failures: Failures = Failures(limit: .max)) -> Interface {
-    let log = Self.logger
-    return Interface(
+  func interface(_ failures: Failures = Failures(limit: .max), log: Logger = logger) -> Interface {
+    Interface(
       seal: seal, limits: Limits(), bodies: BodyBudget(limit: 0), answers: BodyBudget(limit: 0), failures: failures,
       metrics: DaemonMetrics(Connections(Limits())),
       replication: Replication({ [] }, log, log: { _, _ in throw LogError.unavailable }), logger: log)
