@@ -25,7 +25,7 @@
     /// - Returns: the process's exit status: 64 for a wrong command line, 1 if the daemon could not start.
     public static func run(_ arguments: [String]) async -> Int32 {
       hardenProcess()
-      csystem_ignore(SIGPIPE)
+      csystem_guard_output()
       _ = csystem_forbid_new_privileges()
       if arguments.contains("--help") { return tell(Configuration.usage, to: FileHandle.standardOutput) }
       if arguments == ["--version"] {

@@ -263,6 +263,14 @@ import Vault
 
   private let plain = Style(descriptor: -1, environment: [:])
 
+  @Test(arguments: [
+    (ENOSPC, "the disk is full"), (EFBIG, "the file may not become larger"), (ENOMEM, "there is too little memory"),
+    (EMFILE, "too many files are open"), (ENFILE, "too many files are open"), (EPIPE, "system error 32"),
+  ])
+  func `the system's reasons have words`(code: Int32, words: String) {
+    #expect(SystemReason.text(code) == words)
+  }
+
   @Test(arguments: table.indices) func `the message and status of each error do not change`(row: Int) {
     let (error, status, message, hint) = Self.table[row]
     let report = ErrorReport(error)

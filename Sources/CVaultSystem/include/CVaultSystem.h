@@ -30,6 +30,9 @@ int csystem_signal_descriptor(const sigset_t *signals);
 void csystem_take_default_action(int signal_number);
 void csystem_ignore(int signal_number);
 int csystem_is_ignored(int signal_number);
+/// Makes a write whose reader has gone, or to a file that may not grow, an error instead of the process's end, and opens
+/// what is closed of stdin, stdout and stderr, so that no file of the store gets its number and is written as output.
+void csystem_guard_output(void);
 
 /// The kernel's keyrings, as in add_key(2) and keyctl(2): -1 and errno if the kernel refuses or has no keyrings.
 int32_t csystem_add_key(const char *type, const char *description, const void *payload, size_t count, int32_t keyring);
@@ -44,9 +47,6 @@ int csystem_memory_file(const char *name);
 
 /// Forbids all further changes to a memory file, permanently.
 int csystem_seal(int descriptor);
-
-/// Whether a path is on a file system that exists only in memory: tmpfs or ramfs.
-int csystem_lies_in_memory(const char *path);
 
 /// Who is at the other end of a Unix socket, as of the moment when they connected: SO_PEERCRED.
 int csystem_peer(int socket, int32_t *process, uint32_t *user, uint32_t *group);

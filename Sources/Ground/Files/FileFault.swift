@@ -35,6 +35,7 @@ public enum FileFault: Error, Sendable, Equatable {
       case EWOULDBLOCK: .busy
       case ENOSPC, EDQUOT: .storage(.full)
       case EROFS: .storage(.readOnly)
+      case EFBIG: .storage(.fileTooLarge)
       case ENOMEM: .storage(.memory)
       case EMFILE, ENFILE: .storage(.tooManyFiles)
       case ENAMETOOLONG: .storage(.pathTooLong)
@@ -64,6 +65,7 @@ public enum FileFault: Error, Sendable, Equatable {
 public enum StorageFailure: String, Sendable {
   case full = "the disk is full"
   case readOnly = "the file system is read-only"
+  case fileTooLarge = "the file may not become larger"
   case inputOutput = "reading or writing failed"
   /// Syncing failed after everything was written, or the files were replaced at that moment: the change may have been made or
   /// not.

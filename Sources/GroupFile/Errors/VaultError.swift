@@ -328,7 +328,7 @@ extension VaultError {
   package var isAvoidable: Bool {
     switch self {
     case .busy, .storage(.replaced), .storage(.readOnly), .storage(.memory), .denied(.permissions),
-      .denied(.openToOthers):
+      .denied(.openToOthers), .storage(.fileTooLarge):
       true
     default: isRepairable
     }

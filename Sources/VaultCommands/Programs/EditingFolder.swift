@@ -74,7 +74,9 @@ final class EditingFolder {
 
   private static func isInMemory(_ place: String) -> Bool {
     var status = stat()
-    guard place.hasPrefix("/"), unsafe csystem_lies_in_memory(place) != 0, unsafe stat(place, &status) == 0,
+    // tmpfs and ramfs.
+    guard place.hasPrefix("/"), unsafe [0x0102_1994, 0x8584_58F6].contains(csystem_file_system(place)),
+      unsafe stat(place, &status) == 0,
       status.st_mode & S_IFMT == S_IFDIR, unsafe access(place, W_OK | X_OK) == 0
     else { return false }
     // A world-writable folder is safe only with the sticky bit.

@@ -125,6 +125,13 @@ import Testing
     #expect(result.errors.hasPrefix("vault: error: the output cannot be written: the disk is full\n"))
   }
 
+  @Test func `a file that may not grow is an error of the output, and does not end the process`() {
+    #expect(run("set", "a", input: String(repeating: "x", count: 200_000)).status == 0)
+    let result = shell(#"ulimit -f 100; "$vault" get a >"$folder/out""#)
+    #expect(result.status == 23)
+    #expect(result.errors.hasPrefix("vault: error: the output cannot be written: the file may not become larger\n"))
+  }
+
   @Test func `closed standard descriptors do not harm the store`() {
     #expect(run("set", "a", input: "x").status == 0)
     #expect(shell(#""$vault" get a <&- >&- 2>&-"#).status == 23)

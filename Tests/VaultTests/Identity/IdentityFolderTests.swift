@@ -272,7 +272,7 @@ private enum ChildProcess {
     var little = rlimit(rlim_cur: 100, rlim_max: 100)
     try #require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &little) == 0)
     let slot = try Slot(number: 2, key: key(2), use: .systemdCredential, sealing: identity)
-    #expect(throws: VaultError.storage(.inputOutput)) {
+    #expect(throws: VaultError.storage(.fileTooLarge)) {
       try folder.change { (file) throws(VaultError) in try file.add(slot) }
     }
     #expect(try folder.read() == file)

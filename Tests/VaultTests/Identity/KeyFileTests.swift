@@ -159,7 +159,7 @@ private enum ChildProcess {
     signal(SIGXFSZ, SIG_IGN)
     var little = rlimit(rlim_cur: 16, rlim_max: 16)
     try #require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_FSIZE.rawValue), &little) == 0)
-    #expect(throws: VaultError.storage(.inputOutput)) {
+    #expect(throws: VaultError.storage(.fileTooLarge)) {
       _ = try KeyFile.make(temporary.file("key"), outside: temporary.file("store"))
     }
     #expect(temporary.names().isEmpty)

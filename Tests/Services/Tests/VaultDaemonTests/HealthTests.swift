@@ -106,6 +106,38 @@ struct HealthTests {
     #expect(line.contains("vault group accept web") && !line.contains("secret-name") && !line.contains("hunter"))
   }
 
+  @Test(.timeLimit(.minutes(1)))
+  func `a daemon whose files may not grow refuses the change, and takes no file of its own for stdout or stderr`()
+    async throws
+  {
+    let executable = try #require(KillTests.executable)
+    let daemon = try RunningDaemon(serves: false)
+    let program = try Program(
+      "/bin/sh",
+      [
+        "-c", #"ulimit -f 400; exec "$0" "$@" <&- >&- 2>&-"#, executable, "--socket", daemon.socket, "--credential",
+        daemon.folder + "/credential",
+      ], environment: ["VAULT_HOME": daemon.folder + "/home", "VAULT_STATE": daemon.folder + "/state"])
+    while RawClient(daemon.socket) == nil { try await Task.sleep(for: .milliseconds(5)) }
+    let status = try String(contentsOfFile: "/proc/\(program.number)/status", encoding: .utf8)
+    let ignored = status.split(separator: "\n").first { $0.hasPrefix("SigIgn:") }?.suffix(16)
+    #expect(ignored.flatMap { UInt64($0, radix: 16) }.map { $0 >> (SIGXFSZ - 1) & 1 } == 1)
+    // Only root sees the descriptors of a process that is not dumpable.
+    for number in 0...2 where geteuid() == 0 {
+      let file = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(program.number)/fd/\(number)")
+      #expect(file == "/dev/null")
+    }
+    let large = daemon.folder + "/large"
+    try Data(#"{"data":{"value":"\#(String(repeating: "x", count: 900_000))"}}"#.utf8)
+      .write(to: URL(filePath: large))
+    let answer = try await daemon.curl("/v1/web/data/a", "--data-binary", "@" + large)
+    #expect(answer.status == 503, "\(answer)")
+    #expect(try await daemon.curl("/v1/web/data/a", "--data", #"{"data":{"value":"x"}}"#).status == 200)
+    kill(program.number, SIGTERM)
+    await onThread { program.wait() }
+    #expect(try daemon.text("a", in: "web") == "x")
+  }
+
   @Test func `the daemon's own user seals and unseals it`() async throws {
     let daemon = try RunningDaemon()
     try daemon.set("a", in: "web", to: "secret")

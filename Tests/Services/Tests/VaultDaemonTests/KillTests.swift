@@ -14,7 +14,7 @@ struct KillTests {
     var reads = 0
   }
 
-  private static let executable = Bundle.main.executableURL?.deletingLastPathComponent().appending(path: "vaultd").path
+  static let executable = Bundle.main.executableURL?.deletingLastPathComponent().appending(path: "vaultd").path
 
   /// How many requests are answered in all before the test ends.
   private static let requests = ProcessInfo.processInfo.environment["VAULT_TEST_FULL"] == "1" ? 10_000 : 600
