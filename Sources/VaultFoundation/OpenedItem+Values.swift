@@ -110,7 +110,7 @@ extension OpenedItem {
   /// - Throws: ``VaultError/otherType(found:expected:)`` if the JSON text does not decode.
   private func json<Value: Decodable>(as type: Value.Type) throws(VaultError) -> Value {
     // The decoder's own error may contain values.
-    do { return try JSONDecoder().decode(type, from: data) } catch {
+    do { return try JSONDecoder().decode(CheckedValue<Value>.self, from: data).value } catch {
       throw .otherType(found: item.kind.name, expected: ClassNames.name(of: type))
     }
   }

@@ -105,7 +105,11 @@ struct ValueDecoder: Decoder {
     case is Date.Type:
       guard let date = object as? NSDate else { throw wrong("a date") }
       made = Date(timeIntervalSinceReferenceDate: date.timeIntervalSinceReferenceDate)
-    default: return try Value(from: self)
+    default:
+      if let reason = try CodedRules.broken(by: type, in: self) {
+        throw ArchiveError.invalidValue(ofClass: TypeNames.shown(type), reason: reason, at: path)
+      }
+      return try Value(from: self)
     }
     guard let value = made as? Value else { throw wrong(TypeNames.shown(type)) }
     return value
@@ -128,6 +132,8 @@ extension ValueDecoder: SingleValueDecodingContainer {
   func decode(_ type: UInt16.Type) throws -> UInt16 { try integer() }
   func decode(_ type: UInt32.Type) throws -> UInt32 { try integer() }
   func decode(_ type: UInt64.Type) throws -> UInt64 { try integer() }
+  func decode(_ type: Int128.Type) throws -> Int128 { try integer() }
+  func decode(_ type: UInt128.Type) throws -> UInt128 { try integer() }
   func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try value(type) }
 }
 

@@ -28,6 +28,10 @@ struct ValueEncoder: Encoder {
     case let number as Int: return NSNumber(value: number)
     case let number as Double: return NSNumber(value: number)
     case let number as Float: return NSNumber(value: number)
+    // These would not be read back: `CodedRules`.
+    case let locale as Locale where !locale.identifier.utf8.allSatisfy({ $0 < 0x80 }): throw Failure.noForm(path)
+    case let calendar as Calendar where !(1...7 ~= calendar.firstWeekday && 1...7 ~= calendar.minimumDaysInFirstWeek):
+      throw Failure.noForm(path)
     default: break
     }
     let place = CodedPlace()

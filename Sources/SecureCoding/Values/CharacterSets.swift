@@ -66,19 +66,11 @@ extension ValueClass {
   /// incorrectly. So the first plane is built from ranges, and each other plane is read from a bitmap of its own whose
   /// first plane is empty.
   private static func set(_ bytes: [UInt8], _ fields: Fields) throws(ArchiveError) -> CharacterSet {
-    guard bytes.count >= planeBytes, (bytes.count - planeBytes) % (planeBytes + 1) == 0 else {
-      throw fields.invalid("its bitmap has \(bytes.count) bytes")
+    guard let starts = planeStarts(bytes) else {
+      throw fields.invalid("its bitmap of \(bytes.count) bytes does not consist of planes in order")
     }
     let ranges = ranges(bytes[..<planeBytes])
-    var planes: [Data] = []
-    var last = 0
-    for start in stride(from: planeBytes, to: bytes.count, by: planeBytes + 1) {
-      guard Int(bytes[start]) > last, bytes[start] <= 16 else {
-        throw fields.invalid("its bitmap's planes are not in order")
-      }
-      last = Int(bytes[start])
-      planes.append(Data(repeating: 0, count: planeBytes) + bytes[start...(start + planeBytes)])
-    }
+    let planes = starts.map { Data(repeating: 0, count: planeBytes) + bytes[$0...($0 + planeBytes)] }
     try take(planes: bytes.count / planeBytes, work: 8 + bytes.count / 64 + ranges.count / 16, fields)
     if planes.isEmpty, let text = text(of: ranges) { return CharacterSet(charactersIn: text) }
     guard let set = (CharacterSet() as NSCharacterSet).mutableCopy() as? NSMutableCharacterSet else {
@@ -87,6 +79,14 @@ extension ValueClass {
     for range in ranges { set.addCharacters(in: range) }
     for plane in planes { set.formUnion(with: CharacterSet(bitmapRepresentation: plane)) }
     return set as CharacterSet
+  }
+
+  /// Where the planes after the first begin in a bitmap; nil if it is not one of planes 0 to 16 in order.
+  static func planeStarts(_ bytes: [UInt8]) -> [Int]? {
+    guard bytes.count >= planeBytes, (bytes.count - planeBytes) % (planeBytes + 1) == 0 else { return nil }
+    let starts = Array(stride(from: planeBytes, to: bytes.count, by: planeBytes + 1))
+    let numbers = [0] + starts.map { bytes[$0] }
+    return zip(numbers, numbers.dropFirst()).allSatisfy({ $0 < $1 && $1 <= 16 }) ? starts : nil
   }
 
   /// The characters of ranges, if they are few and none is a surrogate. A set made from such a string is immutable.

@@ -1,0 +1,86 @@
+import Foundation
+
+/// The rules of Foundation's types whose `init(from:)` on Linux ends the process if what it reads breaks them, or makes
+/// a value that ends it when it is used.
+enum CodedRules {
+  /// Reads what `type` is about to read from `decoder`.
+  ///
+  /// - Returns: the rule that it breaks, without a value; nil if it breaks none.
+  static func broken(by type: Any.Type, in decoder: any Decoder) throws -> String? {
+    switch type {
+    case is IndexSet.Type: try Indexes(from: decoder).broken
+    case is CharacterSet.Type: try Bitmap(from: decoder).broken
+    case is DateInterval.Type: try Interval(from: decoder).broken
+    case is Locale.Type: try Identifier(from: decoder).broken
+    case is Calendar.Type: try Week(from: decoder).broken
+    case is Calendar.RecurrenceRule.Type: try Recurrence(from: decoder).broken
+    case is URLComponents.Type: try Address(from: decoder).broken
+    default: nil
+    }
+  }
+
+  private struct Indexes: Decodable {
+    struct Part: Decodable { let location, length: Int }
+    let indexes: [Part]
+
+    var broken: String? {
+      let isValid = indexes.allSatisfy { $0.location >= 0 && 0...(Int.max - $0.location) ~= $0.length }
+      return isValid ? nil : "a range is negative or too long"
+    }
+  }
+
+  private struct Bitmap: Decodable {
+    let bitmap: Data
+
+    var broken: String? {
+      ValueClass.planeStarts([UInt8](bitmap)) == nil ? "its bitmap does not consist of planes in order" : nil
+    }
+  }
+
+  private struct Interval: Decodable {
+    let start: Date
+    let duration: TimeInterval
+
+    var broken: String? {
+      let isValid = duration >= 0 && duration.isFinite && start.timeIntervalSinceReferenceDate.isFinite
+      return isValid ? nil : "it ends before it begins"
+    }
+  }
+
+  private struct Identifier: Decodable {
+    let identifier: String?
+
+    var broken: String? { identifier?.utf8.allSatisfy { $0 < 0x80 } == false ? "its identifier is not ASCII" : nil }
+  }
+
+  private struct Week: Decodable {
+    let firstWeekday, minimumDaysInFirstWeek: Int?
+
+    var broken: String? {
+      let isValid = [firstWeekday, minimumDaysInFirstWeek].allSatisfy { 1...7 ~= $0 ?? 1 }
+      return isValid ? nil : "its week has other days than 1 to 7"
+    }
+  }
+
+  private struct Recurrence: Decodable {
+    let interval: Int
+
+    var broken: String? { interval < 1 ? "its interval is not positive" : nil }
+  }
+
+  private struct Address: Decodable {
+    let scheme: String?
+    let port: Int?
+
+    var broken: String? {
+      if let port, port < 0 { return "its port is negative" }
+      guard let scheme else { return nil }
+      // RFC 3986, section 3.1.
+      func isLetter(_ byte: UInt8) -> Bool { 0x61...0x7A ~= byte | 0x20 }
+      let isValid =
+        scheme.utf8.first.map(isLetter) == true
+        && scheme.utf8.allSatisfy { isLetter($0) || 0x30...0x39 ~= $0 || [0x2B, 0x2D, 0x2E].contains($0) }
+      return isValid ? nil : "its scheme contains other characters than a scheme may"
+    }
+  }
+}
