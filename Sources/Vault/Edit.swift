@@ -141,7 +141,8 @@ extension AccessGroup {
   /// items have the same name, both are written, and the later one is the newer version.
   ///
   /// - Parameter items: names and values. The collection is traversed twice, and one value is held in memory at a time.
-  /// - Throws: the error of the first item that cannot be set; the group is unchanged then.
+  /// - Throws: the error of the first item that cannot be set, and ``VaultError/invalid(_:)`` if a name, such as one of a
+  ///   lazy collection, is another one the second time; the group is unchanged then.
   @inlinable
   public func set<Items: RandomAccessCollection, Value: SecretValue>(
     contentsOf items: Items
@@ -166,6 +167,9 @@ extension AccessGroup {
         unsafe lend(position) { (name, kind, bytes) in
           outcome = Result { () throws(VaultError) in
             let name = try Item.Name(name)
+            guard transaction.view.state.keys.token(of: name.description) == token else {
+              throw .invalid("the names of a collection must not change while it is read")
+            }
             let value = NewValue(secret: try unsafe OpenedSecret(copying: bytes), kind: kind)
             _ = try transaction.set(name, to: value, Details(), ifVersion: nil, at: token)
           }

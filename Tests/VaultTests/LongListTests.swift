@@ -57,6 +57,26 @@ struct LongListTests {
     }
   }
 
+  @Test func `a lazy collection whose names differ the second time is refused, and changes nothing`() throws {
+    let group = try store.open().group("default")
+    var count = 0
+    let items = (0..<3).lazy.map { _ in
+      count += 1
+      return (name: "item/\(count)", value: "value")
+    }
+    #expect(throws: VaultError.invalid("the names of a collection must not change while it is read")) {
+      try group.set(contentsOf: items)
+    }
+    #expect(try group.items().isEmpty)
+    var reads = 0
+    try group.set(
+      contentsOf: (0..<3).lazy.map { number in
+        reads += 1
+        return (name: "item/\(number)", value: "\(reads)")
+      })
+    #expect(try group.items().count == 3)
+  }
+
   @Test(arguments: ["", "service/", "ends within a character é/"])
   func `items are sorted by the bytes of their names, whatever they have in common`(_ common: String) throws {
     let group = try store.open().group("default")
