@@ -17,7 +17,7 @@ public struct KeychainStatus: Error, RawRepresentable, Sendable, Hashable {
   public static let allocate = KeychainStatus(rawValue: -108)
   /// An internal error.
   public static let internalComponent = KeychainStatus(rawValue: -2070)
-  /// There is no store, or another process keeps its lock.
+  /// There is no store, another process keeps its lock, or `vaultd` or a cluster does not answer.
   public static let notAvailable = KeychainStatus(rawValue: -25291)
   /// This application may read the access group, but not write to it.
   public static let readOnly = KeychainStatus(rawValue: -25292)
@@ -44,9 +44,26 @@ public struct KeychainStatus: Error, RawRepresentable, Sendable, Hashable {
       case .denied(.readOnly), .denied(.ownerOnly): .readOnly
       case .denied, .wrongKey, .mistypedCode: .authFailed
       case .damaged, .anotherGroup, .strangeRows, .witnessUnavailable, .unproved, .rolledBack, .newerFormat: .decode
-      case .noStore, .busy: .notAvailable
+      case .noStore, .busy, .unordered(_, .tooOld): .notAvailable
       case .storage(.memory): .allocate
       case .storage, .networkFileSystem: .inputOutput
+      case .contradiction, .otherState, .otherType, .declined, .tooManyStates: .internalComponent
+      default: KeychainStatus(error.exitStatus)
+      }
+  }
+
+  /// The status for an error of which only the kind is known, such as one that `vaultd` met.
+  private init(_ status: ExitStatus) {
+    self =
+      switch status {
+      case .notFound: .itemNotFound
+      case .conflict, .exists: .duplicateItem
+      case .usage, .overLimit: .param
+      case .locked: .interactionNotAllowed
+      case .denied, .wrongKey: .authFailed
+      case .damaged, .classRefused, .rolledBack, .newerFormat: .decode
+      case .noStore, .busy: .notAvailable
+      case .storage: .inputOutput
       default: .internalComponent
       }
   }
@@ -62,7 +79,7 @@ public struct KeychainStatus: Error, RawRepresentable, Sendable, Hashable {
     case .param: "an argument is not valid"
     case .allocate: "there is too little memory"
     case .internalComponent: "an internal error"
-    case .notAvailable: "there is no store, or another process keeps its lock"
+    case .notAvailable: "there is no store, another process keeps its lock, or a service does not answer"
     case .readOnly: "this application may only read the access group"
     case .authFailed: "a wrong passphrase or key, or the system's permissions"
     case .duplicateItem: "the item exists already"

@@ -316,6 +316,12 @@ import VaultFoundation
     (.allocate, [.storage(.memory)]),
     (.inputOutput, [.storage(.full), .storage(.readOnly), .networkFileSystem("nfs")]),
     (.internalComponent, [.contradiction(.lastSlot), .unexpected("x"), .tooManyStates]),
+    (.notAvailable, [.service(.busy, "x"), .unordered(.notHere), .unordered(.tooOld(seconds: 2, limit: 1))]),
+    (.authFailed, [.service(.denied, "x"), .unordered(.refused)]),
+    (.decode, [.service(.damaged, "x"), .service(.rolledBack, "x")]),
+    (.decode, [.unlistedMember(group: "g", application: "a", issue: 1)]),
+    (.interactionNotAllowed, [.service(.locked, "x")]),
+    (.internalComponent, [.service(.unexpected, "x")]),
   ]
 
   @Test(arguments: statuses.indices) func `each error of the store has its status`(_ number: Int) {
