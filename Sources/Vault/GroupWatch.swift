@@ -122,45 +122,42 @@ public final class GroupWatch: Sendable {
   }
 
   /// Waits until it is time to look again: after a write to the files, and then more and more rarely for some time.
-  private func wait(atMost limit: Int32 = 1_000) -> Bool {
+  func wait(atMost limit: Int32 = 1_000) -> Bool {
+    let quiet = known.withLock(\.quiet)
+    let milliseconds = quiet < GroupWatch.settling ? min(max(quiet, 1), limit) : -1
+    // One deadline for all events, because readers may cause many.
+    let end = Deadline(after: Int(milliseconds))
     while true {
-      let quiet = known.withLock(\.quiet)
-      let milliseconds = quiet < GroupWatch.settling ? min(max(quiet, 1), limit) : -1
-      var requests = [
-        pollfd(fd: events, events: Int16(POLLIN), revents: 0),
-        pollfd(fd: cancelled, events: Int16(POLLIN), revents: 0),
-      ]
-      let count = unsafe poll(&requests, 2, milliseconds)
+      var requests = [events, cancelled].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+      unsafe poll(&requests, 2, milliseconds < 0 ? -1 : end.millisecondsLeft)
       if requests[1].revents != 0 { return false }
-      if count == 0 {
-        known.withLock { $0.quiet += milliseconds }
-        return true
-      }
       if drain() {
         known.withLock { $0.quiet = 0 }
+        return true
+      }
+      if milliseconds >= 0, end.hasPassed {
+        known.withLock { $0.quiet += milliseconds }
         return true
       }
     }
   }
 
-  /// Takes all waiting events.
+  /// Takes waiting events; if there are many, some are left for the next call.
   ///
   /// - Returns: whether one of them may be a change. Readers write to the index of the log and to the lock.
   private func drain() -> Bool {
     var isChange = false
     var buffer = [UInt8](repeating: 0, count: 16_384)
-    while true {
-      let count = unsafe read(events, &buffer, buffer.count)
-      guard count > 0 else { return isChange }
-      var place = 0
-      while place + 16 <= count {
-        let length = Int(
-          unsafe buffer.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: place + 12, as: UInt32.self) })
-        let name = buffer[(place + 16)..<min(place + 16 + length, count)].prefix { $0 != 0 }
-        if !["group.vault-shm", "lock"].contains(String(decoding: name, as: UTF8.self)) { isChange = true }
-        place += 16 + length
-      }
+    let count = unsafe read(events, &buffer, buffer.count)
+    var place = 0
+    while place + 16 <= count {
+      let length = Int(
+        unsafe buffer.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: place + 12, as: UInt32.self) })
+      let name = buffer[(place + 16)..<min(place + 16 + length, count)].prefix { $0 != 0 }
+      if !["group.vault-shm", "lock"].contains(String(decoding: name, as: UTF8.self)) { isChange = true }
+      place += 16 + length
     }
+    return isChange
   }
 }
 

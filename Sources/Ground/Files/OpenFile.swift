@@ -199,9 +199,12 @@ package struct Deadline: Sendable {
 
   package var hasPassed: Bool { Deadline.now() >= nanoseconds }
 
+  /// Rounded up; 0 once it has passed.
+  package var millisecondsLeft: Int32 { Int32(clamping: (max(0, nanoseconds - Deadline.now()) + 999_999) / 1_000_000) }
+
   package var time: timespec { timespec(tv_sec: nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000) }
 
-  private static func now() -> Int {
+  package static func now() -> Int {
     var now = timespec()
     unsafe clock_gettime(CLOCK_MONOTONIC, &now)
     return now.tv_sec * 1_000_000_000 + now.tv_nsec

@@ -160,11 +160,7 @@ package enum SystemClock {
   }
 
   /// The time since some moment, by a clock that nobody can set.
-  package static func monotonic() -> Duration {
-    var time = timespec()
-    guard unsafe clock_gettime(CLOCK_MONOTONIC, &time) == 0 else { return .zero }
-    return .seconds(time.tv_sec) + .nanoseconds(time.tv_nsec)
-  }
+  package static func monotonic() -> Duration { .nanoseconds(Deadline.now()) }
 }
 
 /// The format version of this build, and the versions of its libraries; a static executable contains its own.

@@ -1,6 +1,8 @@
 import Foundation
+import TestSupport
 import Testing
-import Vault
+
+@testable import Vault
 
 /// A new store in its own folder, opened with a key file.
 final class StoreFixture {
@@ -224,5 +226,34 @@ struct SecretStoreTests {
     try owner.compactGroup("default")
     try group.set("a", to: "two")
     #expect(try watch.next()?.map(\.version) == [1])
+  }
+
+  @Test func `a wait of a watch ends in its time, however often readers use the lock`() throws {
+    let store = try StoreFixture()
+    let watch = try store.open().group("default").watch()
+    // Each wait is as long as all before it together, so the last one takes a quarter of a second.
+    for _ in 0..<9 { #expect(watch.wait()) }
+    let lock = store.location.home + "/groups/default/lock"
+    let hasBegun = Locked(false)
+    let hasEnded = Locked(false)
+    onThreads(2) { thread in
+      if thread == 0 {
+        #expect(eventually { hasBegun.withLock { $0 } })
+        #expect(watch.wait())
+        hasEnded.withLock { $0 = true }
+      } else {
+        // The limit only ends a hang.
+        let limit = Deadline(after: 20_000)
+        while !hasEnded.withLock({ $0 }) {
+          guard !limit.hasPassed else {
+            Issue.record("the wait goes on as long as there are events")
+            return
+          }
+          // Changes nothing, and is an event like a reader's.
+          #expect(unsafe truncate(lock, 0) == 0)
+          hasBegun.withLock { $0 = true }
+        }
+      }
+    }
   }
 }
