@@ -129,7 +129,8 @@
       var changes = changes
       while !Task.isCancelled {
         do {
-          for try await change in changes where current.version(of: change.name) != change.version {
+          for try await change in changes {
+            if await current.holds(change, of: group) { continue }
             post(.success(try await GroupSnapshot(of: group)))
           }
         } catch {

@@ -25,7 +25,15 @@
       return entries
     }
 
-    func version(of name: Item.Name) -> UInt64? { entries[name]?.opened.item.version }
+    /// Whether a change of `group` is already in this state. An item can be made anew with a version that it had, so the
+    /// time of its change is compared as well.
+    func holds(_ change: ItemChange, of group: AccessGroup) async -> Bool {
+      let known = entries[change.name]?.opened.item
+      guard known?.version == change.version else { return false }
+      guard let known else { return true }
+      let item = try? await group.item(change.name.description)
+      return item?.version == known.version && item?.changed == known.changed
+    }
 
     func value(forKey key: AbsoluteConfigKey, type: ConfigType) throws -> LookupResult {
       guard let entry = key.itemName.flatMap({ entries[$0] }) else {

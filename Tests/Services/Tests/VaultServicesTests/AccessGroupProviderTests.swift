@@ -1,6 +1,7 @@
 import Configuration
 import ConfigurationTesting
 import Foundation
+import Synchronization
 import Testing
 import VaultFoundation
 import VaultServices
@@ -115,6 +116,38 @@ import VaultServices
         }
       }
       #expect(texts == ["1", "2", "none"])
+    }
+  }
+
+  @Test(.timeLimit(.minutes(1)))
+  func `watchers receive the value of an item that was made anew with its former version`() async throws {
+    let open = try store.open()
+    let (reads, continuation) = AsyncStream<Void>.makeStream()
+    let isHeld = Mutex(false)
+    let resume = DispatchSemaphore(value: 0)
+    open.observe { _ in
+      guard
+        isHeld.withLock({ isHeld in
+          defer { isHeld = false }
+          return isHeld
+        })
+      else { return }
+      continuation.yield()
+      resume.wait()
+    }
+    try await group.set("a", to: "old")
+    let provider = try await AccessGroupProvider(open.group("default"))
+    isHeld.withLock { $0 = true }
+    // The provider reads the group for this change. Its next look finds both that follow at once.
+    try await group.set("b", to: "1")
+    for await _ in reads { break }
+    try await group.remove("a")
+    try await store.open().inThread { store in try store.compactGroup("default") }
+    #expect(try await group.set("a", to: "new") == 1)
+    resume.signal()
+    try await provider.watchValue(forKey: AbsoluteConfigKey(["a"]), type: .string) { updates in
+      for await update in updates where try update.get().value?.content == .string("new") { return }
+      Issue.record("the watch ended")
     }
   }
 
