@@ -1,6 +1,7 @@
 #if Lifecycle
   public import Logging
   public import ServiceLifecycle
+  import Synchronization
   public import VaultFoundation
 
   /// Keeps an access group open while a service runs: opens the store, reports changes, and releases the keys at the
@@ -16,6 +17,8 @@
     private var opening: Task<Opened, any Error>?
     private var isOver = false
 
+    private static let observed = ObservedStores()
+
     private struct Opened: Sendable {
       let group: AccessGroup
       let changes: AsyncThrowingStream<ItemChange, any Error>
@@ -24,7 +27,8 @@
     /// - Parameters:
     ///   - group: the group's name; by default the one that is used if none is named.
     ///   - logger: receives errors and the fact of a change, never the name of an item or a value.
-    ///   - opening: opens the store; by default as the command does.
+    ///   - opening: opens the store; by default as the command does. Several services may share one store; its calls are
+    ///     then logged by the first of them, and counted once.
     ///   - onChange: called for each item that changes after the store was opened, one call after the other, while the
     ///     service runs. Its error ends the service.
     public init(
@@ -70,10 +74,13 @@
       let begin = ContinuousClock.now
       let task = Task { [openStore, logger, groupName] in
         let store = try await openStore()
-        store.log(to: logger)
-        #if Metrics
-          store.recordMetrics()
-        #endif
+        // Services can share a store, and one whose group was missing may open it again.
+        if Self.observed.isNew(store) {
+          store.log(to: logger)
+          #if Metrics
+            store.recordMetrics()
+          #endif
+        }
         let group = try store.group(groupName ?? store.defaultGroupName)
         let opened = Opened(group: group, changes: try await group.changes())
         logger.info("an access group is open", metadata: ["group": "\(group.name)"])
@@ -100,6 +107,22 @@
     /// The messages of this library's errors contain no item's name. Of other errors, only the type is safe to log.
     private nonisolated func describe(_ error: any Error) -> String {
       (error as? VaultError)?.message ?? String(reflecting: type(of: error))
+    }
+  }
+
+  /// The open stores whose calls are logged and counted by a service, so that no call is counted twice.
+  private final class ObservedStores: Sendable {
+    private struct Entry: Sendable { weak let store: SecretStore? }
+    private let entries = Mutex<[Entry]>([])
+
+    /// Whether the store was not here yet. It is from now on.
+    func isNew(_ store: SecretStore) -> Bool {
+      entries.withLock { entries in
+        entries.removeAll { $0.store == nil }
+        guard !entries.contains(where: { $0.store === store }) else { return false }
+        entries.append(Entry(store: store))
+        return true
+      }
     }
   }
 #endif

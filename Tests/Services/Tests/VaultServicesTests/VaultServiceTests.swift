@@ -64,6 +64,15 @@ import VaultServices
     #expect(!"\(log.entries)".contains("hunter2"))
   }
 
+  @Test func `a call of a store that several services share is logged once`() async throws {
+    let shared = try store.open()
+    let services = [nil, "nowhere", "default"].map { VaultService(group: $0, logger: logger, opening: { shared }) }
+    await #expect(throws: VaultError.self) { try await services[1].group() }
+    #expect(try await services[0].group().name == services[2].group().name)
+    await #expect(throws: VaultError.notFound(.item)) { _ = try await services[2].group().get("absent") }
+    #expect(log.entries.filter { $0.metadata["status"] == "not-found" && $0.level == .debug }.count == 1)
+  }
+
   @Test func `services that ask for the group at the same time share one open store`() async throws {
     let count = Counter()
     let service = VaultService(logger: logger) { [store] in
