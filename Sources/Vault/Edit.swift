@@ -14,9 +14,7 @@ public struct Edit: ~Copyable {
   /// The error of the first change that failed; the transaction will throw it.
   package var failure: VaultError? { outcome.failure }
 
-  init(_ transaction: WriteTransaction, group: String) {
-    (self.transaction, self.group) = (transaction, group)
-  }
+  init(_ transaction: WriteTransaction, group: String) { (self.transaction, self.group) = (transaction, group) }
 
   /// Sets `name` to `value`, as ``AccessGroup/set(_:to:_:ifVersion:)-(_,SecretValue,_,_)``.
   public func set(

@@ -53,9 +53,7 @@ public final class GroupWatch: Sendable {
     _ = try look()
   }
 
-  deinit {
-    for descriptor in [events, cancelled] { close(descriptor) }
-  }
+  deinit { for descriptor in [events, cancelled] { close(descriptor) } }
 
   /// Waits until the group differs from what the previous call returned; at first, from what it was when the watch
   /// began.

@@ -13,9 +13,7 @@ package struct DraftPlaces: Sendable {
   /// The end of the names of folders that were moved out of a group's place, for as long as another one is moved there.
   package static let movedMark = ".old"
 
-  package init(draft: String, kept: String) {
-    (self.draft, self.kept) = (draft, kept)
-  }
+  package init(draft: String, kept: String) { (self.draft, self.kept) = (draft, kept) }
 }
 
 extension AccessGroupFile {
