@@ -115,6 +115,8 @@
     let tokens: ServiceTokens
     let callers = Callers()
     let changes: Changes
+    /// The SSH keys of the groups that were listed for one.
+    let keys = Mutex<[String: SSHAgent.Keys]>([:])
     private let look = SharedLook<Refusal?>(for: .seconds(1))
 
     /// - Throws: the error of opening the record, without which nothing is answered.

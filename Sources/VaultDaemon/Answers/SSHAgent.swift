@@ -51,35 +51,49 @@
       }
     }
 
-    private struct Found: Sendable {
+    struct Found: Sendable {
       let group: String
       let item: String
       let key: [UInt8]
+      let expires: Timestamp?
       /// Whether a person must agree to each signature.
       let isAsked: Bool
     }
 
-    private func keys(of application: String, _ access: Access) throws -> [Found] {
-      var found: [Found] = []
-      for group in try access.groups(of: application) {
-        for item in items(of: group.name, access) {
-          guard item.expires.map({ $0 > .now }) ?? true, let text = item.attributes[SSHKey.attribute],
-            let key = SSHKey.publicBlob(of: text)
-          else { continue }
-          let isAsked = item.attributes[SSHKey.confirmAttribute] != nil
-          found.append(Found(group: group.name, item: item.name.description, key: key, isAsked: isAsked))
-        }
-      }
-      return found
+    /// The keys in one state of a group.
+    struct Keys: Sendable {
+      let state: GroupInfo
+      let found: [Found]
     }
 
-    /// The items of a group. One that is damaged must not keep the keys of the others from being used.
-    private func items(of group: String, _ access: Access) -> [Item] {
-      let listing = try? access.store.group(group).listing()
-      if listing?.strange.isEmpty != true, unread.withLock({ $0.insert(group).inserted }) {
-        logger.error("SSH keys can be missing, because a group is damaged", metadata: ["group": "\(group)"])
+    private func keys(of application: String, _ opened: OpenedStore) throws -> [Found] {
+      try opened.access.groups(of: application).flatMap { group in keys(in: group.info, opened) }
+        .filter { key in key.expires.map { $0 > .now } ?? true }
+    }
+
+    /// The keys in a group, which is listed only if it has changed. An item that is damaged must not keep the keys of the
+    /// others from being used.
+    private func keys(in group: GroupInfo, _ opened: OpenedStore) -> [Found] {
+      // The state was just verified. Each change has an epoch of its own, and a later time than the change of that epoch in
+      // a state that the owner gave up for an older one.
+      if let known = opened.keys.withLock({ $0[group.name] }), known.state.id == group.id,
+        known.state.epoch == group.epoch, known.state.changed == group.changed
+      {
+        return known.found
       }
-      return listing?.items ?? []
+      let listing = try? opened.store.group(group.name).listing()
+      let found = (listing?.items ?? []).compactMap { item -> Found? in
+        guard let text = item.attributes[SSHKey.attribute], let key = SSHKey.publicBlob(of: text) else { return nil }
+        let isAsked = item.attributes[SSHKey.confirmAttribute] != nil
+        return Found(
+          group: group.name, item: item.name.description, key: key, expires: item.expires, isAsked: isAsked)
+      }
+      if listing?.strange.isEmpty == true {
+        opened.keys.withLock { $0[group.name] = Keys(state: group, found: found) }
+      } else if unread.withLock({ $0.insert(group.name).inserted }) {
+        logger.error("SSH keys can be missing, because a group is damaged", metadata: ["group": "\(group.name)"])
+      }
+      return found
     }
 
     private func identities(_ visit: Visit) async throws -> ByteBuffer {
@@ -87,8 +101,7 @@
         try await visit.record(.list, .denied, detail: "ssh")
         throw Refusal.unknownCaller
       }
-      let access = visit.opened.access
-      let keys = try await Blocking.read { try self.keys(of: application, access) }
+      let keys = try await Blocking.read { try self.keys(of: application, visit.opened) }
       try await visit.record(.list, detail: "ssh")
       var (list, count) = (ByteBuffer(), 0)
       for key in keys {
@@ -116,7 +129,7 @@
     ) async throws -> ByteBuffer {
       let access = visit.opened.access
       let (found, isAsked) = try await Blocking.read {
-        let named = try visit.application.map { try self.keys(of: $0, access).filter { $0.key == key } } ?? []
+        let named = try visit.application.map { try self.keys(of: $0, visit.opened).filter { $0.key == key } } ?? []
         // The attribute is only the writer's claim, so the key itself is checked. A second item with the same key must
         // not remove the confirmation.
         return (named.first { Self.holdsKey($0, access) }, named.contains(where: \.isAsked))
@@ -135,7 +148,7 @@
         }
         // Meanwhile, the daemon may have been sealed, the application unbound, or the key expired.
         let now = try? await visit.opened.visit(visit.connection, token: nil)
-        let keys = try await Blocking.read { try visit.application.map { try self.keys(of: $0, access) } ?? [] }
+        let keys = try await Blocking.read { try visit.application.map { try self.keys(of: $0, visit.opened) } ?? [] }
         guard seal.current === visit.opened, now?.application == visit.application,
           keys.contains(where: { $0.group == found.group && $0.item == found.item && $0.key == key })
         else {

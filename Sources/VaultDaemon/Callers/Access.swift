@@ -25,15 +25,15 @@
       return group
     }
 
-    /// The groups that the daemon can open and that the application is a member of, with the application's rights,
-    /// sorted by name.
+    /// The groups that the daemon can open and that the application is a member of, with the application's rights and
+    /// the group's current state, sorted by name.
     ///
     /// Groups that fail verification are left out.
-    func groups(of application: String) throws(VaultError) -> [(name: String, rights: MemberRights)] {
-      var groups: [(String, MemberRights)] = []
+    func groups(of application: String) throws(VaultError) -> [(name: String, rights: MemberRights, info: GroupInfo)] {
+      var groups: [(String, MemberRights, GroupInfo)] = []
       for name in try store.groupNames() where !name.hasPrefix("vault.") {
         guard let info = try? store.group(name).info(), let rights = info.rights(of: application) else { continue }
-        groups.append((name, rights))
+        groups.append((name, rights, info))
       }
       return groups
     }

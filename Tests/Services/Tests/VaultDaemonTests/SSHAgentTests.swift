@@ -129,6 +129,38 @@ struct SSHAgentTests {
     return counted([13] + counted(Array(blob)) + counted([1, 2, 3]) + [0, 0, 0, flag])
   }
 
+  @Test func `a signature lists a group only if it has changed, and every change counts`() async throws {
+    defer { unlink(socket) }
+    let text = try await makeKey("ssh/mine", in: "web")
+    let (path, message) = (socket, try request(toSignWith: text))
+    let reads = Mutex(0)
+    try #require(daemon.seal.current).store.observe { call in
+      if call.kind == .read, "\(call.group)" == "web" { reads.withLock { $0 += 1 } }
+    }
+    /// Whether the agent signs, and how many reads of the group that takes.
+    func sign() async -> (Bool, Int) {
+      reads.withLock { $0 = 0 }
+      let answer = await onThread { () -> [UInt8] in
+        guard let client = RawClient(path) else { return [] }
+        client.send(message)
+        return client.receive() ?? []
+      }
+      return (answer.count > 5, reads.withLock { $0 })
+    }
+    // The list, and the key twice: to compare it, and to sign.
+    #expect(await sign() == (true, 3))
+    #expect(await sign() == (true, 2))
+    let group = try daemon.owner().group("web")
+    try await group.set("other", to: "x")
+    #expect(await sign() == (true, 3))
+    // There is nobody to ask.
+    try await group.change("ssh/mine", Details(attributes: [SSHKey.confirmAttribute: "yes"]))
+    #expect(await sign() == (false, 2))
+    #expect(await sign() == (false, 1))
+    try await group.remove("ssh/mine")
+    #expect(await sign() == (false, 1))
+  }
+
   @Test func `RSA signs nothing with SHA-1`() async throws {
     defer { unlink(socket) }
     let text = try await makeKey("ssh/mine", "rsa -b 2048", in: "web")
