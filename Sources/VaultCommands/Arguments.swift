@@ -64,7 +64,9 @@ struct Parameter: Equatable {
   var names: [String] { [short, long].compactMap { $0 } }
 
   /// Whether `word`, which follows the option, is its value.
-  func takes(_ word: String) -> Bool { value != nil && (standard == nil || TimeLength.milliseconds(word) != nil) }
+  func takes(_ word: String) -> Bool {
+    value != nil && (standard == nil ? !Arguments.isOption(word) : TimeLength.milliseconds(word) != nil)
+  }
 
   static let help = Parameter(short: "-h", long: "--help", help: "Show help information.")
 }
@@ -103,17 +105,12 @@ struct Arguments {
         continue
       }
       let (parameter, name, attached) = try Arguments.option(word, of: parameters)
-      var value = attached
-      if let standard = parameter.standard, attached == nil {
-        value = standard
-        if place < words.endIndex, parameter.takes(words[place]) {
-          value = words[place]
-          place += 1
-        }
-      } else if parameter.value != nil, attached == nil {
-        guard place < words.endIndex, !Arguments.isOption(words[place]) else { throw .needsValue(name) }
+      var value = attached ?? parameter.standard
+      if parameter.value != nil, attached == nil, place < words.endIndex, parameter.takes(words[place]) {
         value = words[place]
         place += 1
+      } else if parameter.value != nil, value == nil {
+        throw .needsValue(name)
       } else if parameter.value == nil, attached != nil {
         throw .takesNoValue(name)
       }
