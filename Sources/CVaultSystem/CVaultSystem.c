@@ -119,7 +119,7 @@ int csystem_lock_memory(void) { return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_O
 
 void csystem_raise_descriptor_limit(void) {
   struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= 16384) return;
   limit.rlim_cur = limit.rlim_max < 16384 ? limit.rlim_max : 16384;
   setrlimit(RLIMIT_NOFILE, &limit);
 }

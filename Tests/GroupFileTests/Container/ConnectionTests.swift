@@ -11,6 +11,17 @@ import Testing
 @testable import GroupFile
 
 @Suite struct ConnectionTests {
+  @Test func `raising the limit of open files never lowers it`() {
+    // Where the system permits 16,384 or fewer, this cannot fail.
+    var limit = rlimit()
+    unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    limit.rlim_cur = limit.rlim_max
+    unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    csystem_raise_descriptor_limit()
+    unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    #expect(limit.rlim_cur == limit.rlim_max)
+  }
+
   @Test func `a new file reads back what was written to it`() throws {
     let folder = TemporaryFolder()
     let making = try Connection.create(folder: folder.path)
