@@ -130,7 +130,7 @@ extension SecretStore {
     } catch {
       switch error {
       case _ where isOfOtherDevice(error): return .leftOut
-      case .storage(let failure) where failure != .replaced && failure != .inputOutput:
+      case .storage(let failure) where ![.replaced, .inputOutput, .fileTooLarge].contains(failure):
         // The copies of the other groups would fail too.
         throw error
       default: return .failed(error)

@@ -68,6 +68,29 @@ import Testing
     #expect(result.output == "g180\ta\n182\n182\n182\n", "\(result.errors)")
   }
 
+  @Test func `a group that is larger than a file may be does not keep the others from being backed up and restored`() {
+    let result = store.shell(
+      """
+      head -c 600000 /dev/urandom | base64 | "$vault" set large && "$vault" group create team && printf one | "$vault" set a -g team
+      "$vault" backup "$folder/whole" >/dev/null && printf two | "$vault" set a -g team && printf two | "$vault" set a || exit 9
+      ulimit -f 512
+      "$vault" backup "$folder/b" | cut -f 1,2
+      "$vault" restore-backup "$folder/whole" --replace | cut -f 1,2
+      """)
+    #expect(
+      result.output
+        == """
+        default\tthe file may not become larger
+        team\tcopied
+        vault.owner\tcopied
+        default\tthe file may not become larger
+        team\trestored
+        vault.owner\talready in this state
+
+        """,
+      "\(result.errors)")
+  }
+
   @Test(.needsTracing) func `a backup killed at any call is complete or absent, and can be made again`() throws {
     try fill()
     let arguments = ["backup", store.folder.file("b")]
