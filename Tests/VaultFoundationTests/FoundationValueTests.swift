@@ -144,6 +144,16 @@ import VaultFoundation
     try through(Date(timeIntervalSinceReferenceDate: 0.1))
   }
 
+  @Test func `an interval that never ends or never began is read back from an archive`() throws {
+    for interval in [
+      DateInterval(start: Date(timeIntervalSinceReferenceDate: 1), duration: .infinity),
+      DateInterval(start: Date(timeIntervalSinceReferenceDate: -.infinity), duration: 1),
+    ] {
+      let data = try SecureArchiver.archivedData(encoding: [interval], named: "intervals")
+      #expect(try SecureUnarchiver.decoded([DateInterval].self, named: "intervals", from: data) == [interval])
+    }
+  }
+
   @Test func `a number of 128 bits is read from an archive`() throws {
     let data = try SecureArchiver.archivedData(encoding: ["a": -5], named: "numbers")
     #expect(try SecureUnarchiver.decoded([String: Int128].self, named: "numbers", from: data) == ["a": -5])
@@ -161,5 +171,10 @@ import VaultFoundation
     calendar.firstWeekday = 0
     #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: calendar) }
     #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: [Locale(identifier: "é")]) }
+    let rule = Calendar.RecurrenceRule(calendar: Calendar(identifier: .gregorian), frequency: .daily, interval: 0)
+    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: ["rule": rule]) }
+    // Nobody can say when it ends.
+    let interval = DateInterval(start: Date(timeIntervalSinceReferenceDate: -.infinity), duration: .infinity)
+    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: [interval]) }
   }
 }

@@ -42,8 +42,8 @@ enum CodedRules {
     let duration: TimeInterval
 
     var broken: String? {
-      let isValid = duration >= 0 && duration.isFinite && start.timeIntervalSinceReferenceDate.isFinite
-      return isValid ? nil : "it ends before it begins"
+      let isValid = duration >= 0 && !(start.timeIntervalSinceReferenceDate + duration).isNaN
+      return isValid ? nil : "it ends before it begins, or nobody can say when"
     }
   }
 
