@@ -104,11 +104,21 @@ import VaultFoundation
         .url(["port": .number(-1)]), .url(["port": .number(least), "host": .text("a")]), .url(["scheme": .text("1:")]),
         .url(["scheme": .text("")]), .url(["scheme": .text("é")]), .url(["scheme": .text("1a")]),
       ], as: URLComponents.self)
-    let rule = Calendar.RecurrenceRule(calendar: Calendar(identifier: .gregorian), frequency: .daily, interval: 0)
-    let text = try String(decoding: JSONEncoder().encode(rule), as: UTF8.self)
+    try refuse([.fields(["month": .number(least)])], as: DateComponents.self)
     let group = try store.group()
-    try group.set("json", to: Secret(text), kind: .json)
-    #expect(throws: VaultError.self) { try group.get("json", as: Calendar.RecurrenceRule.self) }
+    for rule in rules {
+      try group.set("json", to: Secret(JSONEncoder().encode(rule)), kind: .json)
+      #expect(throws: VaultError.self) { try group.get("json", as: Calendar.RecurrenceRule.self) }
+    }
+  }
+
+  /// Rules that end the process when somebody asks for their dates.
+  private var rules: [Calendar.RecurrenceRule] {
+    let calendar = Calendar(identifier: .gregorian)
+    return [Calendar.RecurrenceRule(calendar: calendar, frequency: .daily, interval: 0)]
+      + [Int.max, .min, 367].map { n in
+        Calendar.RecurrenceRule(calendar: calendar, frequency: .monthly, weekdays: [.every(.friday), .nth(n, .monday)])
+      }
   }
 
   @Test func `values of Foundation's types are read back, from an archive and from JSON`() throws {
@@ -133,6 +143,10 @@ import VaultFoundation
     calendar.firstWeekday = 7
     try through(calendar)
     try through(DateComponents(calendar: calendar, year: 2026, month: 2))
+    try through(
+      Calendar.RecurrenceRule(
+        calendar: calendar, frequency: .yearly, months: [.init(2), .init(13, isLeap: true)],
+        weekdays: [.every(.friday), .nth(-366, .monday), .nth(53, .sunday)]))
     try through(try #require(URLComponents(string: "svn+ssh-1.0://ann:x@[::1]:8080/a%20b?c=d#e")))
     try through(try #require(URL(string: "https://example.com/ä")))
     try through(try #require(Decimal(string: "123456789012345678901234567890.125")))
@@ -171,8 +185,11 @@ import VaultFoundation
     calendar.firstWeekday = 0
     #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: calendar) }
     #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: [Locale(identifier: "é")]) }
-    let rule = Calendar.RecurrenceRule(calendar: Calendar(identifier: .gregorian), frequency: .daily, interval: 0)
-    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: ["rule": rule]) }
+    for rule in rules {
+      #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: ["rule": rule]) }
+    }
+    let components = DateComponents(calendar: Calendar(identifier: .hebrew), month: .min)
+    #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: components) }
     // Nobody can say when it ends.
     let interval = DateInterval(start: Date(timeIntervalSinceReferenceDate: -.infinity), duration: .infinity)
     #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(encoding: [interval]) }

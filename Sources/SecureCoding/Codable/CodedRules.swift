@@ -14,6 +14,7 @@ enum CodedRules {
     case is Locale.Type: try Identifier(from: decoder).broken
     case is Calendar.Type: try Week(from: decoder).broken
     case is Calendar.RecurrenceRule.Type: try Recurrence(from: decoder).broken
+    case is DateComponents.Type: try Components(from: decoder).broken
     case is URLComponents.Type: try Address(from: decoder).broken
     default: nil
     }
@@ -63,9 +64,24 @@ enum CodedRules {
   }
 
   private struct Recurrence: Decodable {
+    struct Weekday: Decodable { let n: Int? }
     let interval: Int
+    let weekdays: [Weekday]?
 
-    var broken: String? { interval < 1 ? "its interval is not positive" : nil }
+    var broken: String? {
+      if interval < 1 { return "its interval is not positive" }
+      return weekdays?.allSatisfy { places ~= $0.n ?? 0 } == false ? "no year has so many weeks" : nil
+    }
+  }
+
+  /// The numbers that a weekday in a year or a month may have, counted from its beginning or, below 0, from its end.
+  static let places = -366...366
+
+  private struct Components: Decodable {
+    let month: Int?
+
+    // Calendars other than the Gregorian one subtract from it.
+    var broken: String? { month == .min ? "its month is the least number" : nil }
   }
 
   private struct Address: Decodable {

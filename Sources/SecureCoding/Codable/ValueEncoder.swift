@@ -32,7 +32,11 @@ struct ValueEncoder: Encoder {
     case let locale as Locale where !locale.identifier.utf8.allSatisfy({ $0 < 0x80 }): throw Failure.noForm(path)
     case let calendar as Calendar where !(1...7 ~= calendar.firstWeekday && 1...7 ~= calendar.minimumDaysInFirstWeek):
       throw Failure.noForm(path)
-    case let rule as Calendar.RecurrenceRule where rule.interval < 1: throw Failure.noForm(path)
+    case let rule as Calendar.RecurrenceRule
+    where rule.interval < 1
+      || rule.weekdays.contains { if case .nth(let n, _) = $0 { !(CodedRules.places ~= n) } else { false } }:
+      throw Failure.noForm(path)
+    case let components as DateComponents where components.month == .min: throw Failure.noForm(path)
     case let interval as DateInterval where interval.end.timeIntervalSince1970.isNaN: throw Failure.noForm(path)
     default: break
     }
