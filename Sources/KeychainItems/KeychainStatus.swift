@@ -32,39 +32,28 @@ public struct KeychainStatus: Error, RawRepresentable, Sendable, Hashable {
   /// The access group does not exist, or this application is not a member.
   public static let missingEntitlement = KeychainStatus(rawValue: -34018)
 
-  /// The status for an error of the store.
+  /// The status for an error of the store: what iOS distinguishes, and otherwise that of the error's kind, which is all that
+  /// is known of one that `vaultd` met.
   public init(_ error: VaultError) {
     self =
       switch error {
       case .notFound(.group), .denied(.notAMember): .missingEntitlement
-      case .notFound: .itemNotFound
-      case .conflict, .exists: .duplicateItem
-      case .invalid, .overLimit: .param
-      case .locked, .ownerNeeded, .noKeyring, .otherDevice: .interactionNotAllowed
       case .denied(.readOnly), .denied(.ownerOnly): .readOnly
-      case .denied, .wrongKey, .mistypedCode: .authFailed
-      case .damaged, .anotherGroup, .strangeRows, .witnessUnavailable, .unproved, .rolledBack, .newerFormat: .decode
-      case .noStore, .busy, .unordered(_, .tooOld): .notAvailable
+      case .unordered(_, .tooOld): .notAvailable
       case .storage(.memory): .allocate
-      case .storage, .networkFileSystem: .inputOutput
       case .contradiction, .otherState, .otherType, .declined, .tooManyStates: .internalComponent
-      default: KeychainStatus(error.exitStatus)
-      }
-  }
-
-  /// The status for an error of which only the kind is known, such as one that `vaultd` met.
-  private init(_ status: ExitStatus) {
-    self =
-      switch status {
-      case .notFound: .itemNotFound
-      case .conflict, .exists: .duplicateItem
-      case .usage, .overLimit: .param
-      case .locked: .interactionNotAllowed
-      case .denied, .wrongKey: .authFailed
-      case .damaged, .classRefused, .rolledBack, .newerFormat: .decode
-      case .noStore, .busy: .notAvailable
-      case .storage: .inputOutput
-      default: .internalComponent
+      default:
+        switch error.exitStatus {
+        case .notFound: .itemNotFound
+        case .conflict, .exists: .duplicateItem
+        case .usage, .overLimit: .param
+        case .locked: .interactionNotAllowed
+        case .denied, .wrongKey: .authFailed
+        case .damaged, .classRefused, .rolledBack, .newerFormat: .decode
+        case .noStore, .busy: .notAvailable
+        case .storage: .inputOutput
+        default: .internalComponent
+        }
       }
   }
 

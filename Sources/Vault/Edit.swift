@@ -139,8 +139,8 @@ extension AccessGroup {
   /// items have the same name, both are written, and the later one is the newer version.
   ///
   /// - Parameter items: names and values. The collection is traversed twice, and one value is held in memory at a time.
-  /// - Throws: the error of the first item that cannot be set, and ``VaultError/invalid(_:)`` if a name, such as one of a
-  ///   lazy collection, is another one the second time; the group is unchanged then.
+  /// - Throws: the error of the first item that cannot be set, and ``VaultError/invalid(_:)`` if a name differs the second
+  ///   time, as a lazy collection's may; the group is unchanged then.
   @inlinable
   public func set<Items: RandomAccessCollection, Value: SecretValue>(
     contentsOf items: Items

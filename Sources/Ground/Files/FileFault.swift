@@ -80,4 +80,7 @@ public enum StorageFailure: String, Sendable {
   case fixedFolder =
     "the group's folder cannot be exchanged: it is a link or a mount point, or in a lower layer of an overlay"
   case noBackupFolder = "the folder above the backup's does not exist"
+
+  /// Whether it concerns one file, so that work on others can go on.
+  package var isOfOneFile: Bool { [.replaced, .inputOutput, .fileTooLarge].contains(self) }
 }

@@ -44,7 +44,7 @@ enum CodedRules {
 
     var broken: String? {
       let isValid = duration >= 0 && !(start.timeIntervalSinceReferenceDate + duration).isNaN
-      return isValid ? nil : "it ends before it begins, or nobody can say when"
+      return isValid ? nil : "its end is before its start, or is not a number"
     }
   }
 
@@ -70,7 +70,7 @@ enum CodedRules {
 
     var broken: String? {
       if interval < 1 { return "its interval is not positive" }
-      return weekdays?.allSatisfy { places ~= $0.n ?? 0 } == false ? "no year has so many weeks" : nil
+      return weekdays?.allSatisfy { places ~= $0.n ?? 0 } == false ? "a weekday's number is too large" : nil
     }
   }
 
@@ -81,7 +81,7 @@ enum CodedRules {
     let month: Int?
 
     // Calendars other than the Gregorian one subtract from it.
-    var broken: String? { month == .min ? "its month is the least number" : nil }
+    var broken: String? { month == .min ? "its month is too small" : nil }
   }
 
   private struct Address: Decodable {

@@ -82,9 +82,7 @@ struct Restoration {
         source, GroupDraft(in: drafts.path(of: name), for: file.folder), file, replaced, store.witness(name).read(),
         owner, leaving: { leaves($0, name) }, progress)
     } catch {
-      if case .storage(let failure) = error, ![.replaced, .inputOutput, .fileTooLarge].contains(failure) {
-        throw error.named(name.description)
-      }
+      if case .storage(let failure) = error, !failure.isOfOneFile { throw error.named(name.description) }
       outcome = .failed(error.named(name.description))
     }
   }

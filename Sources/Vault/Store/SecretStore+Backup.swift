@@ -130,7 +130,7 @@ extension SecretStore {
     } catch {
       switch error {
       case _ where isOfOtherDevice(error): return .leftOut
-      case .storage(let failure) where ![.replaced, .inputOutput, .fileTooLarge].contains(failure):
+      case .storage(let failure) where !failure.isOfOneFile:
         // The copies of the other groups would fail too.
         throw error
       default: return .failed(error)

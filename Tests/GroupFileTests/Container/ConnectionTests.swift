@@ -15,6 +15,8 @@ import Testing
     // Where the system permits 16,384 or fewer, this cannot fail.
     var limit = rlimit()
     unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    var former = limit
+    defer { unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &former) }
     limit.rlim_cur = limit.rlim_max
     unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     csystem_raise_descriptor_limit()

@@ -106,7 +106,7 @@ struct HealthTests {
     #expect(line.contains("vault group accept web") && !line.contains("secret-name") && !line.contains("hunter"))
   }
 
-  @Test(.timeLimit(.minutes(1)))
+  @Test(.timeLimit(.minutes(5)))
   func `a daemon whose files may not grow refuses the change, and takes no file of its own for stdout or stderr`()
     async throws
   {

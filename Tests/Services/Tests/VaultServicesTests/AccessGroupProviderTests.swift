@@ -119,7 +119,7 @@ import VaultServices
     }
   }
 
-  @Test(.timeLimit(.minutes(1)))
+  @Test(.timeLimit(.minutes(5)))
   func `watchers receive the value of an item that was made anew with its former version`() async throws {
     let open = try store.open()
     let (reads, continuation) = AsyncStream<Void>.makeStream()
