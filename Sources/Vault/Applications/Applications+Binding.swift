@@ -27,21 +27,23 @@ extension Applications {
     try register(name)
     try store.makeServiceGroups()
     let unserved = try serve(id)
-    let binding = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
-      guard let index = alternatives.firstIndex(where: alternative.hasConditions) else {
-        return alternatives.append(alternative)
+    let binding = try store.recording(.bind, subject: id, detail: alternative.description) { () throws(VaultError) in
+      let binding = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
+        guard let index = alternatives.firstIndex(where: alternative.hasConditions) else {
+          return alternatives.append(alternative)
+        }
+        let credentials = alternatives[index].credentials.merging(alternative.credentials) { $1 }
+        alternatives[index] = try ServiceBinding.Alternative(
+          unit: alternative.unit, user: alternative.user, exe: alternative.exe, label: alternative.label,
+          certificate: alternative.certificate, credentials: credentials)
       }
-      let credentials = alternatives[index].credentials.merging(alternative.credentials) { $1 }
-      alternatives[index] = try ServiceBinding.Alternative(
-        unit: alternative.unit, user: alternative.user, exe: alternative.exe, label: alternative.label,
-        certificate: alternative.certificate, credentials: credentials)
+      guard let binding else { throw .unexpected("a binding without alternatives") }
+      // Whoever revokes the application records that before removing its bindings, so one of the two sees the other.
+      if try application(id).standing == .revoked {
+        throw removeBinding(of: id).first.map { $0.problem.named($0.name) } ?? .contradiction(.revokedApplication)
+      }
+      return binding
     }
-    guard let binding else { throw .unexpected("a binding without alternatives") }
-    // Whoever revokes the application records that before removing its bindings, so one of the two sees the other.
-    if try application(id).standing == .revoked {
-      throw removeBinding(of: id).first.map { $0.problem.named($0.name) } ?? .contradiction(.revokedApplication)
-    }
-    store.record(.bind, subject: id, detail: alternative.description)
     return BoundApplication(binding: binding, hasService: try service() != nil, unserved: unserved)
   }
 
@@ -68,14 +70,16 @@ extension Applications {
       try ended.get()
       throw .notFound(.binding)
     }
-    let left = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
-      let count = alternatives.count
-      alternatives.removeAll { alternative?.hasConditions(of: $0) ?? true }
-      guard alternatives.count < count else { throw .notFound(.binding) }
+    return try store.recording(.unbind, subject: id, detail: alternative?.description ?? "all") {
+      () throws(VaultError) in
+      let left = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
+        let count = alternatives.count
+        alternatives.removeAll { alternative?.hasConditions(of: $0) ?? true }
+        guard alternatives.count < count else { throw .notFound(.binding) }
+      }
+      try endTokens(of: id)
+      return left
     }
-    try endTokens(of: id)
-    store.record(.unbind, subject: id, detail: alternative?.description ?? "all")
-    return left
   }
 
   /// Removes all bindings and the AppRole secret of a revoked application and ends its tokens, so that they do not come

@@ -60,17 +60,13 @@ extension Applications {
   ) throws(VaultError) -> IssuedCredential {
     let name = try Applications.name(id)
     let isReplacing = issuance == .replacing
-    let issued = try issue(
+    return try issue(
       name, to: path, issuance, grants: grants, lifetime: lifetime,
       remote: try remote.map { (name) throws(VaultError) in
         try store.remote(name, for: id, own: hasOwnLogin, renewing: isReplacing)
       },
       sealedBy: try passphrase?.guarded(), droppingUnproved: isDroppingUnproved, accepting: confirm,
       progress: progress)
-    store.record(
-      isReplacing ? .replace : .issue, subject: id,
-      detail: grants.map { "\($0.group)=\($0.rights.rawValue)" }.joined(separator: " "))
-    return issued
   }
 
   /// Writes a credential for an application, or for the service, which may only read its own group.
@@ -96,58 +92,62 @@ extension Applications {
     var entry = try begin(name, known, issuance, lifetime, registry, isWritten)
     let place = try CredentialFile.Place(path, outside: store.location.home, isWritten: isWritten(entry))
     for grant in grants { try check(grant, mayBeBroken: isReplacing) }
-    if entry.standing == .interrupted { try registry.record(entry, since: known) }
-    var unchanged: [UnchangedGroup] = []
-    // An older registry may not know an application that groups name.
-    let hadCredential = try known == nil && entry.issue > 1 ? knownIssues()[id] != nil : known?.issued != nil
-    if entry.issue > 1, isReplacing || hadCredential {
-      // First of all, so that no group that cannot be used keeps the old credential valid in the others.
-      let change = RosterChange(reissue: (id, entry.issue), dropsUnproved: isDroppingUnproved)
-      unchanged = try changeEverywhere(change, accepting: confirm, progress)
-    }
-    func inGroup(_ group: AccessGroup.Name, _ step: () throws(VaultError) -> Void) throws(VaultError) {
-      guard !unchanged.contains(where: { $0.name == group.description }) else { return }
-      do throws(VaultError) { try step() } catch {
-        guard isReplacing else { throw error }
-        unchanged.append(UnchangedGroup(name: group.description, problem: error))
+    let texts = grants.map { name == .service ? $0.group : "\($0.group)=\($0.rights.rawValue)" }
+    let action: AuditRecord.Action = name == .service ? .enroll : isReplacing ? .replace : .issue
+    return try store.recording(action, subject: id, detail: texts.joined(separator: " ")) { () throws(VaultError) in
+      if entry.standing == .interrupted { try registry.record(entry, since: known) }
+      var unchanged: [UnchangedGroup] = []
+      // An older registry may not know an application that groups name.
+      let hadCredential = try known == nil && entry.issue > 1 ? knownIssues()[id] != nil : known?.issued != nil
+      if entry.issue > 1, isReplacing || hadCredential {
+        // First of all, so that no group that cannot be used keeps the old credential valid in the others.
+        let change = RosterChange(reissue: (id, entry.issue), dropsUnproved: isDroppingUnproved)
+        unchanged = try changeEverywhere(change, accepting: confirm, progress)
       }
-    }
-    var admissions: [Admission] = []
-    func join(_ group: AccessGroup.Name, _ rights: MemberRights) throws(VaultError) {
-      try inGroup(group) { () throws(VaultError) in
-        let admission = try store.grant(rights, in: group.description, to: id, entry)
-        if admission.isReturning { admissions.append(admission) }
+      func inGroup(_ group: AccessGroup.Name, _ step: () throws(VaultError) -> Void) throws(VaultError) {
+        guard !unchanged.contains(where: { $0.name == group.description }) else { return }
+        do throws(VaultError) { try step() } catch {
+          guard isReplacing else { throw error }
+          unchanged.append(UnchangedGroup(name: group.description, problem: error))
+        }
       }
-    }
-    try inGroup(name) { () throws(VaultError) in
-      if name == .service { try store.makeServiceGroups() } else { try makePrivateGroup(name, entry) }
-    }
-    // The owner may have lowered the application's rights in its own group.
-    let present = try? store.group(name).verifiedState().roster.members.first { $0.application == id }
-    try join(name, name == .service ? .read : present?.rights ?? .write)
-    if name == .service {
-      try inGroup(.tokens) { () throws(VaultError) in try store.makeMissing(.tokens, keep: 1) }
-      for name in [AccessGroup.Name.audit, .tokens] { try join(name, .write) }
-    }
-    for grant in grants {
-      try inGroup(store.group(grant.group).name) { () throws(VaultError) in
-        admissions.append(try store.grant(grant.rights, in: grant.group, to: id, entry))
+      var admissions: [Admission] = []
+      func join(_ group: AccessGroup.Name, _ rights: MemberRights) throws(VaultError) {
+        try inGroup(group) { () throws(VaultError) in
+          let admission = try store.grant(rights, in: group.description, to: id, entry)
+          if admission.isReturning { admissions.append(admission) }
+        }
       }
+      try inGroup(name) { () throws(VaultError) in
+        if name == .service { try store.makeServiceGroups() } else { try makePrivateGroup(name, entry) }
+      }
+      // The owner may have lowered the application's rights in its own group.
+      let present = try? store.group(name).verifiedState().roster.members.first { $0.application == id }
+      try join(name, name == .service ? .read : present?.rights ?? .write)
+      if name == .service {
+        try inGroup(.tokens) { () throws(VaultError) in try store.makeMissing(.tokens, keep: 1) }
+        for name in [AccessGroup.Name.audit, .tokens] { try join(name, .write) }
+      }
+      for grant in grants {
+        try inGroup(store.group(grant.group).name) { () throws(VaultError) in
+          admissions.append(try store.grant(grant.rights, in: grant.group, to: id, entry))
+        }
+      }
+      let credential = Credential(
+        issue: entry.issue, ownerKey: identity.ownerKey, application: id,
+        member: try sealing(identity.seed(application: id, issue: entry.issue)),
+        floors: try floors(of: id, all: remote != nil), remote: remote)
+      // A credential that opens nothing is not written.
+      guard entry.isUpToDate(with: try registry.application(id)) else { throw .contradiction(.superseded) }
+      try place.write(credential, passphrase: sealingPassphrase)
+      let begun = entry
+      // Until every group refuses the old credential, the command must be repeated.
+      if unchanged.isEmpty || entry.standing != .interrupted { entry.standing = .issued }
+      entry.issued = .now
+      try registry.record(entry, since: begun)
+      unchanged.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+      return IssuedCredential(admissions: admissions, unchanged: unchanged)
     }
-    let credential = Credential(
-      issue: entry.issue, ownerKey: identity.ownerKey, application: id,
-      member: try sealing(identity.seed(application: id, issue: entry.issue)),
-      floors: try floors(of: id, all: remote != nil), remote: remote)
-    // A credential that opens nothing is not written.
-    guard entry.isUpToDate(with: try registry.application(id)) else { throw .contradiction(.superseded) }
-    try place.write(credential, passphrase: sealingPassphrase)
-    let begun = entry
-    // Until every group refuses the old credential, the command must be repeated.
-    if unchanged.isEmpty || entry.standing != .interrupted { entry.standing = .issued }
-    entry.issued = .now
-    try registry.record(entry, since: begun)
-    unchanged.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
-    return IssuedCredential(admissions: admissions, unchanged: unchanged)
   }
 
   /// - Parameter mayBeBroken: whether a group that exists may fail verification, or be missing.

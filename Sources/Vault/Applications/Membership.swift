@@ -29,9 +29,9 @@ extension SecretStore {
     try applications.refuseReplaced(known.issue, of: application, in: states)
     // The private group is where the owner lets an application in again.
     if group != application { try applications.refuseRemoved(known.issue, of: application, in: states) }
-    let admission = try grant(rights, in: group, to: application, known, accepting: confirm)
-    record(.grant, group: group, subject: application, detail: rights.rawValue)
-    return admission
+    return try recording(.grant, group: group, subject: application, detail: rights.rawValue) {
+      () throws(VaultError) in try grant(rights, in: group, to: application, known, accepting: confirm)
+    }
   }
 
   func grant(
@@ -104,10 +104,12 @@ extension SecretStore {
         return isTaken.withLock { $0 }
       }
     }
-    try self.change(try self.group(group).name, change, accepting: asking, progress)
-    // The application may never have been a member in an older state that was accepted.
-    guard wasMember.withLock({ $0 }) || isTaken.withLock({ $0 }) else { throw .notFound(.member) }
-    record(.revoke, group: group, subject: application)
+    let name = try self.group(group).name
+    try recording(.revoke, group: group, subject: application) { () throws(VaultError) in
+      try self.change(name, change, accepting: asking, progress)
+      // The application may never have been a member in an older state that was accepted.
+      guard wasMember.withLock({ $0 }) || isTaken.withLock({ $0 }) else { throw .notFound(.member) }
+    }
   }
 
   /// Gives a group a new key; its members do not change.
@@ -127,9 +129,10 @@ extension SecretStore {
     accepting confirm: ((ReturningState) -> Bool)? = nil, progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> UInt64 {
     let change = RosterChange(rotates: true, dropsUnproved: isDroppingUnproved)
-    let generation = try self.change(try group(name).name, change, accepting: confirm, progress).manifest.generation
-    record(.rotate, group: name)
-    return generation
+    let group = try group(name)
+    return try recording(.rotate, group: name) { () throws(VaultError) in
+      try self.change(group.name, change, accepting: confirm, progress).manifest.generation
+    }
   }
 
   /// Removes a row that a writer signed but that is not a valid item, with its history. The group gets a new key
@@ -149,8 +152,10 @@ extension SecretStore {
     let group = try self.group(group)
     let isThere = try group.reading { (view) throws(VaultError) in try view.provedDigest(of: token) != nil }
     guard isThere else { throw .notFound(.item) }
-    try change(group.name, RosterChange(rotates: true, drops: [token]), progress)
-    record(.removeRow, group: group.name.description, detail: token.hexadecimal)
+    let change = RosterChange(rotates: true, drops: [token])
+    try recording(.removeRow, group: group.name.description, detail: token.hexadecimal) { () throws(VaultError) in
+      _ = try self.change(group.name, change, progress)
+    }
   }
 
   /// Makes `change` in the group `name`.

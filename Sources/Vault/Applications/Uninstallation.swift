@@ -43,7 +43,7 @@ extension Applications {
     let registry = try store.registry()
     var found = try registry.application(id)
     if found == nil, revoking { found = try unlisted(id) }
-    guard var entry = found else { throw try unknown(id) }
+    guard let entry = found else { throw try unknown(id) }
     var wanted: Set<AccessGroup.Name>?
     if let areLossesWanted {
       var lost: [AccessGroup.Name] = []
@@ -54,6 +54,19 @@ extension Applications {
       guard lost.isEmpty || areLossesWanted(lost.map(\.description)) else { throw .declined }
       wanted = Set(lost)
     }
+    return try store.recording(.uninstall, subject: id, detail: revoking ? "revoke" : nil) { () throws(VaultError) in
+      try uninstall(entry, registry, wanted, revoking, isDroppingUnproved, accepting: confirm, progress)
+    }
+  }
+
+  /// - Parameter wanted: the groups that may be removed; `nil` for all that are declared as purged.
+  private func uninstall(
+    _ entry: Application, _ registry: Registry, _ wanted: Set<AccessGroup.Name>?, _ revoking: Bool,
+    _ isDroppingUnproved: Bool, accepting confirm: ((ReturningState) -> Bool)?,
+    _ progress: (String, MaintenanceProgress) -> Void
+  ) throws(VaultError) -> Uninstallation {
+    let id = entry.id
+    var entry = entry
     if revoking, entry.standing != .revoked {
       // Recorded first, so that no other process adds the application to a group meanwhile.
       entry = try registry.change(id) { now in
@@ -162,7 +175,6 @@ extension Applications {
     report.purged.sort(by: precedes)
     report.kept.sort(by: precedes)
     report.revoked.sort(by: precedes)
-    store.record(.uninstall, subject: id, detail: revoking ? "revoke" : nil)
     return report
   }
 }

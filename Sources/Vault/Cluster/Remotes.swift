@@ -43,12 +43,13 @@ extension SecretStore {
     try makeServiceGroups()
     let value = NewValue(secret: try remote.serialized().opened, kind: .bytes)
     let item = try Item.Name(SecretStore.remotePrefix + remote.name)
-    try changeServiceGroup { (edit) throws(VaultError) in
-      let isKnown = try edit.isPresent(item.description)
-      guard isKnown == isReplacing else { throw isKnown ? .exists(.remote) : .notFound(.remote) }
-      _ = try edit.set(item, to: value, Details(), ifVersion: nil)
+    try recording(.addRemote, subject: remote.name, detail: remote.address) { () throws(VaultError) in
+      try changeServiceGroup { (edit) throws(VaultError) in
+        let isKnown = try edit.isPresent(item.description)
+        guard isKnown == isReplacing else { throw isKnown ? .exists(.remote) : .notFound(.remote) }
+        _ = try edit.set(item, to: value, Details(), ifVersion: nil)
+      }
     }
-    record(.addRemote, subject: remote.name, detail: remote.address)
   }
 
   /// Asks `vaultd` whether the servers of `remote` have the log of a published group, up to the state of its copy here.
@@ -68,15 +69,16 @@ extension SecretStore {
   public func removeRemote(_ name: String) throws(VaultError) {
     _ = try owner()
     let item = SecretStore.remotePrefix + (try Remote.name(name))
-    try changeServiceGroup { (edit) throws(VaultError) in
-      guard try edit.isPresent(item) else { throw .notFound(.remote) }
-      // The transaction excludes other writers, so no group can be published there in the meantime.
-      if let published = try publishedGroups().filter({ $0.value == name }).keys.min() {
-        throw .contradiction(.publishedGroup(published))
+    try recording(.removeRemote, subject: name) { () throws(VaultError) in
+      try changeServiceGroup { (edit) throws(VaultError) in
+        guard try edit.isPresent(item) else { throw .notFound(.remote) }
+        // The transaction excludes other writers, so no group can be published there in the meantime.
+        if let published = try publishedGroups().filter({ $0.value == name }).keys.min() {
+          throw .contradiction(.publishedGroup(published))
+        }
+        try edit.destroy(item)
       }
-      try edit.destroy(item)
     }
-    record(.removeRemote, subject: name)
   }
 
   /// The name of the remote of each published group. The owner and the service can read it.
@@ -102,20 +104,22 @@ extension SecretStore {
     _ = try owner()
     let group = try AccessGroup.Name(group).description
     let remote = SecretStore.remotePrefix + (try Remote.name(name))
-    try changeServiceGroup { (edit) throws(VaultError) in
-      guard try edit.isPresent(remote) else { throw .notFound(.remote) }
-      try edit.set(Array("\(name) \(id.hexadecimal)".utf8), at: SecretStore.publishedPrefix + group, kind: .string)
+    try recording(.publish, group: group, subject: name) { () throws(VaultError) in
+      try changeServiceGroup { (edit) throws(VaultError) in
+        guard try edit.isPresent(remote) else { throw .notFound(.remote) }
+        try edit.set(Array("\(name) \(id.hexadecimal)".utf8), at: SecretStore.publishedPrefix + group, kind: .string)
+      }
     }
-    record(.publish, group: group, subject: name)
   }
 
   /// Removes the note that `group` is published. Without a note, nothing changes.
   package func clearPublished(_ group: String) throws(VaultError) {
     _ = try owner()
     let item = SecretStore.publishedPrefix + (try AccessGroup.Name(group).description)
-    guard location.hasGroup(.service) else { return }
-    do { try self.group(.service).remove(item) } catch .notFound { return }
-    record(.unpublish, group: group)
+    guard location.hasGroup(.service), try ownersItem(item) != nil else { return }
+    try recording(.unpublish, group: group) { () throws(VaultError) in
+      do throws(VaultError) { _ = try self.group(.service).remove(item) } catch .notFound {}
+    }
   }
 
   private func changeServiceGroup(_ body: (WriteTransaction) throws(VaultError) -> Void) throws(VaultError) {

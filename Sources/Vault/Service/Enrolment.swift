@@ -90,12 +90,10 @@ extension SecretStore {
     for group in unserved.map(\.group) where !named.contains(group.name) {
       wanted[group.name] = max(wanted[group.name] ?? .read, group.rights)
     }
-    let issued = try applications.issue(
+    return try applications.issue(
       .service, to: path, issuance,
       grants: wanted.sorted { $0.key < $1.key }.map { Applications.Grant($0.value, in: $0.key) }, lifetime: nil,
       sealedBy: nil, droppingUnproved: isDroppingUnproved, accepting: confirm, progress: progress)
-    record(.enroll, subject: Applications.service, detail: wanted.keys.sorted().joined(separator: " "))
-    return issued
   }
 
   /// Removes the service from every group. Its credential then opens nothing that is written later. Bindings and the
@@ -164,11 +162,35 @@ extension SecretStore {
     if isNew { record(.beginAudit) }
   }
 
-  /// Adds an act of the owner to the record, if the store keeps one. If that fails, a notice says so, and the act is
-  /// not undone.
-  func record(_ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil) {
+  /// Records an act of the owner, and then does it: a killed command leaves no act out of the record. If the act fails,
+  /// it is recorded again, with the error. An act on a group that is not there, or is, only fails.
+  func recording<Result: ~Copyable>(
+    _ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil,
+    _ act: () throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
+    let isRefused = group.map { AccessGroupFile.exists(in: location.groupFolder($0)) == (action == .createGroup) } ?? false
+    let isRecorded = location.hasGroup(.audit) && !isRefused
+    if isRecorded { record(action, group: group, subject: subject, detail: detail) }
+    do throws(VaultError) {
+      let result = try act()
+      // The act may have begun the record.
+      if !isRecorded { record(action, group: group, subject: subject, detail: detail) }
+      return result
+    } catch {
+      if isRecorded { record(action, group: group, subject: subject, detail: detail, AuditRecord.Outcome(error)) }
+      throw error
+    }
+  }
+
+  /// Adds an act of the owner to the record, if the store keeps one. If that fails, a notice says so, and the act goes
+  /// on: no full disk keeps the owner from revoking a credential.
+  func record(
+    _ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil,
+    _ outcome: AuditRecord.Outcome = .allowed
+  ) {
     guard location.hasGroup(.audit) else { return }
-    let record = AuditRecord(caller: .ownersProcess, action: action, group: group, subject: subject, detail: detail)
+    let record = AuditRecord(
+      caller: .ownersProcess, action: action, group: group, outcome: outcome, subject: subject, detail: detail)
     do {
       try AuditLog(of: self).append([record])
     } catch {

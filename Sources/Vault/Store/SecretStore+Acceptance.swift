@@ -68,8 +68,18 @@ extension SecretStore {
     _ name: String, another takesAnother: Bool = false, droppingUnproved isDroppingUnproved: Bool = false,
     confirm: @escaping (ReturningState) -> Bool = { _ in true }
   ) throws(VaultError) -> AcceptedState {
-    let accepted = try accept(try AccessGroup.Name(name), takesAnother, isDroppingUnproved, confirm)
-    if access.isOwners, accepted != .nothingToAccept, accepted != .declined { record(.accept, group: name) }
+    let group = try AccessGroup.Name(name)
+    let isRecorded = Locked(false)
+    let accepted = try accept(group, takesAnother, isDroppingUnproved) { state in
+      guard confirm(state) else { return false }
+      guard self.access.isOwners, group != .audit else { return true }
+      self.record(.accept, group: name)
+      isRecorded.withLock { $0 = true }
+      return true
+    }
+    // A removal needs no consent, and the record itself cannot be written before it is accepted.
+    let isDone = accepted != .nothingToAccept && accepted != .declined
+    if access.isOwners, isDone, !isRecorded.withLock({ $0 }) { record(.accept, group: name) }
     return accepted
   }
 

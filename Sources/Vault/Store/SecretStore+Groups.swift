@@ -78,9 +78,9 @@ extension SecretStore {
       try location.makeStateFolder(of: access.ownerKey)
       creation.device = try DeviceKeyFile.readOrMake(in: state)
     }
-    let group = try createGroup(name, creation)
-    record(.createGroup, group: name.description)
-    return group
+    return try recording(.createGroup, group: name.description) { () throws(VaultError) in
+      try createGroup(name, creation)
+    }
   }
 
   /// Creates a group of an application or of the store itself, unless its file exists.
@@ -132,13 +132,16 @@ extension SecretStore {
   /// - Parameter isWanted: `nil`, or asked while nobody else writes; a no is thrown as `contradiction(.superseded)`.
   func removeGroup(_ name: String, if isWanted: ((Roster) -> Bool)?) throws(VaultError) {
     let group = try group(name)
-    try replacing(group.name) { (drafts) throws(VaultError) in
-      let (path, places) = (drafts.path(of: group.name) + ".removed", drafts.places(of: group.name))
-      try lockingGroups { (groups) throws(VaultError) in try remove(group, in: groups, to: path, at: places, isWanted) }
+    try recording(.removeGroup, group: name) { () throws(VaultError) in
+      try replacing(group.name) { (drafts) throws(VaultError) in
+        let (path, places) = (drafts.path(of: group.name) + ".removed", drafts.places(of: group.name))
+        try lockingGroups { (groups) throws(VaultError) in
+          try remove(group, in: groups, to: path, at: places, isWanted)
+        }
+      }
+      // Otherwise vaultd would go on asking for its log.
+      if (try? publishedGroups())?[name] != nil { try clearPublished(name) }
     }
-    // Otherwise vaultd would go on asking for its log.
-    if (try? publishedGroups())?[name] != nil { try clearPublished(name) }
-    record(.removeGroup, group: name)
   }
 
   private func remove(

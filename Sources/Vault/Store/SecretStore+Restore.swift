@@ -38,6 +38,16 @@ extension SecretStore {
     let isWhole = names.isEmpty
     let names = try groups(names, inBackup: location.outside(path))
     try location.makeStateFolder(of: access.ownerKey)
+    let detail = names.map(\.description).joined(separator: " ")
+    return try recording(.restoreBackup, detail: detail) { () throws(VaultError) in
+      try restore(names, isWhole, from: path, replacing, progress)
+    }
+  }
+
+  private func restore(
+    _ names: [AccessGroup.Name], _ isWhole: Bool, from path: String, _ replacing: Bool,
+    _ progress: (String, MaintenanceProgress) -> Void
+  ) throws(VaultError) -> StoreRestoration {
     let groupsFolder = "\(location.home)/\(IdentityFolder.groupsName)"
     guard Folder.makeNew(groupsFolder) || errno == EEXIST else { throw VaultError(FileFault(errno: errno), at: .store) }
     let drafts = try draftFolder()
@@ -60,12 +70,13 @@ extension SecretStore {
         noteRestored(&steps)
       }
     }
+    // What came back does not contain it.
+    if replaced.contains(.audit) { record(.restoreBackup, detail: AccessGroup.Name.audit.description) }
     for index in steps.indices { steps[index].followLog(in: self) }
     if isWhole {
       let restored = Set(names.map(\.description))
       missing += vanishedGroups().map(\.name).filter { !restored.contains($0) }
     }
-    record(.restoreBackup, detail: names.map(\.description).joined(separator: " "))
     return StoreRestoration(
       groups: steps.map { StoreRestoration.Group(name: $0.name.description, outcome: $0.outcome) }, missing: missing)
   }

@@ -16,8 +16,10 @@ extension SecretStore {
       throw SecretStore.boundAndShared
     }
     try unixGroup.requireOurs()
-    try take(.shared(unixGroup), name)
-    record(.share, group: name, subject: unixGroup.name, detail: unixGroup.isReadOnly ? "read" : "write")
+    let detail = unixGroup.isReadOnly ? "read" : "write"
+    try recording(.share, group: name, subject: unixGroup.name, detail: detail) { () throws(VaultError) in
+      try take(.shared(unixGroup), name)
+    }
   }
 
   /// Makes the files of a group private to their user again: folder 0700 and files 0600. If no group is shared any
@@ -31,8 +33,7 @@ extension SecretStore {
   ///   ``VaultError/notFound(_:)``, ``VaultError/busy(group:)``, ``VaultError/storage(_:)``.
   public func unshareGroup(_ name: String) throws(VaultError) {
     _ = try owner()
-    try take(.closed, name)
-    record(.unshare, group: name)
+    try recording(.unshare, group: name) { () throws(VaultError) in try take(.closed, name) }
   }
 
   static let boundAndShared = VaultError.invalid(

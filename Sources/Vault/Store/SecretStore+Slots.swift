@@ -29,8 +29,10 @@ extension SecretStore {
   ///   ``VaultError/busy(group:)``, ``VaultError/storage(_:)``.
   public func changePassphrase(to passphrase: borrowing Secret) throws(VaultError) {
     let bytes = try passphrase.guardedNewPassphrase()
-    try changeIdentity { (file, identity) throws(VaultError) in try file.setPassphrase(bytes, of: identity) }
-    record(.changeSlot, detail: Slot.Kind.passphrase.name)
+    try changeIdentity { (file, identity) throws(VaultError) in
+      try file.setPassphrase(bytes, of: identity)
+      record(.changeSlot, detail: Slot.Kind.passphrase.name)
+    }
   }
 
   /// Adds the key file at `path`, outside the store: exactly 32 random bytes. It is created if missing, its folder not.
@@ -104,24 +106,23 @@ extension SecretStore {
   public func removeSlot(_ number: Int) throws(VaultError) {
     let file = try changeIdentity { (file, _) throws(VaultError) in
       try file.remove(number: number)
+      record(.removeSlot, subject: String(number))
       return file
     }
-    record(.removeSlot, subject: String(number))
     location.forgetKeyFile(unless: file)
   }
 
   private func addSlot(_ make: (IdentityFile, Identity) throws(VaultError) -> Slot) throws(VaultError) -> Slot {
-    let slot = try changeIdentity { (file, identity) throws(VaultError) in
+    try changeIdentity { (file, identity) throws(VaultError) in
       let slot = try make(file, identity)
       try file.add(slot)
+      record(.addSlot, subject: String(slot.number), detail: slot.kind.name)
       return slot
     }
-    record(.addSlot, subject: String(slot.number), detail: slot.kind.name)
-    return slot
   }
 
   /// Changes the identity file, which must still belong to this store's owner, and keeps other processes from changing
-  /// it meanwhile.
+  /// it meanwhile. It is written after `body`.
   func changeIdentity<Result>(
     _ body: (inout IdentityFile, Identity) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {

@@ -60,6 +60,50 @@ import Testing
     #expect(try fixture.records().map(\.action) == [.beginAudit])
   }
 
+  @Test func `an act is in the record before it is done`() throws {
+    let fixture = try ServiceFixture(enrolled: false)
+    let owner = try fixture.owner()
+    // So many that the acts report progress.
+    try owner.group("default").transaction { edit in for number in 1...2_000 { edit.set("\(number)", to: number) } }
+    let app = "com.example.app"
+    var seen: [[String]] = []
+    func look() { seen.append((try? fixture.records().map(\.action.name)) ?? []) }
+    for (name, file) in [(app, "/1"), (app + "2", "/2")] {
+      _ = try owner.applications.issue(name, to: fixture.store.folder + file, grants: [.init(.read, in: "default")])
+    }
+    try owner.rotateGroup("default", progress: { _ in look() })
+    _ = try owner.applications.issue(app, to: fixture.store.folder + "/3", .replacing, progress: { _, _ in look() })
+    try owner.revoke(app, from: "default", progress: { _ in look() })
+    try owner.applications.uninstall(app + "2", revoking: true, progress: { _, _ in look() })
+    let acts = ["begin-audit", "issue", "issue", "rotate", "replace", "revoke", "uninstall"]
+    #expect(Set(seen) == Set((4...7).map { Array(acts.prefix($0)) }))
+    #expect(try fixture.records().map(\.action.name) == acts)
+  }
+
+  @Test func `an accepted state is in the record before it is signed`() throws {
+    let fixture = try ServiceFixture(enrolled: false)
+    let owner = try fixture.owner()
+    try owner.group("default").set("a", to: 1)
+    try owner.backUp(to: fixture.store.folder + "/backup")
+    try owner.rotateGroup("default")
+    try owner.restoreBackup(from: fixture.store.folder + "/backup", groups: ["default"], replacing: true)
+    let declined = try owner.acceptGroup("default") { _ in false }
+    #expect(declined == .declined)
+    #expect(try fixture.records().map(\.action) == [.beginAudit, .rotate, .restoreBackup])
+    try owner.acceptGroup("default")
+    #expect(try fixture.records().map(\.action) == [.beginAudit, .rotate, .restoreBackup, .accept])
+  }
+
+  @Test func `an act that fails is recorded again, with the error`() throws {
+    let fixture = try ServiceFixture(enrolled: false)
+    let file = fixture.store.location.groupFolder("default") + "/group.vault"
+    try Data(repeating: 0x41, count: 65_536).write(to: URL(filePath: file))
+    #expect(throws: VaultError.self) { try fixture.owner().rotateGroup("default") }
+    let records = try fixture.records()
+    #expect(records.map(\.action) == [.beginAudit, .rotate, .rotate])
+    #expect(records.map(\.outcome.name) == ["allowed", "allowed", "damaged"])
+  }
+
   @Test func `beginning the record twice changes nothing`() throws {
     let fixture = try ServiceFixture(enrolled: false)
     try fixture.owner().beginAudit()
