@@ -39,7 +39,7 @@ public struct KeychainStatus: Error, RawRepresentable, Sendable, Hashable {
       switch error {
       case .notFound(.group), .denied(.notAMember): .missingEntitlement
       case .denied(.readOnly), .denied(.ownerOnly): .readOnly
-      case .unordered(_, .tooOld): .notAvailable
+      case .unordered(_, .tooOld), .unordered(_, .tooEarly): .notAvailable
       case .storage(.memory): .allocate
       case .contradiction, .otherState, .otherType, .declined, .tooManyStates: .internalComponent
       default:

@@ -317,6 +317,7 @@ import VaultFoundation
     (.inputOutput, [.storage(.full), .storage(.readOnly), .networkFileSystem("nfs")]),
     (.internalComponent, [.contradiction(.lastSlot), .unexpected("x"), .tooManyStates]),
     (.notAvailable, [.service(.busy, "x"), .unordered(.notHere), .unordered(.tooOld(seconds: 2, limit: 1))]),
+    (.notAvailable, [.unordered(.tooEarly(seconds: 2, limit: 1))]),
     (.authFailed, [.service(.denied, "x"), .unordered(.refused)]),
     (.decode, [.service(.damaged, "x"), .service(.rolledBack, "x")]),
     (.decode, [.unlistedMember(group: "g", application: "a", issue: 1)]),

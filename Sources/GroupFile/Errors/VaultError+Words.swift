@@ -10,7 +10,7 @@ extension VaultError: CustomStringConvertible {
     case .denied: .denied
     case .damaged, .unproved, .anotherGroup, .strangeRows, .witnessUnavailable: .damaged
     case .rolledBack, .formerMember, .unlistedMember: .rolledBack
-    case .unordered(_, .tooOld), .unordered(_, .refused): .denied
+    case .unordered(_, .tooOld), .unordered(_, .tooEarly), .unordered(_, .refused): .denied
     case .busy, .unordered: .busy
     case .wrongKey, .mistypedCode: .wrongKey
     case .newerFormat: .newerFormat
@@ -145,6 +145,8 @@ extension VaultError.Disorder {
     case .outcomeUnknown: "its cluster did not confirm the change in time, which may have been made or not"
     case .tooOld(let seconds, let limit):
       "its newest proved state is \(seconds) seconds old, where its remote permits \(limit)"
+    case .tooEarly(let seconds, let limit):
+      "its newest proved state is signed \(seconds) seconds ahead of this machine's clock, where its remote permits \(limit)"
     }
   }
 }

@@ -284,13 +284,19 @@ extension AccessGroup {
 /// Limits how old the newest proved state of a published group may be when it is read.
 ///
 /// The age is the time since the newest signature that this machine has proved, by the clocks of the writer and of this
-/// machine. So someone who withholds commits is noticed when the limit has passed, and not before.
+/// machine. So someone who withholds commits is noticed when the limit has passed, and not before. A signature from the
+/// future may be as far away, so that a member who signs it hides nothing for longer than twice the limit.
 extension SecretStore {
   func requireRecent(_ state: VerifiedState, _ name: AccessGroup.Name) throws(VaultError) {
     guard state.isPublished, let limit = try maxAge(of: name.description) else { return }
     let now = testOnlyNow.withLock { $0 } ?? SystemClock.milliseconds()
-    let age = now > state.manifest.time ? (now - state.manifest.time) / 1_000 : 0
-    guard age <= limit else { throw .unordered(.tooOld(seconds: age, limit: limit)) }
+    let time = state.manifest.time
+    guard now <= time || (now - time) / 1_000 <= limit else {
+      throw .unordered(.tooOld(seconds: (now - time) / 1_000, limit: limit))
+    }
+    guard time <= now || (time - now) / 1_000 <= limit else {
+      throw .unordered(.tooEarly(seconds: (time - now) / 1_000, limit: limit))
+    }
   }
 
   /// In seconds; `nil` for no limit. An application knows it from its credential, if that names a remote. The owner and

@@ -214,6 +214,8 @@ extension VaultError {
       "remove it: vault app uninstall \(application) --revoke; or give it a new credential: vault app issue \(application) --output FILE --replace"
     case .unordered(_, .notHere):
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
+    case .unordered(_, .tooEarly):
+      "set the clock of this machine, or of the one that signed it, and then sign another state: vault group rotate"
     case .unordered(_, .tooOld):
       "to see how old it may be: vault remote list --json; to change that: vault remote add with --replace, and without --max-age or with --heartbeat"
     case .unordered(_, .refused) where circumstances.isApplication:

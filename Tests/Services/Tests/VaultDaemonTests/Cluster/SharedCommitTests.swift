@@ -284,9 +284,13 @@ import VaultFoundation
     #expect(throws: error) { try group.get("item 0") }
     #expect(try reader.group("team").info().isPublished)
     #expect(try await reader.group("default").items().isEmpty)
-    // A clock that is behind the writer's makes nothing too old.
-    reader.testOnlyNow.withLock { $0 = time - 1_000_000 }
+    // A clock may be behind the writer's, but not by more than that.
+    reader.testOnlyNow.withLock { $0 = time - 60_999 }
     #expect(try await reader.group("team").items().count == 1)
+    reader.testOnlyNow.withLock { $0 = time - 61_000 }
+    let early = VaultError.unordered(group: "team", .tooEarly(seconds: 61, limit: 60))
+    #expect(early.status == 12)
+    #expect(throws: early) { try reader.group("team").get("item 0") }
   }
 
   @Test func `an empty change is signed only when there was none for long enough`() async throws {
