@@ -162,14 +162,14 @@ extension SecretStore {
     if isNew { record(.beginAudit) }
   }
 
-  /// Records an act of the owner, and then does it: a killed command leaves no act out of the record. If the act fails,
-  /// it is recorded again, with the error. An act on a group that is not there, or is, only fails.
+  /// Records an act of the owner, and then does it: a killed command leaves no act out of the record. An act that fails
+  /// is recorded again, with the error, and not at all if its group is missing, or exists already.
   func recording<Result: ~Copyable>(
     _ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil,
     _ act: () throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
-    let isRefused = group.map { AccessGroupFile.exists(in: location.groupFolder($0)) == (action == .createGroup) } ?? false
-    let isRecorded = location.hasGroup(.audit) && !isRefused
+    let isThere = group.map { AccessGroupFile.exists(in: location.groupFolder($0)) }
+    let isRecorded = location.hasGroup(.audit) && isThere != (action == .createGroup)
     if isRecorded { record(action, group: group, subject: subject, detail: detail) }
     do throws(VaultError) {
       let result = try act()
