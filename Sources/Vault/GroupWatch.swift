@@ -1,5 +1,6 @@
 internal import Glibc
 public import GroupFile
+internal import Sealing
 
 /// A change of one item.
 public struct ItemChange: Sendable, Equatable {
@@ -23,11 +24,20 @@ public final class GroupWatch: Sendable {
 
   private struct Known {
     /// What the caller knows of the group.
-    var epoch: UInt64 = 0
-    /// The version of each item and when it was changed, because an item can be made anew with a version that it had.
-    var versions: [Item.Name: [UInt64]] = [:]
+    var group: GroupID?
+    var generation: UInt64 = 0
+    var tree: SeenTree?
+    /// By their tokens, which depend on the key.
+    var items: [Token: KnownItem] = [:]
     /// How long ago the files were last written to, as counted by the waits since then, in milliseconds.
     var quiet: Int32 = 0
+  }
+
+  private struct KnownItem: Equatable {
+    let name: Item.Name
+    let version: UInt64
+    /// An item can be made anew with a version that it had.
+    let changed: UInt64
   }
 
   /// How often to look again for a group whose files may be being exchanged.
@@ -103,19 +113,36 @@ public final class GroupWatch: Sendable {
     throw .denied(.permissions("the group's folder"))
   }
 
+  /// Reads the rows of those leaves that have changed, or all rows under a new key.
   private func look() throws(VaultError) -> [ItemChange] {
-    let epoch = try group.reading { (view) throws(VaultError) in view.state.manifest.epoch }
-    return try known.withLock { (known) throws(VaultError) in
-      guard epoch != known.epoch else { return [] }
-      var versions: [Item.Name: [UInt64]] = [:]
-      for item in try group.all().items { versions[item.name] = [item.version, item.changed.milliseconds] }
-      var changes = versions.filter { known.versions[$0.key] != $0.value }
-        .map { ItemChange(name: $0.key, version: $0.value[0]) }
-      for name in known.versions.keys where versions[name] == nil {
-        changes.append(ItemChange(name: name, version: nil))
+    try known.withLock { (known) throws(VaultError) in
+      let (before, found) = try group.reading { (view) throws(VaultError) in
+        let state = view.state
+        try group.requireRecent(state)
+        var found = Known(group: state.roster.groupID, generation: state.manifest.generation)
+        let hasKey = (found.group, found.generation) == (known.group, known.generation)
+        let opener = RowOpener(state: state, signer: state.signer, query: ItemQuery(), listsRemoved: false, text: nil)
+        var before: [Token: KnownItem] = [:]
+        var opened = OpenedRows()
+        let tree = try view.compare(with: hasKey ? known.tree : nil, former: { before[$0] = known.items[$0] }) {
+          (row) throws(VaultError) in
+          try opener.add(row, to: &opened)
+          opened.strange = []
+          guard let item = opened.items.popLast() else { return }
+          found.items[row.token] = KnownItem(
+            name: item.name, version: item.version, changed: item.changed.milliseconds)
+        }
+        found.tree = tree
+        return (hasKey ? before : known.items, found)
       }
-      (known.epoch, known.versions) = (epoch, versions)
-      return changes.sorted { $0.name.description < $1.name.description }
+      let old = Dictionary(before.values.map { ($0.name, $0) }) { $1 }
+      let now = Dictionary(found.items.values.map { ($0.name, $0) }) { $1 }
+      let changes = now.values.filter { old[$0.name] != $0 }.map { ItemChange(name: $0.name, version: $0.version) }
+      let gone = old.keys.filter { now[$0] == nil }.map { ItemChange(name: $0, version: nil) }
+      for token in before.keys { known.items[token] = nil }
+      known.items.merge(found.items) { $1 }
+      (known.group, known.generation, known.tree) = (found.group, found.generation, found.tree)
+      return (changes + gone).sorted { $0.name.description < $1.name.description }
     }
   }
 

@@ -30,7 +30,7 @@ struct RowOpener: Sendable {
   }
 
   /// Adds the item of a proved row, if it is wanted and a valid item.
-  private func add(_ row: Row, to opened: inout OpenedRows) throws(VaultError) {
+  func add(_ row: Row, to opened: inout OpenedRows) throws(VaultError) {
     func skip(_ reason: String) { opened.strange.append(StrangeRow(token: row.token.hexadecimal, reason: reason)) }
     guard row.version < GroupLimits.lastVersion else { return skip("a version that no other can follow") }
     guard (row.state == .present) != listsRemoved else { return }

@@ -74,7 +74,7 @@ package final class Snapshot: ItemReading {
     return row
   }
 
-  private func storedRow(_ token: Token, _ digest: Digest) throws(VaultError) -> Row {
+  func storedRow(_ token: Token, _ digest: Digest) throws(VaultError) -> Row {
     guard let row = try connection.currentRow(token) else { throw .damaged(.row, "a row is missing") }
     guard row.digest == digest else { throw .damaged(.row, "a row does not match the tree") }
     return row

@@ -228,6 +228,38 @@ struct SecretStoreTests {
     #expect(try watch.next()?.map(\.version) == [1])
   }
 
+  @Test func `a watch reports exactly what changed, whatever was done between two looks`() throws {
+    let store = try StoreFixture()
+    let owner = try store.open()
+    let group = try owner.group("default")
+    func versions() throws -> [String: UInt64] {
+      Dictionary(uniqueKeysWithValues: try group.items().map { ($0.name.description, $0.version) })
+    }
+    // So many that leaves become branches.
+    try group.transaction { edit in for number in 0..<300 { edit.set("item \(number)", to: number) } }
+    let watch = try group.watch()
+    var random = SystemRandomNumberGenerator()
+    var known = try versions()
+    for round in 0..<40 {
+      try group.transaction { edit in
+        for number in 0..<Int.random(in: 1...(round % 8 == 0 ? 200 : 3), using: &random) {
+          edit.set("item \(Int.random(in: 0..<1_000, using: &random))", to: number)
+        }
+      }
+      // Versions of items that are made anew begin at 1 again, so one of each name is enough.
+      for name in known.keys.shuffled().prefix(round % 3) { try group.remove(name) }
+      if round % 10 == 7 { try owner.compactGroup("default") }
+      if round % 13 == 12 { try owner.rotateGroup("default") }
+      let now = try versions()
+      var expected: [String: UInt64?] = now.filter { known[$0.key] != $0.value }.mapValues { $0 }
+      for name in known.keys where now[name] == nil { expected.updateValue(nil, forKey: name) }
+      let changes = try #require(try watch.next())
+      #expect(changes.map(\.name.description) == expected.keys.sorted(), "round \(round)")
+      #expect(changes.allSatisfy { expected[$0.name.description] == $0.version }, "round \(round)")
+      known = now
+    }
+  }
+
   @Test func `a wait of a watch ends in its time, however often readers use the lock`() throws {
     let store = try StoreFixture()
     let watch = try store.open().group("default").watch()
