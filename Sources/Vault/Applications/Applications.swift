@@ -8,7 +8,7 @@ public struct Applications: Sendable {
 
   /// All applications that were ever registered, sorted by id.
   public func list() throws(VaultError) -> [Application] {
-    try store.registry().applications().values.sorted { $0.id.utf8.lexicographicallyPrecedes($1.id.utf8) }
+    try store.registry().applications().values.sorted { $0.id < $1.id }
   }
 
   /// The registry's entry for the application `id`.
@@ -80,7 +80,7 @@ public struct Applications: Sendable {
         found += unchanged(name, error)
       }
     }
-    return found.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    return found.sorted { $0.name < $1.name }
   }
 
   /// The groups of the store. Those whose files others may write come last, in another order each time: whatever others do

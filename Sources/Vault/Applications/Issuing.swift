@@ -145,7 +145,7 @@ extension Applications {
       if unchanged.isEmpty || entry.standing != .interrupted { entry.standing = .issued }
       entry.issued = .now
       try registry.record(entry, since: begun)
-      unchanged.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+      unchanged.sort { $0.name < $1.name }
       return IssuedCredential(admissions: admissions, unchanged: unchanged)
     }
   }

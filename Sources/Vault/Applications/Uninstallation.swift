@@ -170,16 +170,14 @@ extension Applications {
         try registry.record(entry, since: known)
       }
     }
-    report.unchanged.sort { precedes($0.name, $1.name) }
-    report.notRemoved.sort { precedes($0.name, $1.name) }
-    report.purged.sort(by: precedes)
-    report.kept.sort(by: precedes)
-    report.revoked.sort(by: precedes)
+    report.unchanged.sort { $0.name < $1.name }
+    report.notRemoved.sort { $0.name < $1.name }
+    report.purged.sort()
+    report.kept.sort()
+    report.revoked.sort()
     return report
   }
 }
-
-private func precedes(_ left: String, _ right: String) -> Bool { left.utf8.lexicographicallyPrecedes(right.utf8) }
 
 extension SecretStore {
   /// Whether a process was killed while it removed a group, before it had moved the files. `error` is that of reading.

@@ -85,7 +85,7 @@ extension SecretStore {
     } else {
       groups.append(try copyRegistryUnproved(to: folder))
     }
-    groups.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    groups.sort { $0.name < $1.name }
     guard groups.contains(where: { if case .copied = $0.outcome { true } else { false } }) else {
       // Without the registry, groups that this machine never saw fail, too.
       let registry = groups.filter { $0.name == AccessGroup.Name.registry.description }

@@ -45,8 +45,7 @@ extension SecretStore {
   func ownersGroupNames() throws(VaultError) -> [AccessGroup.Name] {
     let known = try registry().groups().filter { $0.value.presence != .absent }.map(\.key)
     let found = try groupNames().map { (name) throws(VaultError) in try AccessGroup.Name(name) }
-    return Set(found + known).subtracting([.registry])
-      .sorted { $0.description.utf8.lexicographicallyPrecedes($1.description.utf8) }
+    return Set(found + known).subtracting([.registry]).sorted { $0.description < $1.description }
   }
 
   /// Creates a group; the owner is its only member.

@@ -124,7 +124,7 @@ extension SecretStore {
         (issues[id], standings[id]) = (try Applications.issue(1, above: unnamed), .registered)
       }
     }
-    return try issues.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }.map {
+    return try issues.sorted { $0.key < $1.key }.map {
       (id, issue) throws(VaultError) in
       let highest = try Applications.issue(Applications.lead, above: issue)
       let own = rosters.first { $0.name.description == id }?.roster

@@ -58,16 +58,15 @@ extension SecretStore {
       let step = try Restoration(of: name, in: self, from: path, replacing, keepsOwn, drafts, leaving: leaves) {
         progress(name.description, $0)
       }
-      steps.append(step)
-    }
-    // The registry is restored last: the store is incomplete without it.
-    var missing = try completeRegistry(&steps)
-    let replaced = steps.filter { $0.prepared != nil }.map(\.name)
-    let sorted = replaced.sorted { $0.description.utf8.lexicographicallyPrecedes($1.description.utf8) }
-    try drafts.locking(sorted[...]) { () throws(VaultError) in
-      try lockingGroups { (_) throws(VaultError) in
-        for index in steps.indices { steps[index].place(in: self, replacing, drafts) }
-        noteRestored(&steps)
+      let drafts = try draftFolder()
+      var steps: [Restoration] = []
+      let leaves = try leftOutOfRestoration()
+      for name in names {
+        let keepsOwn = name == .registry || isWhole && name == .audit
+        let step = try Restoration(of: name, in: self, from: path, replacing, keepsOwn, drafts, leaving: leaves) {
+          progress(name.description, $0)
+        }
+        steps.append(step)
       }
     }
     // What came back does not contain it.
@@ -116,7 +115,7 @@ extension SecretStore {
     for (_, roster) in rosters { try registry.recordRemovals(by: roster) }
     try registry.raiseIssues(above: rosters)
     try steps[index].proveAgain()
-    return missing.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    return missing.sorted()
   }
 
   private func noteRestored(_ steps: inout [Restoration]) {

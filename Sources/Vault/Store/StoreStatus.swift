@@ -63,7 +63,7 @@ extension SecretStore {
     let applications = registeredApplications
     var groups = try expectedGroupNames().compactMap { groupStatus($0, applications) }
     groups += vanishedGroups().map { GroupStatus(name: $0.name, problem: $0.problem) }
-    groups.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    groups.sort { $0.name < $1.name }
     return StoreStatus(
       home: location.home, state: location.stateFolder(of: access.ownerKey), ownerKey: access.ownerKey.hexadecimal,
       slots: (try? location.identityFolder.read())?.slots ?? [],

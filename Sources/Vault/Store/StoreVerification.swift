@@ -71,7 +71,7 @@ extension SecretStore {
         results.append(GroupVerification(name: AccessGroup.Name.registry.description, result: .failure(error)))
       }
     }
-    return results.sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+    return results.sorted { $0.name < $1.name }
   }
 
   /// - Returns: `nil` for a group that was removed meanwhile.
@@ -146,7 +146,7 @@ extension SecretStore {
       entries[name] == nil && name != .registry && witness(name).read().record?.flags.contains(.removed) == false
     }
     return names.filter { !location.hasGroup($0) }.map { ($0.description, vanished($0)) }
-      .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
+      .sorted { $0.name < $1.name }
   }
 
   /// Whether a group with this entry in the registry should have files.
