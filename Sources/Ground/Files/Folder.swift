@@ -165,9 +165,10 @@ package enum NewName {
     guard unsafe csystem_rename_new(draft, name) == 0 else { throw FileFault(errno: errno) }
   }
 
-  /// Moves what is in the way at `path` to a new name beside it; whether that was possible.
-  package static func moveAside(_ path: String) -> Bool {
-    (try? give("\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))", to: path)) != nil
+  /// Moves what is in the way at `path` to a new name beside it, and returns that; `nil` if it cannot be moved.
+  package static func moveAside(_ path: String) -> String? {
+    let aside = "\(path)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
+    return (try? give(aside, to: path)).map { aside }
   }
 }
 

@@ -101,7 +101,7 @@ extension ContainerPlace {
     var isMoved = false
     for path in [logPath, indexPath] {
       guard let found = try? ContainerPlace.status(path), !found.isRegular else { continue }
-      if NewName.moveAside(path) { isMoved = true }
+      if NewName.moveAside(path) != nil { isMoved = true }
     }
     return isMoved
   }

@@ -44,11 +44,8 @@ struct DraftFolder: ~Copyable {
       }
       // Something else at this path, such as a file or a folder that is open to others, must not keep a member from
       // being removed. It is ours to move, because nobody else may write to the store's folder.
-      let aside = "\(DraftFolder.parentName)-\(String(UInt64.random(in: .min ... .max), radix: 16))"
-      guard unsafe renameat(store.file.descriptor, DraftFolder.parentName, store.file.descriptor, aside) == 0 else {
-        throw error
-      }
-      moved("\(home)/\(aside)")
+      guard let aside = NewName.moveAside("\(home)/\(DraftFolder.parentName)") else { throw error }
+      moved(aside)
       throw .missing
     }
     // Until it is locked, another process would take the new folder for that of a killed one.
@@ -135,7 +132,7 @@ struct DraftFolder: ~Copyable {
       } catch {
         // Only this user could put something else there, which would keep the owner from removing anybody.
         let path = "\(home)/\(DraftFolder.parentName)/\(name)"
-        if [.wrongKind, .link].contains(error), NewName.moveAside(path) { continue }
+        if [.wrongKind, .link].contains(error), NewName.moveAside(path) != nil { continue }
         throw error == .busy ? .busy(group: group.description) : VaultError(error, at: .store)
       }
     }
