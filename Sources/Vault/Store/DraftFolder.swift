@@ -94,33 +94,25 @@ struct DraftFolder: ~Copyable {
     }
   }
 
-  /// Calls `body` while no other process or thread puts new files in the place of those of `group`.
+  /// Calls `body` while no other process or thread puts new files in the place of those of `groups`.
   ///
-  /// The group's own lock does not ensure that, because others who may write its files can keep it, and then it is
+  /// A group's own lock does not ensure that, because others who may write its files can keep it, and then it is
   /// replaced. Nobody but the owner can open this one.
   ///
+  /// - Parameter groups: sorted, so that two callers do not wait for each other. For the same reason, everybody takes these
+  ///   locks before that of the folder of groups.
   /// - Throws: ``VaultError/busy(group:)`` after ten seconds, and what `body` throws.
   func locking<Result>(
-    _ group: AccessGroup.Name, _ body: () throws(VaultError) -> Result
+    _ groups: ArraySlice<AccessGroup.Name>, _ body: () throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
+    guard let group = groups.first else { return try body() }
     let name = "\(DraftFolder.lockPrefix)\(group)"
     let file = try lockFile(name, of: group)
     defer {
       if parent.holds(file, name) { try? parent.remove(name) }
       file.unlock()
     }
-    return try body()
-  }
-
-  /// As the other `locking`, for several groups.
-  ///
-  /// - Parameter groups: sorted, so that two callers do not wait for each other. For the same reason, everybody takes these
-  ///   locks before that of the folder of groups.
-  func locking<Result>(
-    _ groups: ArraySlice<AccessGroup.Name>, _ body: () throws(VaultError) -> Result
-  ) throws(VaultError) -> Result {
-    guard let first = groups.first else { return try body() }
-    return try locking(first) { () throws(VaultError) in try locking(groups.dropFirst(), body) }
+    return try locking(groups.dropFirst(), body)
   }
 
   private func lockFile(_ name: String, of group: AccessGroup.Name) throws(VaultError) -> OpenFile {
@@ -208,7 +200,7 @@ extension SecretStore {
         notices.post(.filesLeft(group: group.description, path: path))
       }
     }
-    return try drafts.locking(group) { () throws(VaultError) in
+    return try drafts.locking([group]) { () throws(VaultError) in
       // A group that was removed stays away.
       let known = group == .registry ? nil : try? registry().entry(of: group)
       if !location.hasGroup(group), group == .registry || known.map({ isExpected(group, $0) }) == true {
