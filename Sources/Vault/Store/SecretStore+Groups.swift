@@ -100,13 +100,18 @@ extension SecretStore {
   func createGroup(_ name: AccessGroup.Name, _ creation: GroupCreation) throws(VaultError) -> AccessGroup {
     let registry = try registry()
     try lockingGroups { (groups) throws(VaultError) in
-      // A process that was killed after making the file leaves the entry unfinished.
-      if let entry = try registry.entry(of: name), isUnfinished(name, entry), location.hasGroup(name) {
-        try registry.record(entry, as: .present, of: name)
+      let known = try registry.entry(of: name)
+      if location.hasGroup(name) {
+        // A process that was killed after making the file leaves the entry unfinished.
+        if let known, isUnfinished(name, known) { try registry.record(known, as: .present, of: name) }
+        throw .exists(.group)
       }
-      try refuseKnown(name)
+      let seen = witness(name).read()
+      if seen == .invalid {
+        throw .damaged(group: name.description, level: .witness, detail: "neither record is valid")
+      }
       // A machine without a witness knows from the registry alone that the group existed.
-      if try registry.entry(of: name)?.presence == .present { throw vanished(name) }
+      if seen.record?.flags.contains(.removed) == false || known?.presence == .present { throw vanished(name) }
       // Recorded before and after, so that a process killed in between leaves neither an unregistered nor a missing
       // group.
       let entry = Registry.Entry(groupID: GroupID(Randomness.bytes(32))!, presence: .changing, created: creation.time)
@@ -214,17 +219,6 @@ extension SecretStore {
       throw error.named(name.description)
     }
     if creation.shape != .closed { try location.settleEntrance(groups) }
-  }
-
-  /// Refuses a name whose group exists, or whose group is known but has lost its file.
-  private func refuseKnown(_ name: AccessGroup.Name) throws(VaultError) {
-    guard !location.hasGroup(name) else { throw .exists(.group) }
-    switch witness(name).read() {
-    case .valid(let record) where !record.flags.contains(.removed):
-      throw .rolledBack(group: name.description, found: 0, known: record.epoch, reason: .vanished)
-    case .invalid: throw .damaged(group: name.description, level: .witness, detail: "neither record is valid")
-    default: break
-    }
   }
 
   /// Calls `look`, and calls it again if the group may have been in the middle of being created or removed: its file,
