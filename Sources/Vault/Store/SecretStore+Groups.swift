@@ -116,7 +116,7 @@ extension SecretStore {
       // group.
       let entry = Registry.Entry(groupID: GroupID(Randomness.bytes(32))!, presence: .changing, created: creation.time)
       try registry.record(entry, of: name)
-      try make(name, creation, groupID: entry.groupID, as: member(), in: groups)
+      try make(name, creation, groupID: entry.groupID, as: self.group(name).file.context.seed, in: groups)
       do throws(VaultError) { try registry.record(entry, as: .present, of: name) } catch .storage {
         // On a full disk the entry stays as it is. The group is complete, and whoever reads such an entry looks for the
         // group itself.

@@ -125,11 +125,6 @@ public final class SecretStore: Sendable {
     return AccessGroup(kept, of: self)
   }
 
-  func member() throws(VaultError) -> MemberSeed {
-    guard case .files(let member) = source else { throw .denied(.throughService) }
-    return member
-  }
-
   func file(_ name: AccessGroup.Name, as member: MemberSeed) -> AccessGroupFile {
     let state = location.stateFolder(of: access.ownerKey)
     return AccessGroupFile(

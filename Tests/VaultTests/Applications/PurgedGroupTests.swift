@@ -88,7 +88,7 @@ struct PurgedGroupTests {
     entry.presence = .changing
     try owner.registry().record(entry, of: group)
     let state = try owner.group(name).verifiedState()
-    try owner.file(group, as: owner.member()).markRemoved(state.witnessRecord())
+    try owner.group(name).file.markRemoved(state.witnessRecord())
   }
 
   @Test func `an interrupted removal of the private group is finished, and one of another group is named`() throws {
