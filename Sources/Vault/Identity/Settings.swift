@@ -51,10 +51,11 @@ extension Settings {
     }
   }
 
-  /// Reads the settings; if the state folder or the file does not exist, they are empty.
+  /// Reads the settings; if the state folder is not known, or it or the file does not exist, they are empty.
   ///
   /// - Throws: `damaged`, `newerFormat`, `denied`, `storage`.
-  static func read(in stateFolder: String, of ownerKey: PublicKey) throws(VaultError) -> Settings {
+  static func read(in stateFolder: String?, of ownerKey: PublicKey) throws(VaultError) -> Settings {
+    guard let stateFolder else { return Settings() }
     let folder: Folder
     do throws(FileFault) { folder = try Folder(stateFolder, .state(), followingLink: true) } catch {
       if error == .missing { return Settings() }
@@ -73,10 +74,12 @@ extension Settings {
 
   /// Changes the settings, and keeps other processes from changing them meanwhile; damaged settings are replaced.
   ///
-  /// - Throws: `newerFormat`, `denied`, `busy`, `storage`; the settings are unchanged then.
+  /// - Throws: `locked` if no state folder is known; `newerFormat`, `denied`, `busy`, `storage`; the settings are
+  ///   unchanged then.
   static func change(
-    in stateFolder: String, of ownerKey: PublicKey, _ body: (inout Settings) -> Void
+    in stateFolder: String?, of ownerKey: PublicKey, _ body: (inout Settings) -> Void
   ) throws(VaultError) {
+    guard let stateFolder else { throw .locked(.noStateFolder) }
     let folder = try atLevel(.settings) { () throws(FileFault) in
       let folder = try Folder(stateFolder, .state(), followingLink: true)
       try folder.lock(waiting: 10_000)

@@ -140,8 +140,8 @@ extension SecretStore {
 
   /// Records when the store was backed up; a backup without all groups does not count.
   private func noteBackup(_ groups: [StoreBackup.Group]) {
-    guard let state = location.stateFolder(of: access.ownerKey) else { return }
     for case .failed in groups.map(\.outcome) { return }
+    let state = location.stateFolder(of: access.ownerKey)
     try? Settings.change(in: state, of: access.ownerKey) { $0.lastBackup = SystemClock.milliseconds() }
   }
 }

@@ -150,22 +150,20 @@ public struct RecoveryCodeSlot: ~Copyable, Sendable {
 extension StoreLocation {
   /// - Returns: the path of the key file that was remembered, if it does not exist.
   fileprivate func replaceMissingKeyFile(by path: String, of ownerKey: PublicKey) -> String? {
-    guard let folder = stateFolder(of: ownerKey), case .success(let known?) = rememberedKeyFile(of: ownerKey),
-      unsafe access(known, F_OK) != 0, errno == ENOENT
+    guard case .success(let known?) = rememberedKeyFile(of: ownerKey), unsafe access(known, F_OK) != 0, errno == ENOENT
     else { return nil }
-    try? Settings.change(in: folder, of: ownerKey) { $0.keyFile = StoreLocation.absolute(path) }
+    try? Settings.change(in: stateFolder(of: ownerKey), of: ownerKey) { $0.keyFile = StoreLocation.absolute(path) }
     return known
   }
 
   /// Forgets the key file that opened the store on this machine, if it no longer opens any slot.
   func forgetKeyFile(unless file: IdentityFile) {
-    guard let folder = stateFolder(of: file.ownerKey), case .success(let path?) = rememberedKeyFile(of: file.ownerKey)
-    else { return }
+    guard case .success(let path?) = rememberedKeyFile(of: file.ownerKey) else { return }
     if file.slots.contains(where: { $0.kind == .keyFile }) {
       // A key file that cannot be read now may still open a slot later.
       guard let key = try? KeyFile.read(path, outside: home) else { return }
       if (try? file.unlock(key: key, use: .keyFile)) != nil { return }
     }
-    try? Settings.change(in: folder, of: file.ownerKey) { $0.keyFile = nil }
+    try? Settings.change(in: stateFolder(of: file.ownerKey), of: file.ownerKey) { $0.keyFile = nil }
   }
 }

@@ -156,8 +156,7 @@ extension StoreLocation {
 
   /// The key file that opened the store on this machine, or the error of looking it up.
   func rememberedKeyFile(of ownerKey: PublicKey) -> Result<String?, VaultError> {
-    guard let folder = stateFolder(of: ownerKey) else { return .success(nil) }
-    return Result { () throws(VaultError) in try Settings.read(in: folder, of: ownerKey).keyFile }
+    Result { () throws(VaultError) in try Settings.read(in: stateFolder(of: ownerKey), of: ownerKey).keyFile }
   }
 
   /// Remembers the key file of a new store, if it has one, and nothing else: another store may use the same folder.
@@ -165,8 +164,9 @@ extension StoreLocation {
   /// - Returns: a notice if that is impossible, so that it must be named each time.
   func remember(keyFile path: String?, of ownerKey: PublicKey) -> Notice? {
     do throws(VaultError) {
-      guard let folder = stateFolder(of: ownerKey) else { throw .locked(.noStateFolder) }
-      try Settings.change(in: folder, of: ownerKey) { $0 = Settings(keyFile: path.map(StoreLocation.absolute)) }
+      try Settings.change(in: stateFolder(of: ownerKey), of: ownerKey) { settings in
+        settings = Settings(keyFile: path.map(StoreLocation.absolute))
+      }
       return nil
     } catch {
       return .keyFileForgotten(reason: error.message)

@@ -151,8 +151,8 @@ public struct IdentityInfo: Sendable {
 extension StoreLocation {
   /// The time of the last backup from the settings; `nil` if they cannot be read.
   fileprivate func lastBackup(of ownerKey: PublicKey) -> Timestamp? {
-    guard let folder = stateFolder(of: ownerKey) else { return nil }
-    return (try? Settings.read(in: folder, of: ownerKey))?.lastBackup.map(Timestamp.init(milliseconds:))
+    let settings = try? Settings.read(in: stateFolder(of: ownerKey), of: ownerKey)
+    return settings?.lastBackup.map(Timestamp.init(milliseconds:))
   }
 
   /// The content of the identity file; nothing is opened, and nobody is prompted.
