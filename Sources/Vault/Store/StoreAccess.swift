@@ -62,13 +62,25 @@ enum StoreAccess: Sendable {
   ) throws(VaultError) -> StoreAccess {
     let given = location.variable("CREDENTIALS_DIRECTORY").map { $0 + "/vault" }
     if let path = location.variable("VAULT_CREDENTIAL"), path != given { return try application(path, prompt) }
-    if let given, let access = try systemd(location, given, prompt) { return access }
+    if let given, let bytes = try CredentialFile.ofSystemd(given) {
+      // A credential, or the 32 bytes of a slot's key; its content shows which.
+      guard bytes.count == Key.byteCount else { return .application(try credential(bytes, prompt)) }
+      let key = try sealing(Key(bytes))
+      return .owner(try location.identityFolder.read().unlock(key: key, use: .systemdCredential).identity)
+    }
     // The file is missing, but VAULT_CREDENTIAL names it too, so this is an error.
     if let given, location.variable("VAULT_CREDENTIAL") == given { return try application(given, prompt) }
     if let path = location.variable("VAULT_KEY_FILE") { return try open(location, .keyFile(path)) }
     if let path = location.variable("VAULT_SOCKET") { return .service(try ServiceClient(StoreLocation.absolute(path))) }
-    do {
-      return try owner(location, prompt, usesKeyring)
+    do throws(VaultError) {
+      let file = try location.identityFolder.read()
+      if usesKeyring {
+        let unlocked = try UnlockedOwner(file.ownerKey) { () throws(VaultError) in
+          try identity(location, location.identityFolder.read(), prompt)
+        }
+        if let unlocked { return .unlocked(unlocked) }
+      }
+      return .owner(try identity(location, file, prompt))
     } catch {
       switch error {
       case .noStore, .denied, .locked(.nothingNamed), .locked(.nobodyToAsk), .locked(.joinedStore): break
@@ -81,19 +93,6 @@ enum StoreAccess: Sendable {
 
   private static func owner(_ location: StoreLocation, _ key: consuming SlotKey) throws(VaultError) -> StoreAccess {
     .owner(try location.identityFolder.read().unlock(key, at: location).identity)
-  }
-
-  private static func owner(
-    _ location: StoreLocation, _ prompt: Prompt?, _ usesKeyring: Bool
-  ) throws(VaultError) -> StoreAccess {
-    let file = try location.identityFolder.read()
-    if usesKeyring {
-      let unlocked = try UnlockedOwner(file.ownerKey) { () throws(VaultError) in
-        try identity(location, location.identityFolder.read(), prompt)
-      }
-      if let unlocked { return .unlocked(unlocked) }
-    }
-    return .owner(try identity(location, file, prompt))
   }
 
   /// Opens the identity if no source is named: with the key file that opened it before, or with the passphrase.
@@ -135,16 +134,6 @@ enum StoreAccess: Sendable {
     }
     let passphrase = try prompt()
     return try sealed.open(passphrase: passphrase.guarded())
-  }
-
-  /// Opens the store with what systemd provided, a credential or the 32 bytes of a slot's key; its content shows which.
-  private static func systemd(
-    _ location: StoreLocation, _ path: String, _ prompt: Prompt?
-  ) throws(VaultError) -> StoreAccess? {
-    guard let bytes = try CredentialFile.ofSystemd(path) else { return nil }
-    guard bytes.count == Key.byteCount else { return .application(try credential(bytes, prompt)) }
-    let key = try sealing(Key(bytes))
-    return .owner(try location.identityFolder.read().unlock(key: key, use: .systemdCredential).identity)
   }
 }
 
