@@ -92,9 +92,16 @@ extension SecretStore {
     if name == .registry, !AccessGroupFile.exists(in: file.folder) { return try remakeRegistry(confirm) }
     let owner = access.isOwners ? try ownersAcceptance(of: name) : nil
     let leaves = owner?.revokes ?? { _ in false }
-    let result = try accept(file, name, owner, takesAnother) { confirm(ReturningState($0, leaves)) }
+    func accept(_ owner: (OwnersAcceptance, DraftPlaces)?) -> Result<AcceptedState, VaultError> {
+      Result { () throws(VaultError) in
+        try file.accept(owner, another: takesAnother) { confirm(ReturningState($0, leaves)) }
+      }
+    }
+    let result = try owner.map { (owner) throws(VaultError) in
+      try replacing(name) { (drafts) throws(VaultError) in accept((owner, drafts.places(of: name))) }
+    }
     let accepted: AcceptedState
-    do throws(VaultError) { accepted = try result.get() } catch {
+    do throws(VaultError) { accepted = try (result ?? accept(nil)).get() } catch {
       if owner != nil, file.canAvoid(error) {
         return try acceptRebuilt(name, file, takesAnother, isDroppingUnproved, confirm, instead: error)
       }
@@ -123,20 +130,6 @@ extension SecretStore {
       }
     case .removal: try noteRemoval(of: name)
     default: break
-    }
-  }
-
-  private func accept(
-    _ file: AccessGroupFile, _ name: AccessGroup.Name, _ owner: OwnersAcceptance?, _ takesAnother: Bool,
-    _ confirm: (OfferedState) -> Bool
-  ) throws(VaultError) -> Result<AcceptedState, VaultError> {
-    guard let owner else {
-      return Result { () throws(VaultError) in try file.accept(another: takesAnother, confirm: confirm) }
-    }
-    return try replacing(name) { (drafts) throws(VaultError) in
-      Result { () throws(VaultError) in
-        try file.accept((owner, drafts.places(of: name)), another: takesAnother, confirm: confirm)
-      }
     }
   }
 
@@ -201,11 +194,7 @@ extension SecretStore {
     let registry = try registry()
     let entry = try registry.entry(of: name)
     let registration: OwnersAcceptance.Registration =
-      switch entry {
-      case let entry? where entry.presence == .absent: .removed(entry.groupID)
-      case let entry?: .present(entry.groupID)
-      case nil: .missing
-      }
+      entry.map { $0.presence == .absent ? .removed($0.groupID) : .present($0.groupID) } ?? .missing
     let applications = try registry.applications()
     let known = try self.applications.knownIssues()
     let wasRemoved = try removed(from: name, readingFiles: true)
