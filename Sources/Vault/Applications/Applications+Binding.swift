@@ -26,7 +26,14 @@ extension Applications {
     // First, so that a refused call makes no groups.
     try register(name)
     try store.makeServiceGroups()
-    let unserved = try serve(id)
+    let known = try store.registry().application(Applications.service)
+    let service = known.flatMap { $0.issued != nil && $0.standing != .revoked ? $0 : nil }
+    if let service {
+      for group in try unserved(id) {
+        _ = try store.grant(group.rights, in: group.name, to: Applications.service, service)
+      }
+    }
+    let unserved = service == nil ? try groups(of: id) : []
     let binding = try store.recording(.bind, subject: id, detail: alternative.description) { () throws(VaultError) in
       let binding = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
         guard let index = alternatives.firstIndex(where: alternative.hasConditions) else {
@@ -44,7 +51,7 @@ extension Applications {
       }
       return binding
     }
-    return BoundApplication(binding: binding, hasService: try service() != nil, unserved: unserved)
+    return BoundApplication(binding: binding, hasService: service != nil, unserved: unserved)
   }
 
   /// Removes the alternative with the same conditions, or all alternatives of the application, and ends all tokens that
@@ -107,23 +114,6 @@ extension Applications {
     for item in try tokens.items() where item.attributes["application"] == id {
       do { try tokens.destroy(item.name.description) } catch .notFound {}
     }
-  }
-
-  /// The service; `nil` if it has no valid credential.
-  private func service() throws(VaultError) -> Application? {
-    let service = try store.registry().application(Applications.service)
-    return service?.issued != nil && service?.standing != .revoked ? service : nil
-  }
-
-  /// Makes the service a member of the application's groups, with the application's rights.
-  ///
-  /// - Returns: all of these groups if no service is enrolled; otherwise none.
-  private func serve(_ id: String) throws(VaultError) -> [ApplicationGroup] {
-    guard let service = try service() else { return try groups(of: id) }
-    for group in try unserved(id) {
-      _ = try store.grant(group.rights, in: group.name, to: Applications.service, service)
-    }
-    return []
   }
 
   /// The groups of an application that the service cannot open with the application's rights, sorted by name.
