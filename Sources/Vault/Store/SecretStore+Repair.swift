@@ -32,39 +32,32 @@ extension SecretStore {
       throw .busy(group: name.description)
     }
     return try replacing(name) { (drafts) throws(VaultError) in
-      try repair(name, file, drafts, wanted, identity, isLossAccepted, progress)
-    }
-  }
-
-  private func repair(
-    _ name: AccessGroup.Name, _ file: AccessGroupFile, _ drafts: borrowing DraftFolder, _ wanted: [String],
-    _ identity: Identity, _ isLossAccepted: (GroupRepair) -> Bool, _ progress: (MaintenanceProgress) -> Void
-  ) throws(VaultError) -> GroupRepair? {
-    var aside = drafts.keepingPath(of: name)
-    do throws(VaultError) {
-      var repair = try file.repair(
-        at: drafts.path(of: name), keeping: aside, unproved: wanted, by: identity, members: memberSeeds(identity),
-        isLossAccepted: isLossAccepted
-      ) { progress($0) }
-      if repair == nil {
-        if name == .registry { try raiseIssues(isNew: false) }
-        guard !wanted.isEmpty else { return nil }
-        // The names of unproved items are known only from the report of an earlier repair.
-        let settled = drafts.kept(of: name).filter { $0.place(of: DraftPlaces.lockedMark) == nil }
-        guard let last = settled.last else { throw .notFound(.item) }
-        repair = try file.adopt(wanted, from: last, at: drafts.path(of: name) + ".salvage")
-        aside = last
+      var aside = drafts.keepingPath(of: name)
+      do throws(VaultError) {
+        var repair = try file.repair(
+          at: drafts.path(of: name), keeping: aside, unproved: wanted, by: identity, members: memberSeeds(identity),
+          isLossAccepted: isLossAccepted
+        ) { progress($0) }
+        if repair == nil {
+          if name == .registry { try raiseIssues(isNew: false) }
+          guard !wanted.isEmpty else { return nil }
+          // The names of unproved items are known only from the report of an earlier repair.
+          let settled = drafts.kept(of: name).filter { $0.place(of: DraftPlaces.lockedMark) == nil }
+          guard let last = settled.last else { throw .notFound(.item) }
+          repair = try file.adopt(wanted, from: last, at: drafts.path(of: name) + ".salvage")
+          aside = last
+        }
+        repair?.keptAside = aside
+        if repair?.isUnwitnessed == true { notices.post(.witnessUnwritten) }
+        if name == .registry {
+          try raiseIssues(isNew: true)
+          try recordRemovals(lost: repair?.lostNames ?? [])
+        }
+        record(.repair, group: name.description)
+        return repair
+      } catch {
+        throw error.named(name.description)
       }
-      repair?.keptAside = aside
-      if repair?.isUnwitnessed == true { notices.post(.witnessUnwritten) }
-      if name == .registry {
-        try raiseIssues(isNew: true)
-        try recordRemovals(lost: repair?.lostNames ?? [])
-      }
-      record(.repair, group: name.description)
-      return repair
-    } catch {
-      throw error.named(name.description)
     }
   }
 }

@@ -40,23 +40,9 @@ extension SecretStore {
     try location.makeStateFolder(of: access.ownerKey)
     let detail = names.map(\.description).joined(separator: " ")
     return try recording(.restoreBackup, detail: detail) { () throws(VaultError) in
-      try restore(names, isWhole, from: path, replacing, progress)
-    }
-  }
-
-  private func restore(
-    _ names: [AccessGroup.Name], _ isWhole: Bool, from path: String, _ replacing: Bool,
-    _ progress: (String, MaintenanceProgress) -> Void
-  ) throws(VaultError) -> StoreRestoration {
-    let groupsFolder = "\(location.home)/\(IdentityFolder.groupsName)"
-    guard Folder.makeNew(groupsFolder) || errno == EEXIST else { throw VaultError(FileFault(errno: errno), at: .store) }
-    let drafts = try draftFolder()
-    var steps: [Restoration] = []
-    let leaves = try leftOutOfRestoration()
-    for name in names {
-      let keepsOwn = name == .registry || isWhole && name == .audit
-      let step = try Restoration(of: name, in: self, from: path, replacing, keepsOwn, drafts, leaving: leaves) {
-        progress(name.description, $0)
+      let groupsFolder = "\(location.home)/\(IdentityFolder.groupsName)"
+      guard Folder.makeNew(groupsFolder) || errno == EEXIST else {
+        throw VaultError(FileFault(errno: errno), at: .store)
       }
       let drafts = try draftFolder()
       var steps: [Restoration] = []
@@ -68,16 +54,26 @@ extension SecretStore {
         }
         steps.append(step)
       }
+      // The registry is restored last: the store is incomplete without it.
+      var missing = try completeRegistry(&steps)
+      let replaced = steps.filter { $0.prepared != nil }.map(\.name)
+      let sorted = replaced.sorted { $0.description < $1.description }
+      try drafts.locking(sorted[...]) { () throws(VaultError) in
+        try lockingGroups { (_) throws(VaultError) in
+          for index in steps.indices { steps[index].place(in: self, replacing, drafts) }
+          noteRestored(&steps)
+        }
+      }
+      // What came back does not contain it.
+      if replaced.contains(.audit) { record(.restoreBackup, detail: AccessGroup.Name.audit.description) }
+      for index in steps.indices { steps[index].followLog(in: self) }
+      if isWhole {
+        let restored = Set(names.map(\.description))
+        missing += vanishedGroups().map(\.name).filter { !restored.contains($0) }
+      }
+      return StoreRestoration(
+        groups: steps.map { StoreRestoration.Group(name: $0.name.description, outcome: $0.outcome) }, missing: missing)
     }
-    // What came back does not contain it.
-    if replaced.contains(.audit) { record(.restoreBackup, detail: AccessGroup.Name.audit.description) }
-    for index in steps.indices { steps[index].followLog(in: self) }
-    if isWhole {
-      let restored = Set(names.map(\.description))
-      missing += vanishedGroups().map(\.name).filter { !restored.contains($0) }
-    }
-    return StoreRestoration(
-      groups: steps.map { StoreRestoration.Group(name: $0.name.description, outcome: $0.outcome) }, missing: missing)
   }
 
   /// The names of the groups in the backup of this store at `path`, restricted to `wanted` unless it is empty; the
@@ -125,8 +121,7 @@ extension SecretStore {
         if let id = step.restoredID { try registry.recordPresence(of: step.name, id) }
       }
     } catch {
-      guard let index = steps.firstIndex(where: { $0.name == .registry }) else { return }
-      steps[index].fail(error)
+      for index in steps.indices where steps[index].name == .registry { steps[index].fail(error) }
     }
   }
 }
