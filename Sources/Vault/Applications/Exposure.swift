@@ -31,13 +31,15 @@ extension SecretStore {
     progress: (String) -> Void = { _ in }
   ) throws(VaultError) -> [Exposure] {
     _ = try owner()
+    func leaveOut(_ name: String, _ problem: VaultError) {
+      notices.post(.groupLeftOut(group: name, reason: problem.message))
+      leftOut(name, problem)
+    }
     var found: [Exposure] = []
-    for name in try groupNames() {
-      let group = try group(name)
-      // The store's own groups hold no values: bindings are not secret, and the record opens for the owner alone.
-      guard !group.name.isReserved else { continue }
+    // The store's own groups hold no values: bindings are not secret, and the record opens for the owner alone.
+    for name in try itemGroupNames() {
       progress(name)
-      let file = try group.file
+      let file = try group(name).file
       do {
         var exposed: [Exposure] = []
         let areValid = try file.eachExposure { item, readVersion, readers in
@@ -52,14 +54,11 @@ extension SecretStore {
         found += exposed.sorted { $0.item.description < $1.item.description }
         if !areValid { leftOut(name, .strangeRows(group: name)) }
       } catch {
-        let problem = error.named(name)
-        notices.post(.groupLeftOut(group: name, reason: problem.message))
-        leftOut(name, problem)
+        leaveOut(name, error.named(name))
       }
     }
     for (name, problem) in vanishedGroups() where (try? AccessGroup.Name(name))?.isReserved == false {
-      notices.post(.groupLeftOut(group: name, reason: problem.message))
-      leftOut(name, problem)
+      leaveOut(name, problem)
     }
     return found
   }
