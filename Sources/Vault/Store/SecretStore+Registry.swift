@@ -74,11 +74,9 @@ extension SecretStore {
     let (registry, applications) = (try registry(), try registry().applications())
     for case (let group, let id)? in names.map(Registry.removal) {
       guard let known = applications[id], let group = try? self.group(group) else { continue }
-      if case .valid = witness(group.name).read(),
-        (try? group.verifiedState())?.roster.members.contains(where: { $0.application == id }) == true
-      {
-        continue
-      }
+      let isSeen = witness(group.name).read().record != nil
+      let members = isSeen ? (try? group.verifiedState())?.roster.members ?? [] : []
+      guard !members.contains(where: { $0.application == id }) else { continue }
       try registry.changeRemovals(of: [id], from: group.name.description) { max($1, known.issue) }
     }
   }
