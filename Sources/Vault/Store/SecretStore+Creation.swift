@@ -48,15 +48,13 @@ extension SecretStore {
       return nil
     }
     // The group `default` is created last. If its owner removed it, only the registry knows that it existed.
-    if location.hasGroup(.default) { throw storeExists }
+    if location.hasGroup(.default) { throw .exists(.storeAtPlace) }
     switch Witness(of: AccessGroup.Name.default.description, in: location.witnesses(of: file.ownerKey)).read() {
-    case .valid, .invalid: throw storeExists
+    case .valid, .invalid: throw .exists(.storeAtPlace)
     // The state folder does not exist yet, or cannot be used.
     case .absent, .unavailable: return file
     }
   }
-
-  private static let storeExists = VaultError.exists(.storeAtPlace)
 
   /// Creates the missing parts of a new store besides its identity; `default` comes last. If nothing was missing, it
   /// throws ``VaultError/exists(_:)``.
@@ -71,7 +69,7 @@ extension SecretStore {
       }
     }
     let entry = try registry.entry(of: .default)
-    guard entry == nil || entry?.presence == .changing else { throw SecretStore.storeExists }
+    guard entry == nil || entry?.presence == .changing else { throw .exists(.storeAtPlace) }
     if let notice = location.remember(keyFile: path, of: access.ownerKey), path != nil { notices.post(notice) }
     try createGroup(AccessGroup.Name.default.description)
   }

@@ -104,7 +104,7 @@ extension SecretStore {
   public static func unlock(
     at location: StoreLocation? = nil, unlocking: consuming Unlocking = .automatic(), for duration: Duration
   ) throws(VaultError) -> Timestamp {
-    guard (.seconds(1)...longestUnlocking).contains(duration) else {
+    guard (.seconds(1) ... .milliseconds(UnlockedRecord.longest)).contains(duration) else {
       throw .invalid("a store can be unlocked for 1 second to 7 days")
     }
     let location = if let location { location } else { try StoreLocation.standard() }
@@ -118,8 +118,6 @@ extension SecretStore {
     try record.keep(for: UInt32(seconds), as: identity.ownerKey)
     return Timestamp(milliseconds: deadline)
   }
-
-  private static let longestUnlocking = Duration.milliseconds(UnlockedRecord.longest)
 
   /// Ends the effect of ``unlock(at:unlocking:for:)``. Programs that have the store open keep it open.
   ///
