@@ -86,9 +86,8 @@ public struct StoreRecovery: Sendable {
     let restoration = try store.restoreBackup(from: backup, progress: progress)
     // Without the registry the store is incomplete; another backup may have it.
     guard location.hasGroup(.registry) else {
-      for group in restoration.groups where group.name == AccessGroup.Name.registry.description {
-        if case .failed(let error) = group.outcome { throw error }
-      }
+      let registry = restoration.groups.filter { $0.name == AccessGroup.Name.registry.description }
+      for case .failed(let error) in registry.map(\.outcome) { throw error }
       throw StoreRecovery.incomplete
     }
     location.forgetKeyFile(unless: file)

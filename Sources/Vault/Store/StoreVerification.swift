@@ -100,9 +100,7 @@ extension SecretStore {
     found: [String], _ progress: (String, UInt64) -> Void
   ) throws(VaultError) -> [GroupVerification] {
     let registry = try registry()
-    guard let own = verify(registry.group, progress) else {
-      return [GroupVerification(name: registry.group.name.description, result: .failure(vanished(.registry)))]
-    }
+    guard let own = verify(registry.group, progress) else { throw vanished(.registry) }
     guard case .success = own.result else { return [own] }
     var problems = try atOdds(registry) { (entries) throws(VaultError) in
       var problems = vanished(of: entries).filter { !found.contains($0.name) }
