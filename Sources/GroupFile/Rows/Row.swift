@@ -20,12 +20,12 @@ package struct Row: Sendable {
   }
 
   /// `E`, the row encoding.
-  let encoded: [UInt8]
+  private(set) var encoded: [UInt8]
   package let token: Token
   package let version: UInt64
   package let state: State
   /// The oldest kept version; only meaningful in the current row.
-  package let oldest: UInt64
+  package private(set) var oldest: UInt64
   let place: Place
   private let attributesByteCount: Int
 
@@ -56,26 +56,36 @@ package struct Row: Sendable {
   /// The allowed sizes of a sealed secret in a blob.
   static let blobByteCount =
     GroupLimits.inlineSecretByteCount + 1...Padding.padded(count: GroupLimits.secretByteCount) + SealedBox.overhead
+}
 
-  /// The fields of a row, and the sizes of its halves, which must be among those above.
-  struct Head {
-    let token: Token
-    let version: UInt64
-    let state: State
-    let oldest: UInt64
-    let attributesByteCount: Int
-    let place: Place
-    let secretByteCount: Int
-
-    fileprivate var attributesEnd: Int { Row.attributesOffset + attributesByteCount }
-    fileprivate var byteCount: Int { attributesEnd + 5 + secretByteCount }
-
-    /// Writes `E` without its halves. Written in place: a listing creates a row for every item, and appending to an array
-    /// costs more than hashing it.
-    fileprivate func write(
-      to bytes: UnsafeMutableRawBufferPointer, previous: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer
+extension Row {
+  init(
+    token: Token, version: UInt64, state: State, oldest: UInt64, previous: UnsafeRawBufferPointer,
+    nonce: UnsafeRawBufferPointer, attributes: UnsafeRawBufferPointer, place: Place, secret: UnsafeRawBufferPointer
+  ) {
+    unsafe self.init(
+      token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonce,
+      attributesByteCount: attributes.count, place: place, secretByteCount: secret.count
     ) {
-      precondition(previous.count == Digest.byteCount && nonce.count == Nonce.byteCount)
+      unsafe $0.copyMemory(from: attributes)
+      unsafe $1.copyMemory(from: secret)
+    }
+  }
+
+  /// Makes a row whose halves are written by `fill`, which receives the places of the attributes and of the secret.
+  /// Their sizes must be among those above.
+  init(
+    token: Token, version: UInt64, state: State, oldest: UInt64, previous: UnsafeRawBufferPointer,
+    nonce: UnsafeRawBufferPointer, attributesByteCount: Int, place: Place, secretByteCount: Int,
+    filledBy fill: (UnsafeMutableRawBufferPointer, UnsafeMutableRawBufferPointer) -> Void
+  ) {
+    precondition(previous.count == Digest.byteCount && nonce.count == Nonce.byteCount)
+    let attributesEnd = Row.attributesOffset + attributesByteCount
+    let byteCount = attributesEnd + 5 + secretByteCount
+    // Written in place: a listing creates a row for every item, and appending to an array costs more than hashing it.
+    let encoded = unsafe [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, initializedCount in
+      initializedCount = byteCount
+      let bytes = unsafe UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: byteCount)
       unsafe bytes.storeBytes(of: token.number.bigEndian, as: UInt128.self)
       unsafe bytes.storeBytes(of: version.bigEndian, toByteOffset: 16, as: UInt64.self)
       unsafe bytes[24] = state.rawValue
@@ -86,40 +96,13 @@ package struct Row: Sendable {
         of: UInt32(attributesByteCount).bigEndian, toByteOffset: Row.attributesOffset - 4, as: UInt32.self)
       unsafe bytes[attributesEnd] = place.rawValue
       unsafe bytes.storeBytes(of: UInt32(secretByteCount).bigEndian, toByteOffset: attributesEnd + 1, as: UInt32.self)
-    }
-  }
-}
-
-extension Row {
-  init(
-    token: Token, version: UInt64, state: State, oldest: UInt64, previous: UnsafeRawBufferPointer,
-    nonce: UnsafeRawBufferPointer, attributes: UnsafeRawBufferPointer, place: Place, secret: UnsafeRawBufferPointer
-  ) {
-    let head = Head(
-      token: token, version: version, state: state, oldest: oldest, attributesByteCount: attributes.count,
-      place: place, secretByteCount: secret.count)
-    unsafe self.init(head, previous: previous, nonce: nonce) {
-      unsafe $0.copyMemory(from: attributes)
-      unsafe $1.copyMemory(from: secret)
-    }
-  }
-
-  /// Makes a row whose halves are written by `fill`, which receives the places of the attributes and of the secret.
-  init(
-    _ head: Head, previous: UnsafeRawBufferPointer, nonce: UnsafeRawBufferPointer,
-    filledBy fill: (UnsafeMutableRawBufferPointer, UnsafeMutableRawBufferPointer) -> Void
-  ) {
-    let encoded = unsafe [UInt8](unsafeUninitializedCapacity: head.byteCount) { buffer, initializedCount in
-      initializedCount = head.byteCount
-      let bytes = unsafe UnsafeMutableRawBufferPointer(start: buffer.baseAddress, count: initializedCount)
-      unsafe head.write(to: bytes, previous: previous, nonce: nonce)
       unsafe fill(
-        UnsafeMutableRawBufferPointer(rebasing: bytes[Row.attributesOffset..<head.attributesEnd]),
-        UnsafeMutableRawBufferPointer(rebasing: bytes[(head.attributesEnd + 5)...]))
+        UnsafeMutableRawBufferPointer(rebasing: bytes[Row.attributesOffset..<attributesEnd]),
+        UnsafeMutableRawBufferPointer(rebasing: bytes[(attributesEnd + 5)...]))
     }
     self.init(
-      encoded: encoded, token: head.token, version: head.version, state: head.state, oldest: head.oldest,
-      place: head.place, attributesByteCount: head.attributesByteCount)
+      encoded: encoded, token: token, version: version, state: state, oldest: oldest, place: place,
+      attributesByteCount: attributesByteCount)
   }
 
   /// Reads a row encoding; any defect is `damaged(.row, …)`.
@@ -149,13 +132,12 @@ extension Row {
 
   /// The same version, with `oldest` as the oldest kept version.
   func keeping(from oldest: UInt64) -> Row {
-    var encoded = encoded
-    unsafe encoded.withUnsafeMutableBytes {
+    var kept = self
+    kept.oldest = oldest
+    unsafe kept.encoded.withUnsafeMutableBytes {
       unsafe $0.storeBytes(of: oldest.bigEndian, toByteOffset: Row.oldestOffset, as: UInt64.self)
     }
-    return Row(
-      encoded: encoded, token: token, version: version, state: state, oldest: oldest, place: place,
-      attributesByteCount: attributesByteCount)
+    return kept
   }
 }
 

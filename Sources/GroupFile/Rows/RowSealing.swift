@@ -115,14 +115,14 @@ extension GroupKeys {
         initializedCount = boxByteCount
       }
     }
-    let head = Row.Head(
-      token: token, version: version, state: state, oldest: oldest,
-      attributesByteCount: Padding.padded(count: encoded.count) + SealedBox.overhead, place: place,
-      secretByteCount: place == .blob ? Digest.byteCount : boxByteCount)
     // Both halves are sealed where they are stored.
     let row = unsafe previous.withUnsafeBytes { previous in
       unsafe nonce.withUnsafeBytes { nonceBytes in
-        unsafe Row(head, previous: previous, nonce: nonceBytes) { attributes, stored in
+        unsafe Row(
+          token: token, version: version, state: state, oldest: oldest, previous: previous, nonce: nonceBytes,
+          attributesByteCount: Padding.padded(count: encoded.count) + SealedBox.overhead, place: place,
+          secretByteCount: place == .blob ? Digest.byteCount : boxByteCount
+        ) { attributes, stored in
           let padded = unsafe UnsafeMutableRawBufferPointer(rebasing: attributes.dropLast(SealedBox.overhead))
           unsafe encoded.span.withUnsafeBytes { unsafe Padding.pad($0, into: padded) }
           unsafe seal(UnsafeRawBufferPointer(padded), .attributes, into: attributes.baseAddress!)
