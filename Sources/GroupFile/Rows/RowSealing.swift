@@ -157,13 +157,7 @@ struct RowBinding: Sendable {
   private let start: [UInt8]
 
   /// The part that is the same for all rows of a group's generation.
-  init(groupID: GroupID, generation: UInt64) {
-    var writer = ByteWriter(reservingCapacity: 56)
-    writer.write(Label.row)
-    writer.write(groupID)
-    writer.write(generation)
-    start = writer.bytes
-  }
+  init(groupID: GroupID, generation: UInt64) { start = Label.row.padded + groupID.context(generation) }
 
   func bytes(token: Token, version: UInt64, state: Row.State, half: Half) -> [UInt8] {
     var writer = ByteWriter(reservingCapacity: 88)

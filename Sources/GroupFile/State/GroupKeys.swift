@@ -56,7 +56,7 @@ package final class GroupKeys: Sendable {
 
 extension GroupID {
   /// `group id ‖ generation`: what keys and seals of one generation are bound to.
-  fileprivate func context(_ generation: UInt64) -> [UInt8] {
+  func context(_ generation: UInt64) -> [UInt8] {
     var writer = ByteWriter(reservingCapacity: 40)
     writer.write(self)
     writer.write(generation)
