@@ -111,44 +111,40 @@ package struct AttributeFields {
 
   /// Reads `bytes[range]`; throws `damaged` at the first violation of the format.
   init(of bytes: [UInt8], in range: Range<Int>) throws(VaultError) {
-    do {
-      try self.init(parsing: bytes, range)
-    } catch {
-      throw error as? VaultError ?? .damaged(.row, "attributes")
-    }
-  }
-
-  private init(parsing bytes: [UInt8], _ range: Range<Int>) throws {
     // The padded size leaves room for a few bytes more than the format allows.
-    guard range.count <= GroupLimits.attributesByteCount else { throw VaultError.damaged(.row, "attributes") }
+    guard range.count <= GroupLimits.attributesByteCount else { throw .damaged(.row, "attributes") }
     var reader = FieldReader(bytes, in: range, limit: GroupLimits.attributesByteCount)
     var name: Range<Int>?
     var created: UInt64?
     var changed: UInt64?
     var epoch: UInt64?
     var kind: UInt8?
-    while let (number, field) = try reader.nextRange() {
-      // A format with more tags has a higher read version, so its rows are never read here.
-      guard let tag = Attributes.Tag(rawValue: number) else { throw VaultError.damaged(.row, "an unknown attribute") }
-      switch tag {
-      case .name:
-        guard field.count <= GroupLimits.nameByteCount else { throw VaultError.damaged(.row, "name") }
-        name = try AttributeFields.text(field, bytes)
-      case .label: label = try AttributeFields.text(field, bytes)
-      case .pairs: pairs = try AttributeFields.decodePairs(bytes[field])
-      case .created: created = try FieldReader.number(bytes[field])
-      case .changed: changed = try FieldReader.number(bytes[field])
-      case .expires: expires = try FieldReader.number(bytes[field])
-      case .valueKind:
-        guard field.count == 1 else { throw VaultError.damaged(.row, "kind of value") }
-        kind = bytes[field.lowerBound]
-      case .typeName: typeName = try AttributeFields.text(field, bytes)
-      case .valueEpoch: epoch = try FieldReader.number(bytes[field])
-      case .writer: writer = try AttributeFields.decodeWriter(bytes[field])
+    do {
+      while let (number, field) = try reader.nextRange() {
+        // A format with more tags has a higher read version, so its rows are never read here.
+        guard let tag = Attributes.Tag(rawValue: number) else { throw VaultError.damaged(.row, "an unknown attribute") }
+        switch tag {
+        case .name:
+          guard field.count <= GroupLimits.nameByteCount else { throw VaultError.damaged(.row, "name") }
+          name = try AttributeFields.text(field, bytes)
+        case .label: label = try AttributeFields.text(field, bytes)
+        case .pairs: pairs = try AttributeFields.decodePairs(bytes[field])
+        case .created: created = try FieldReader.number(bytes[field])
+        case .changed: changed = try FieldReader.number(bytes[field])
+        case .expires: expires = try FieldReader.number(bytes[field])
+        case .valueKind:
+          guard field.count == 1 else { throw VaultError.damaged(.row, "kind of value") }
+          kind = bytes[field.lowerBound]
+        case .typeName: typeName = try AttributeFields.text(field, bytes)
+        case .valueEpoch: epoch = try FieldReader.number(bytes[field])
+        case .writer: writer = try AttributeFields.decodeWriter(bytes[field])
+        }
       }
+    } catch {
+      throw error as? VaultError ?? .damaged(.row, "attributes")
     }
-    guard let name, let changed, let kind, let epoch else { throw VaultError.damaged(.row, "missing attributes") }
-    guard created != changed else { throw VaultError.damaged(.row, "time of creation") }
+    guard let name, let changed, let kind, let epoch else { throw .damaged(.row, "missing attributes") }
+    guard created != changed else { throw .damaged(.row, "time of creation") }
     (self.range, self.name, self.created, self.changed) = (range, name, created ?? changed, changed)
     (valueKind, valueEpoch) = (kind, epoch)
   }
