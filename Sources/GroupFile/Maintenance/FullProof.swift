@@ -9,9 +9,7 @@ package struct FullProof {
   private let view: Snapshot
   /// The current rows so far, tombstones included.
   private var rows: UInt64 = 0
-  private var tombstones: UInt64 = 0
-  private var holdsStrangeRows = false
-  private var versions: UInt64 = 0
+  private var group: ProvedGroup
   private var blobs: UInt64 = 0
   private var nodes = 0
   private var builder = TreeBuilder()
@@ -23,7 +21,7 @@ package struct FullProof {
   ) throws(VaultError) -> ProvedGroup {
     try view.connection.quickCheck()
     try view.state.confirmRoster(view.connection)
-    var proof = FullProof(view: view)
+    var proof = FullProof(view: view, group: ProvedGroup(epoch: view.state.manifest.epoch))
     let blobs = try proof.blobCount()
     try proof.proveRows(progress, isName, visit)
     // Every blob that a row names was opened, so equal counts mean that there is no other.
@@ -31,9 +29,7 @@ package struct FullProof {
     try proof.proveNodes()
     try proof.proveWraps()
     try proof.proveChain()
-    return ProvedGroup(
-      items: proof.rows - proof.tombstones, tombstones: proof.tombstones, versions: proof.versions,
-      epoch: view.state.manifest.epoch, holdsStrangeRows: proof.holdsStrangeRows)
+    return proof.group
   }
 
   private mutating func proveRows(
@@ -41,7 +37,7 @@ package struct FullProof {
   ) throws(VaultError) {
     let manifest = view.state.manifest
     let current = try view.connection.currentRows()
-    let older = try view.connection.olderRows()
+    let older = try view.connection.statement("SELECT * FROM version ORDER BY token, version")
     defer {
       current.reset()
       older.reset()
@@ -51,17 +47,19 @@ package struct FullProof {
       let row = try Row(current)
       try builder.append(TreeEntry(token: row.token, digest: row.digest))
       rows += 1
-      if row.state == .removed { tombstones += 1 }
+      if row.state == .removed { group.tombstones += 1 } else { group.items += 1 }
       try proveVersions(of: row, older)
       let name = try proveContent(of: row)
-      if row.version >= GroupLimits.lastVersion || row.state == .present && !isName(name) { holdsStrangeRows = true }
+      if row.version >= GroupLimits.lastVersion || row.state == .present && !isName(name) {
+        group.holdsStrangeRows = true
+      }
       try visit(row)
       guard rows % 1_024 == 0 else { continue }
       for node in builder.takeNodes() { try prove(node.body, at: node.place) }
       progress(rows)
     }
     guard rows == manifest.itemCount else { throw .damaged(.row, "fewer rows than signed") }
-    guard try !older.step(), versions == manifest.versionRowCount else {
+    guard try !older.step(), group.versions == manifest.versionRowCount else {
       throw .damaged(.row, "older versions without an item")
     }
   }
@@ -77,7 +75,7 @@ package struct FullProof {
         throw .damaged(.row, "an older version does not match")
       }
       digest = kept.digest
-      versions += 1
+      group.versions += 1
       _ = try proveContent(of: kept)
     }
     guard digest == nil || row.previous == digest else { throw .damaged(.row, "an older version does not match") }
@@ -94,7 +92,7 @@ package struct FullProof {
   private mutating func proveNodes() throws(VaultError) {
     let root = try builder.finish { (place, body) throws(VaultError) in try prove(body, at: place) }
     guard root == view.state.manifest.root else { throw .damaged(.tree, "the rows do not give the signed root") }
-    let stored = try view.connection.nodes()
+    let stored = try view.connection.statement("SELECT prefix, body FROM node ORDER BY prefix")
     defer { stored.reset() }
     for _ in 0..<nodes { guard try stored.step() else { throw .damaged(.tree, "a node is missing") } }
     guard try !stored.step() else { throw .damaged(.tree, "a node too many") }
@@ -170,10 +168,10 @@ extension VerifiedState {
 }
 
 package struct ProvedGroup: Sendable, Equatable {
-  package var items: UInt64
-  package var tombstones: UInt64
-  package var versions: UInt64
-  package var epoch: UInt64
+  package var items: UInt64 = 0
+  package var tombstones: UInt64 = 0
+  package var versions: UInt64 = 0
+  package let epoch: UInt64
   /// Whether there are rows that a writer signed but that are not valid items. Only `verify` knows which names are
   /// valid.
   package var holdsStrangeRows = false

@@ -38,8 +38,6 @@ extension Connection {
     try statement("SELECT * FROM item WHERE token BETWEEN ? AND ? ORDER BY token").bind(1, first).bind(2, last)
   }
 
-  func olderRows() throws(VaultError) -> Statement { try statement("SELECT * FROM version ORDER BY token, version") }
-
   /// Adds the first row of a token that is not in the tree.
   func insertCurrent(_ row: Row) throws(VaultError) {
     try run("INSERT INTO item VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
@@ -162,6 +160,4 @@ extension Connection {
     try unsafe place.withKey { (key) throws(VaultError) in _ = try unsafe statement.bind(1, key) }
     return statement
   }
-
-  func nodes() throws(VaultError) -> Statement { try statement("SELECT prefix, body FROM node ORDER BY prefix") }
 }
