@@ -153,16 +153,14 @@ package struct FullProof {
 }
 
 extension VerifiedState {
-  /// Whether the chain leads to this state, if that can be computed.
+  /// Whether the chain, which ends in this state's row, leads to this state, if that can be computed.
   func isEnd(of chain: [(epoch: UInt64, rest: Digest)]) -> Bool {
-    guard let first = chain.first, let last = chain.last, last.epoch == manifest.epoch, last.rest == manifest.rest()
-    else { return false }
     // A chain from epoch 1 must yield this state's link. A later beginning is valid if the older links exceeded the
     // chain's length, or if a repair restarted the chain, at the latest at the roster's first state. Otherwise links
     // are missing, and the computation fails.
-    guard first.epoch == 1 || first.epoch > roster.firstEpoch && manifest.epoch <= GroupLimits.chainLength else {
-      return true
-    }
+    guard let first = chain.first,
+      first.epoch == 1 || first.epoch > roster.firstEpoch && manifest.epoch <= GroupLimits.chainLength
+    else { return true }
     return chain.reduce(Digest.zero) { Manifest.link(after: $0, rest: $1.rest) } == link
   }
 }
