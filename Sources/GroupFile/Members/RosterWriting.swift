@@ -231,15 +231,14 @@ extension Connection {
     guard sealedRoster.count <= GroupLimits.rosterByteCount else { throw .overLimit("a roster of 1 MiB") }
     let key = try sealing(writer.signingKey())
     guard let member = roster.member(signing: key.publicKey) else { throw .denied(.ownerOnly) }
-    let header = StateHeader(of: roster).serialized()
     let sealedManifest = SignedManifest.seal(manifest, by: key, with: keys)
-    try storePart(.header, header)
+    try storePart(.header, StateHeader(of: roster).serialized())
     try storePart(.roster, sealedRoster)
     try storePart(.manifest, sealedManifest)
     try appendChain(manifest.epoch, manifest.rest())
     try storeVersion(roster.flags.version)
     return VerifiedState(
       keys: keys, signedRoster: signed, manifest: manifest, member: member, sealedManifest: sealedManifest,
-      sealedRoster: sealedRoster, header: header, as: writer)
+      sealedRoster: sealedRoster, as: writer)
   }
 }

@@ -88,7 +88,7 @@ extension GroupCommit {
   }
 
   private func signedState(after old: VerifiedState, as context: GroupContext) throws(VaultError) -> VerifiedState {
-    var (signed, member, header, sealedRoster) = (old.signedRoster, old.member, old.header, old.sealedRoster)
+    var (signed, member, sealedRoster) = (old.signedRoster, old.member, old.sealedRoster)
     if let roster {
       signed = try SignedRoster(opening: roster.roster, with: old.keys, ownerKey: context.ownerKey)
       let new = signed.roster
@@ -101,7 +101,7 @@ extension GroupCommit {
       let own = new.members.firstIndex { $0.signingKey == key }
       guard let own else { throw .denied(.notAMember) }
       member = try new.member(context, under: old.keys, roster.wraps[own])
-      (header, sealedRoster) = (roster.header, roster.roster)
+      sealedRoster = roster.roster
     }
     let manifest = try SignedManifest.open(manifest, with: old.keys) { $0 == signed.digest ? signed : nil }
     guard manifest.epoch == epoch, manifest.previousLink == old.link, manifest.link() == link,
@@ -109,6 +109,6 @@ extension GroupCommit {
     else { throw .damaged(.commit, "its manifest does not follow the one before") }
     return VerifiedState(
       keys: old.keys, signedRoster: signed, manifest: manifest, member: member, sealedManifest: self.manifest,
-      sealedRoster: sealedRoster, header: header, as: context.seed)
+      sealedRoster: sealedRoster, as: context.seed)
   }
 }

@@ -26,11 +26,11 @@ package final class VerifiedState: Sendable {
 
   init(
     keys: GroupKeys, signedRoster: SignedRoster, manifest: Manifest, member: Member, sealedManifest: [UInt8],
-    sealedRoster: [UInt8], header: [UInt8], as seed: MemberSeed, isMarked: Bool = false
+    sealedRoster: [UInt8], as seed: MemberSeed, isMarked: Bool = false
   ) {
     (self.keys, self.signedRoster, self.manifest, self.member) = (keys, signedRoster, manifest, member)
-    (self.sealedManifest, self.sealedRoster, self.header) = (sealedManifest, sealedRoster, header)
-    (self.seed, self.isMarked) = (seed, isMarked)
+    (self.sealedManifest, self.sealedRoster, self.seed, self.isMarked) = (sealedManifest, sealedRoster, seed, isMarked)
+    header = StateHeader(of: signedRoster.roster).serialized()
     link = manifest.link()
   }
 
@@ -73,7 +73,7 @@ package final class VerifiedState: Sendable {
     }
     let state = VerifiedState(
       keys: keys, signedRoster: roster, manifest: manifest, member: member, sealedManifest: sealedManifest,
-      sealedRoster: sealedRoster, header: header, as: context.seed, isMarked: isMarked || known?.isMarked == true)
+      sealedRoster: sealedRoster, as: context.seed, isMarked: isMarked || known?.isMarked == true)
     if !mending { try state.confirmVersions(connection) }
     return state
   }

@@ -64,7 +64,7 @@ final class WriteSession {
     try connection.appendChain(manifest.epoch, manifest.rest())
     return VerifiedState(
       keys: state.keys, signedRoster: state.signedRoster, manifest: manifest, member: state.member,
-      sealedManifest: sealed, sealedRoster: state.sealedRoster, header: state.header, as: seed)
+      sealedManifest: sealed, sealedRoster: state.sealedRoster, as: seed)
   }
 
   func commit() throws(VaultError) {

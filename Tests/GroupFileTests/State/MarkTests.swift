@@ -25,7 +25,7 @@ import Testing
       try group.tamper { try $0.storePart(.manifest, sealed) }
       return VerifiedState(
         keys: forge.keys, signedRoster: state.signedRoster, manifest: state.manifest, member: state.member,
-        sealedManifest: sealed, sealedRoster: state.sealedRoster, header: state.header, as: group.seed)
+        sealedManifest: sealed, sealedRoster: state.sealedRoster, as: group.seed)
     }
     let signed = try forge.storeRoster(by: thief.copy()) { _ in }
     try forge.storeManifest(roster: signed) { _ in }
@@ -33,7 +33,7 @@ import Testing
     let opened = try SignedManifest.open(manifest, with: forge.keys) { _ in signed }
     return VerifiedState(
       keys: forge.keys, signedRoster: signed, manifest: opened, member: state.member, sealedManifest: manifest,
-      sealedRoster: roster, header: state.header, as: group.seed)
+      sealedRoster: roster, as: group.seed)
   }
 
   private func witness(_ state: VerifiedState, mark: Digest? = nil) {

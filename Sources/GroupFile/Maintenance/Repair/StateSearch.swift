@@ -174,8 +174,7 @@ struct StateSearch {
           states.append(
             VerifiedState(
               keys: candidate.keys, signedRoster: roster.signed, manifest: manifest, member: roster.member,
-              sealedManifest: sealed, sealedRoster: roster.sealed,
-              header: StateHeader(of: roster.signed.roster).serialized(), as: context.seed))
+              sealedManifest: sealed, sealedRoster: roster.sealed, as: context.seed))
         } catch {
           failure = error
         }
