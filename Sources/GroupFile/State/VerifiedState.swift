@@ -120,15 +120,6 @@ package final class VerifiedState: Sendable {
       throw context.kind == .owner ? .damaged(.wrap, "the owner's wrap is missing") : .denied(.notAMember)
     }
     let groupKey = try Wrap.open(wrap, for: context.seed, groupID: header.groupID, generation: header.generation)
-    let (keys, roster) = try openRoster(sealedRoster, groupKey, header: header, isProved, as: context)
-    guard StateHeader(of: roster.roster) == header else { throw .damaged(.roster, "header") }
-    return (keys, roster, try roster.roster.member(context, under: keys, wrap, isProved: isProved))
-  }
-
-  /// Opens the roster with the keys derived from the group key, and from the device key if the header requires one.
-  private static func openRoster(
-    _ sealed: [UInt8], _ groupKey: borrowing Key, header: StateHeader, _ isProved: Bool, as context: GroupContext
-  ) throws(VaultError) -> (GroupKeys, SignedRoster) {
     var deviceKey: Key?
     if header.flags.contains(.thisDeviceOnly) {
       do throws(VaultError) {
@@ -137,14 +128,16 @@ package final class VerifiedState: Sendable {
         // The header is not signed. If the roster opens without a device key, or with the one here, it was altered.
         func opens(_ candidate: consuming Key?) throws(VaultError) -> Bool {
           let keys = try sealing(GroupKeys(groupKey, header, deviceKey: candidate?.copy()))
-          return (try? SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey)) != nil
+          return (try? SignedRoster(opening: sealedRoster, with: keys, ownerKey: context.ownerKey)) != nil
         }
         guard try !opens(nil), try !opens(try? context.deviceKey(nil)) else { throw .damaged(.roster, "header") }
         throw error
       }
     }
     let keys = try sealing(GroupKeys(groupKey, header, deviceKey: deviceKey?.copy()))
-    return (keys, try SignedRoster(opening: sealed, with: keys, ownerKey: context.ownerKey, isProved: isProved))
+    let roster = try SignedRoster(opening: sealedRoster, with: keys, ownerKey: context.ownerKey, isProved: isProved)
+    guard StateHeader(of: roster.roster) == header else { throw .damaged(.roster, "header") }
+    return (keys, roster, try roster.roster.member(context, under: keys, wrap, isProved: isProved))
   }
 }
 
