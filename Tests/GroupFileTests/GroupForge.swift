@@ -24,9 +24,7 @@ struct GroupForge {
     _ change: (inout Manifest) -> Void
   ) throws {
     let writer = writer ?? group.seed
-    var manifest = state.successor(
-      root: state.manifest.root, itemCount: state.manifest.itemCount,
-      versionRowCount: state.manifest.versionRowCount, time: 5)
+    var manifest = state.successor(time: 5)
     manifest.writerKey = try writer.signingPublicKey
     if let roster {
       manifest.rosterDigest = roster.digest

@@ -124,8 +124,16 @@ extension AccessGroupFile {
     }
     let above = record.flatMap { state.isSameGroup($0) ? $0.epoch : nil } ?? 0
     let isInRange = state.permitsApplications(epoch: max(state.manifest.epoch, above) + 1)
-    if reason == .anotherGroup || state.member.kind == .application && !isInRange { return try replaceWitness(state) }
-    return try signAnew(state, above: above, session)
+    if reason == .anotherGroup || state.member.kind == .application && !isInRange || state.member.rights < .write {
+      return try replaceWitness(state)
+    }
+    let manifest = state.successor(time: now(), above: above)
+    try state.requirePermitted(epoch: manifest.epoch)
+    try requireWitness()
+    try session.prepare(after: state)
+    let signed = try session.commit(manifest, after: state)
+    session.end(signed)
+    return try replaceWitness(signed, or: .unconfirmed)
   }
 
   /// The state in `connection`'s transaction, if the owner must accept it explicitly; `nil` if it needs no acceptance.
@@ -203,23 +211,6 @@ extension AccessGroupFile {
     }
     session.end(renewed)
     return try replaceWitness(renewed, or: .unconfirmed)
-  }
-
-  private func signAnew(
-    _ state: VerifiedState, above epoch: UInt64, _ session: WriteSession
-  ) throws(VaultError) -> AcceptedState {
-    guard state.member.rights >= .write else { return try replaceWitness(state) }
-    let manifest = state.successor(
-      root: state.manifest.root, itemCount: state.manifest.itemCount,
-      versionRowCount: state.manifest.versionRowCount, time: now(), above: epoch)
-    try state.requirePermitted(epoch: manifest.epoch)
-    try requireWitness()
-    try session.prepare(after: state)
-    let signed = try session.sign(manifest, after: state, by: context.seed)
-    try session.publish(signed, after: state)
-    try session.commit()
-    session.end(signed)
-    return try replaceWitness(signed, or: .unconfirmed)
   }
 
   private func replaceWitness(

@@ -42,12 +42,11 @@ extension AccessGroupFile {
       versions += row.version - row.oldest
     }
     try connection.statement("DELETE FROM node").run()
-    let root = try kept.finish { (place, body) throws(VaultError) in try connection.storeNode(body, at: place) }
-    let manifest = view.state.successor(
-      root: root, itemCount: view.state.manifest.itemCount - UInt64(tombstones.count),
-      versionRowCount: view.state.manifest.versionRowCount - versions, time: now())
-    let state = try session.sign(manifest, after: view.state, by: context.seed)
-    try session.commit()
+    var manifest = view.state.successor(time: now())
+    manifest.root = try kept.finish { (place, body) throws(VaultError) in try connection.storeNode(body, at: place) }
+    manifest.itemCount -= UInt64(tombstones.count)
+    manifest.versionRowCount -= versions
+    let state = try session.commit(manifest, after: view.state)
     view.raise(witness, to: state)
     know(state)
   }

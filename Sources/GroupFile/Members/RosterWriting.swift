@@ -120,9 +120,7 @@ struct RosterWriting {
     else { return nil }
     try change.prepare(plan.leaving.filter { left in !plan.members.contains { $0.application == left.application } })
     var roster = old.roster
-    var manifest = old.successor(
-      root: old.manifest.root, itemCount: old.manifest.itemCount, versionRowCount: old.manifest.versionRowCount,
-      time: time, above: change.above.epoch)
+    var manifest = old.successor(time: time, above: change.above.epoch)
     roster.revision = max(roster.revision, change.above.revision) + 1
     roster.previous = old.signedRoster.digest
     roster.firstEpoch = manifest.epoch

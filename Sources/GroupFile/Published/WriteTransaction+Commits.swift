@@ -25,8 +25,8 @@ extension WriteTransaction {
     let connection = view.connection
     let root = try storeTree()
     guard
-      state.manifest.root == root, state.manifest.itemCount == itemCount,
-      state.manifest.versionRowCount == versionRowCount
+      state.manifest.root == root, state.manifest.itemCount == manifest.itemCount,
+      state.manifest.versionRowCount == manifest.versionRowCount
     else { throw .damaged(.commit, "its rows do not make the state that it signs") }
     if let roster = commit.roster {
       try connection.storePart(.header, roster.header)
@@ -37,7 +37,8 @@ extension WriteTransaction {
     try connection.storePart(.manifest, commit.manifest)
     try connection.appendChain(commit.epoch, state.manifest.rest())
     try connection.storeVersion(state.roster.flags.version)
-    try end(with: state)
+    try session.commit()
+    end(with: state)
   }
 
   /// The newest kept version of an item for each request.

@@ -55,16 +55,19 @@ final class WriteSession {
     isPublished = true
   }
 
-  /// Signs `manifest` with `seed`, and writes it and its link of the chain.
-  func sign(
-    _ manifest: Manifest, after state: VerifiedState, by seed: MemberSeed
-  ) throws(VaultError) -> VerifiedState {
-    let sealed = SignedManifest.seal(manifest, by: try sealing(seed.signingKey()), with: state.keys)
+  /// Signs `manifest`, writes it and its link of the chain, publishes it if the group is published, and makes the state
+  /// durable.
+  func commit(_ manifest: Manifest, after old: VerifiedState) throws(VaultError) -> VerifiedState {
+    let seed = file.context.seed
+    let sealed = SignedManifest.seal(manifest, by: try sealing(seed.signingKey()), with: old.keys)
     try connection.storePart(.manifest, sealed)
     try connection.appendChain(manifest.epoch, manifest.rest())
-    return VerifiedState(
-      keys: state.keys, signedRoster: state.signedRoster, manifest: manifest, member: state.member,
-      sealedManifest: sealed, sealedRoster: state.sealedRoster, as: seed)
+    let state = VerifiedState(
+      keys: old.keys, signedRoster: old.signedRoster, manifest: manifest, member: old.member, sealedManifest: sealed,
+      sealedRoster: old.sealedRoster, as: seed)
+    try publish(state, after: old)
+    try commit()
+    return state
   }
 
   func commit() throws(VaultError) {

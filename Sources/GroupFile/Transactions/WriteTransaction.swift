@@ -8,14 +8,14 @@ package import Sealing
 package final class WriteTransaction: ItemReading {
   package let view: Snapshot
   /// The number of the state that this transaction makes.
-  package let epoch: UInt64
+  package var epoch: UInt64 { manifest.epoch }
   /// Milliseconds since 1970-01-01 UTC, the same for everything that it writes.
-  package let time: UInt64
+  package var time: UInt64 { manifest.time }
+  /// That of the state that it makes, without the root.
+  private(set) var manifest: Manifest
   let session: WriteSession
   private var queue: SealingQueue
   private var editor: TreeEditor
-  private(set) var itemCount: UInt64
-  private(set) var versionRowCount: UInt64
   private var isChanged = false
   /// How many changes were begun; also counts failed attempts to write rows that were held.
   package private(set) var changeCount = 0
@@ -28,13 +28,10 @@ package final class WriteTransaction: ItemReading {
   private var failure: VaultError?
 
   init(_ session: WriteSession, _ view: Snapshot) {
-    let manifest = view.state.manifest
     (self.session, self.view) = (session, view)
     queue = SealingQueue(view.state.keys)
-    time = session.file.now()
-    epoch = manifest.epoch + 1
+    manifest = view.state.successor(time: session.file.now())
     editor = TreeEditor(root: manifest.root)
-    (itemCount, versionRowCount) = (manifest.itemCount, manifest.versionRowCount)
   }
 
   /// Makes the changes that follow for a request, which is new if nobody else knows it yet.
@@ -155,14 +152,15 @@ package final class WriteTransaction: ItemReading {
   /// - Parameter old: the item's current row; `nil` for a new item.
   func count(_ count: UInt64, over old: Row?) throws(VaultError) {
     guard let old else {
-      guard itemCount + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 items") }
-      itemCount += 1
+      guard manifest.itemCount + 1 < ByteReader.counterLimit else { throw .overLimit("2^53 items") }
+      manifest.itemCount += 1
       return
     }
-    guard versionRowCount >= old.version - old.oldest else { throw .damaged(.manifest, "number of older versions") }
-    let next = versionRowCount - (old.version - old.oldest) + count
+    let before = manifest.versionRowCount
+    guard before >= old.version - old.oldest else { throw .damaged(.manifest, "number of older versions") }
+    let next = before - (old.version - old.oldest) + count
     guard next < ByteReader.counterLimit else { throw .overLimit("2^53 older versions") }
-    versionRowCount = next
+    manifest.versionRowCount = next
   }
 
   /// Proves the rows whose digests are copied into the changed leaf, so that a leaf with damaged rows is not signed
@@ -199,11 +197,8 @@ package final class WriteTransaction: ItemReading {
       try view.connection.requireIntact()
       return session.end()
     }
-    let manifest = view.state.successor(
-      root: try storeTree(), itemCount: itemCount, versionRowCount: versionRowCount, time: time)
-    let state = try session.sign(manifest, after: view.state, by: session.file.context.seed)
-    try session.publish(state, after: view.state)
-    try end(with: state)
+    manifest.root = try storeTree()
+    end(with: try session.commit(manifest, after: view.state))
   }
 
   func storeTree() throws(VaultError) -> Digest {
@@ -214,8 +209,7 @@ package final class WriteTransaction: ItemReading {
     }
   }
 
-  func end(with state: VerifiedState) throws(VaultError) {
-    try session.commit()
+  func end(with state: VerifiedState) {
     view.raise(session.file.witness, to: state)
     session.end(state)
   }
@@ -241,18 +235,13 @@ extension VerifiedState {
   /// Whether readers accept a manifest of `epoch` from an application under this roster.
   func permitsApplications(epoch: UInt64) -> Bool { epoch - roster.firstEpoch <= GroupLimits.epochsPerRoster }
 
-  /// The manifest of the state after this one, under the same roster.
+  /// The manifest of the state after this one, under the same roster, with the same rows.
   ///
   /// - Parameter known: a higher epoch that was seen elsewhere; the new epoch is above both.
-  func successor(
-    root: Digest, itemCount: UInt64, versionRowCount: UInt64, time: UInt64, above known: UInt64 = 0
-  ) -> Manifest {
+  func successor(time: UInt64, above known: UInt64 = 0) -> Manifest {
     var next = manifest
     next.version = roster.flags.version
     next.epoch = max(manifest.epoch, known) + 1
-    next.root = root
-    next.itemCount = itemCount
-    next.versionRowCount = versionRowCount
     next.previousLink = link
     next.writerKey = member.signingKey
     next.time = time

@@ -260,7 +260,9 @@ import Testing
     let group = try RevocationTests.group()
     let seed = try group.seed(RevocationTests.thief)
     let forge = try group.forge()
-    var manifest = forge.state.successor(root: Digest(Randomness.bytes(32))!, itemCount: 1, versionRowCount: 0, time: 5)
+    var manifest = forge.state.successor(time: 5)
+    manifest.root = Digest(Randomness.bytes(32))!
+    (manifest.itemCount, manifest.versionRowCount) = (1, 0)
     manifest.writerKey = try seed.signingPublicKey
     let sealed = try SignedManifest.seal(manifest, by: seed.signingKey(), with: forge.keys)
     try group.appendJunkPage(claimed: true, records: [sealed, sealed])
