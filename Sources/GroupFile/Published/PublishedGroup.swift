@@ -67,13 +67,23 @@ extension AccessGroupFile {
     return true
   }
 
-  /// Makes the state of the complete file in `draft` the next one for all hosts, if the group is published.
+  /// Makes the state of the complete file in `draft` the next one for all hosts, if the group is published, and then puts
+  /// it in the group's place, as `GroupDraft.takeWhileLocked(keeping:dropping:)`.
   ///
   /// - Throws: `unordered(.notHere)`; as `CommitPublishing`.
-  func publish(_ draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState) throws(VaultError) {
-    guard state.isPublished || old.isPublished else { return }
-    guard let publisher = publisher() else { throw .unordered(.notHere) }
-    try publisher.publishOnce(draft, holding: state, after: old)
+  func put(
+    _ draft: GroupDraft, holding state: VerifiedState, after old: VerifiedState, keeping kept: String,
+    dropping drops: Bool = false
+  ) throws(VaultError) -> Bool {
+    let isPublished = state.isPublished || old.isPublished
+    if isPublished {
+      guard let publisher = publisher() else { throw .unordered(.notHere) }
+      try publisher.publishOnce(draft, holding: state, after: old)
+    }
+    do throws(VaultError) { return try draft.takeWhileLocked(keeping: kept, dropping: drops) } catch {
+      // As with a commit: the other hosts have the state.
+      throw isPublished ? .storage(.unconfirmed) : error
+    }
   }
 
   private func provedOutside(

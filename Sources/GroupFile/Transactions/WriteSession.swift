@@ -86,17 +86,10 @@ final class WriteSession {
   ) throws(VaultError) {
     guard try !connection.hasMoved() else { throw .storage(.replaced) }
     guard !connection.isAlone || file.unwitnessed().holdsOnly(old) else { throw .busy(group: nil) }
-    if let publishing {
-      try publishing.publisher.publishOnce(draft, holding: state, after: old)
-      isPublished = true
-    }
     // Whatever fails now, this connection is not used for another file.
     isReplaced = true
     let kept = connection.isAlone ? kept + DraftPlaces.lockedMark : kept
-    do throws(VaultError) { _ = try draft.takeWhileLocked(keeping: kept, dropping: !connection.isAlone) } catch {
-      // As with a commit: the other hosts have the state.
-      throw isPublished ? .storage(.unconfirmed) : error
-    }
+    _ = try file.put(draft, holding: state, after: old, keeping: kept, dropping: !connection.isAlone)
     // Nothing is exchanged back: others may have read the new file, and written to it.
     if connection.isAlone, file.unwitnessed(in: kept).holdsOnly(old) { try? NewName.give(draft.folder, to: kept) }
   }

@@ -219,13 +219,7 @@ extension AccessGroupFile {
     // The new file is proved like any other group before it replaces the old one.
     let state = try unwitnessed(in: places.draft).provedState { progress(.proved($0)) }.state
     group.epoch = state.manifest.epoch
-    try publish(draft, holding: state, after: old)
-    do throws(VaultError) {
-      group.isKeptAside = try draft.takeWhileLocked(keeping: places.kept)
-    } catch {
-      // As with a commit: the other hosts have the state.
-      throw state.isPublished || old.isPublished ? .storage(.unconfirmed) : error
-    }
+    group.isKeptAside = try put(draft, holding: state, after: old, keeping: places.kept)
     group.isUnwitnessed = offered != nil ? !noteAccepted(state) : !raise(to: state)
     return (group, state)
   }
