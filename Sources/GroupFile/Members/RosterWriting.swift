@@ -142,7 +142,13 @@ struct RosterWriting {
         GroupKeys(groupKey: Key.random(), groupID: roster.groupID, generation: roster.generation, deviceKey: deviceKey))
       roster.keyCommitment = keys.commitment
       var writer = try makeNew()
-      manifest.root = try rotate(into: &writer, under: keys, dropping: change.drops, &left, progress)
+      let root = salvaged?.root ?? old.manifest.root
+      func rotate() throws(VaultError) -> Digest {
+        try Rotation.run(view, from: root, into: &writer, under: keys, dropping: change.drops, &left, progress)
+      }
+      // No check of the whole file first: whoever may write it could fail the check on purpose, while members go on
+      // reading and writing. Each row counts by its digest alone. The tables may hold any number of unsigned rows.
+      manifest.root = try salvaged != nil ? rotate() : connection.withBoundOfWholeFile(rotate)
       manifest.itemCount = writer.itemCount
       manifest.versionRowCount = writer.versionRowCount
       roster.members = try wrapped(plan.members, keys, in: writer.connection)
@@ -171,19 +177,6 @@ struct RosterWriting {
       throw .overLimit("2^53 states")
     }
     return try target.store(roster, manifest, under: keys, owner: authority.rosterSigningKey(), writer: context.seed)
-  }
-
-  private func rotate(
-    into writer: inout GroupWriter, under keys: GroupKeys, dropping dropped: Set<Token>, _ left: inout LeftBehind,
-    _ progress: (MaintenanceProgress) -> Void
-  ) throws(VaultError) -> Digest {
-    func run(from root: Digest) throws(VaultError) -> Digest {
-      try Rotation.run(view, from: root, into: &writer, under: keys, dropping: dropped, &left, progress)
-    }
-    if let salvaged { return try run(from: salvaged.root) }
-    // No check of the whole file first: whoever may write it could fail the check on purpose, while members go on
-    // reading and writing. Each row counts by its digest alone. The tables may hold any number of unsigned rows.
-    return try connection.withBoundOfWholeFile { () throws(VaultError) in try run(from: old.manifest.root) }
   }
 
   /// Wraps the group's key for `members`, and stores the wraps in `target`; those among `found` that are still right
