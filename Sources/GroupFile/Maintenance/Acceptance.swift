@@ -205,7 +205,7 @@ extension AccessGroupFile {
     try session.prepare(after: view.state)
     let change = RosterChange().taking(offered, owner)
     let writing = RosterWriting(view: view, context: context, authority: owner.authority)
-    var left = LeftBehind()
+    var left = GroupRepair()
     guard let renewed = try writing.write(change, at: now(), to: places, for: session, &left, { _ in }) else {
       return .nothingToAccept
     }

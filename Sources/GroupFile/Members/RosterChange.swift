@@ -167,28 +167,6 @@ extension Roster {
   }
 }
 
-/// The data that the last signed root does not prove, and that a new key therefore dropped.
-package struct LeftBehind: Sendable, Equatable {
-  /// The number of rows in all tables that no signed data names; anyone who can write the file can add them.
-  package internal(set) var unsigned: UInt64 = 0
-  /// The names of unsigned rows that can be opened, at most 1,000, sorted.
-  package internal(set) var unproved: [String] = []
-  /// The number of signed items that can no longer be proved.
-  package internal(set) var lost: UInt64 = 0
-  /// Their known names, sorted.
-  package internal(set) var lostNames: [String] = []
-  /// The number of signed older versions that can no longer be proved, of items that were kept.
-  package internal(set) var lostVersions: UInt64 = 0
-  /// Whether the chain of the group's states was lost: machines that have not seen the last state must accept it.
-  package internal(set) var losesChain = false
-  /// Whether the file was too damaged to be changed in place, so that a new one replaced it and the old one was kept.
-  package internal(set) var isReplaced = false
-  /// Whether the accepted state could not be noted in the witness.
-  package internal(set) var isUnwitnessed = false
-
-  static let namedCount = 1_000
-}
-
 /// The owner's powers, which no member has: signing rosters, and deriving every application's seed in order to wrap a
 /// group's key for it.
 package protocol RosterAuthority: Sendable {

@@ -26,7 +26,7 @@ extension AccessGroupFile {
   package func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, at places: DraftPlaces,
     by authority: any RosterAuthority, progress: (MaintenanceProgress) -> Void = { _ in }
-  ) throws(VaultError) -> (state: VerifiedState, left: LeftBehind) {
+  ) throws(VaultError) -> (state: VerifiedState, left: GroupRepair) {
     guard context.kind == .owner else { throw .denied(.ownerOnly) }
     // A new key makes a new file. Others who may write this one could cut its index short, which ends whoever maps it.
     if change.mayOnlyRotate, isWritableByOthers { try ConnectionPool.closeIdle(at: resolvedPlace()) }
@@ -56,7 +56,7 @@ extension AccessGroupFile {
     guard change.isStillWanted() else { throw .contradiction(.superseded) }
     try session.prepare(after: view.state, publishing: change.publishes == true)
     let writing = RosterWriting(view: view, context: context, authority: authority)
-    var left = LeftBehind()
+    var left = GroupRepair()
     guard let state = try writing.write(change, at: now(), to: places, for: session, &left, progress) else {
       session.end()
       return (state: view.state, left: left)
@@ -86,7 +86,7 @@ struct RosterWriting {
   /// - Parameter left: the counts of what a new key drops are added to it.
   func write(
     _ change: RosterChange, at time: UInt64, to places: DraftPlaces, for session: WriteSession,
-    _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void
+    _ left: inout GroupRepair, _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> VerifiedState? {
     var draft: GroupDraft?
     let written = try write(
@@ -111,7 +111,7 @@ struct RosterWriting {
   /// As the other `write`, without committing the change; `makeNew` makes the file for a new key. What was salvaged
   /// always gets a new roster.
   func write(
-    _ change: RosterChange, at time: UInt64, _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void,
+    _ change: RosterChange, at time: UInt64, _ left: inout GroupRepair, _ progress: (MaintenanceProgress) -> Void,
     makingNew makeNew: () throws(VaultError) -> GroupWriter
   ) throws(VaultError) -> (state: VerifiedState, writer: GroupWriter?)? {
     let plan = try RosterPlan(change, on: old.roster, authority)

@@ -11,7 +11,7 @@ struct Rotation {
   private let view: Snapshot
   private let keys: GroupKeys
   private let dropped: Set<Token>
-  private var left: LeftBehind
+  private var left: GroupRepair
   private var takenBlobs: UInt64 = 0
   private var last: Token?
   // The versions of proved items, which a second thread opens and seals while this one reads and writes. Those of one item
@@ -28,7 +28,7 @@ struct Rotation {
   /// The counts of what is left behind are added to `left`. Returns the root of the new tree.
   static func run(
     _ view: Snapshot, from root: Digest, into writer: inout GroupWriter, under keys: GroupKeys,
-    dropping dropped: Set<Token>, _ left: inout LeftBehind, _ progress: (MaintenanceProgress) -> Void
+    dropping dropped: Set<Token>, _ left: inout GroupRepair, _ progress: (MaintenanceProgress) -> Void
   ) throws(VaultError) -> Digest {
     var rotation = Rotation(view: view, keys: keys, dropped: dropped, left: left, thread: writer.thread)
     let nodeCount = try rotation.proveRows(below: root, into: &writer, progress)
@@ -96,10 +96,10 @@ struct Rotation {
 
   private mutating func noteUnsigned(_ rows: Statement) {
     left.unsigned += 1
-    guard left.unproved.count < LeftBehind.namedCount, let row = try? Row(rows), row.state == .present,
+    guard left.unsignedNames.count < GroupRepair.namedCount, let row = try? Row(rows), row.state == .present,
       let attributes = try? view.attributes(of: row)
     else { return }
-    left.unproved.append(attributes.name)
+    left.unsignedNames.append(attributes.name)
   }
 
   /// Takes the kept versions of an item: they are sealed later, or at once if the file has to be read for their values.
@@ -226,7 +226,7 @@ struct Rotation {
     left.unsigned += connection.count("SELECT slot FROM wrap") { row in
       (try? row.bytes(0, count: 16...16)).map { !slots.contains($0) } ?? true
     }
-    left.unproved.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+    left.unsignedNames.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
   }
 
   /// Copies the chain, if it leads to the old state, without links that cannot belong to any state so far.
@@ -244,7 +244,7 @@ struct Rotation {
         left.unsigned += 1
       }
     }
-    left.losesChain = try !target.storeChain(links, of: view.state)
+    if try !target.storeChain(links, of: view.state) { left.losesChain = true }
   }
 }
 

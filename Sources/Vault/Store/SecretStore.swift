@@ -211,9 +211,9 @@ final class NoticeBoard: Sendable {
 
   /// Posts what a change of the roster dropped. These notices have no limit: a change of all groups makes some for each
   /// group, and nothing else says what is gone.
-  func post(_ left: LeftBehind, of group: String, keptAside: String?) {
+  func post(_ left: GroupRepair, of group: String, keptAside: String?) {
     func post(_ notice: Notice) { self.post(notice, limit: .max) }
-    if left.unsigned > 0 { post(.unsignedLeftBehind(group: group, rows: left.unsigned, names: left.unproved)) }
+    if left.unsigned > 0 { post(.unsignedLeftBehind(group: group, rows: left.unsigned, names: left.unsignedNames)) }
     if left.lost > 0 || left.lostVersions > 0 {
       post(.unprovedDropped(group: group, items: left.lost, versions: left.lostVersions, names: left.lostNames))
     }

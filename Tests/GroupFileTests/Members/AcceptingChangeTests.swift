@@ -37,7 +37,7 @@ import Testing
   /// Revokes the thief although this machine refuses the group's state.
   private func expectPutOut(
     _ group: GroupFixture, _ reason: AcceptanceReason, droppingUnproved: Bool = false
-  ) throws -> (state: VerifiedState, left: LeftBehind) {
+  ) throws -> (state: VerifiedState, left: GroupRepair) {
     let seen = group.witness.record
     #expect(
       failure { try group.forceRevocation(of: AcceptingChangeTests.thief, droppingUnproved: droppingUnproved) } != nil)
@@ -64,12 +64,12 @@ import Testing
 
   @Test func `a member who signed another branch is removed in the step that accepts it`() throws {
     let outcome = try expectPutOut(forked(), .older)
-    #expect(outcome.left == LeftBehind(), "\(outcome.left)")
+    #expect(outcome.left == GroupRepair(), "\(outcome.left)")
   }
 
   @Test func `a member who put back an older roster is removed in the step that accepts it`() throws {
     let outcome = try expectPutOut(putBack(), .olderRoster)
-    #expect(outcome.left == LeftBehind(), "\(outcome.left)")
+    #expect(outcome.left == GroupRepair(), "\(outcome.left)")
   }
 
   @Test func `a refused and damaged state is accepted and salvaged in the step that removes its writer`()
@@ -80,13 +80,13 @@ import Testing
       try group.tamper { try $0.run("DELETE FROM item WHERE token = (SELECT min(token) FROM item WHERE place = 2)") }
       let reason: AcceptanceReason = group.witness.record?.generation == 2 ? .olderRoster : .older
       let outcome = try expectPutOutOfDamage(group, reason)
-      #expect(outcome.left.lost == 1 && outcome.left.isReplaced)
+      #expect(outcome.left.lost == 1 && outcome.left.isKeptAside)
     }
   }
 
   private func expectPutOutOfDamage(
     _ group: GroupFixture, _ reason: AcceptanceReason
-  ) throws -> (state: VerifiedState, left: LeftBehind) {
+  ) throws -> (state: VerifiedState, left: GroupRepair) {
     // Lost items are dropped only on request, whether or not the state is accepted.
     #expect(
       failure { try group.forceRevocation(of: AcceptingChangeTests.thief, accepting: acceptance(group)) }

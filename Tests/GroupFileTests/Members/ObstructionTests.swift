@@ -43,7 +43,7 @@ import Testing
 
   private func expectRevoked(_ group: GroupFixture, sourceLocation: SourceLocation = #_sourceLocation) throws {
     let outcome = try group.forceRevocation(of: RevocationTests.thief, droppingUnproved: true)
-    #expect(outcome.left.isReplaced, sourceLocation: sourceLocation)
+    #expect(outcome.left.isKeptAside, sourceLocation: sourceLocation)
     #expect(try group.value("item") == "new", sourceLocation: sourceLocation)
     #expect(
       failure { try group.open(RevocationTests.thief).value("item") } == .denied(.notAMember),

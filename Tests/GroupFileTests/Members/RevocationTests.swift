@@ -30,7 +30,7 @@ import Testing
   /// Revokes the thief and checks that they are out and that everything else is unchanged.
   private func expectRevoked(
     _ group: GroupFixture, droppingUnproved: Bool = false, sourceLocation: SourceLocation = #_sourceLocation
-  ) throws -> (state: VerifiedState, left: LeftBehind) {
+  ) throws -> (state: VerifiedState, left: GroupRepair) {
     let outcome = try group.forceRevocation(of: RevocationTests.thief, droppingUnproved: droppingUnproved)
     #expect(
       failure { try group.open(RevocationTests.thief).value("item/1") } == .denied(.notAMember),
@@ -95,7 +95,7 @@ import Testing
       #expect(failure { try group.value("item/1") }?.isDamage == true)
       #expect(failure { try group.open().verify() }?.isDamage == true)
       let outcome = try expectRevoked(group)
-      #expect(outcome.left == LeftBehind(), "\(outcome.left)")
+      #expect(outcome.left == GroupRepair(), "\(outcome.left)")
       try group.grant(RevocationTests.thief, .write)
       try group.set(["item/1": "value 1"])
     }

@@ -53,7 +53,7 @@ extension GroupFixture {
   @discardableResult
   func forceRevocation(
     of application: String, droppingUnproved: Bool = false, accepting acceptance: OwnersAcceptance? = nil
-  ) throws -> (state: VerifiedState, left: LeftBehind) {
+  ) throws -> (state: VerifiedState, left: GroupRepair) {
     var change = RosterChange { $0.application == application }
     change.dropsUnproved = droppingUnproved
     return try force(change, accepting: acceptance)
@@ -64,7 +64,7 @@ extension GroupFixture {
 
   private func force(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance?
-  ) throws -> (state: VerifiedState, left: LeftBehind) {
+  ) throws -> (state: VerifiedState, left: GroupRepair) {
     let draft = folder + ".draft"
     let aside = folder + ".aside"
     defer {
@@ -120,7 +120,7 @@ extension AccessGroupFile {
   func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, by authority: any RosterAuthority,
     progress: (MaintenanceProgress) -> Void = { _ in }
-  ) throws(VaultError) -> (state: VerifiedState, left: LeftBehind) {
+  ) throws(VaultError) -> (state: VerifiedState, left: GroupRepair) {
     let places = draftPlaces
     defer { for path in [places.draft, places.kept] { try? FileManager.default.removeItem(atPath: path) } }
     return try changeRoster(change, accepting: acceptance, at: places, by: authority, progress: progress)

@@ -391,7 +391,7 @@ struct LeftoverTests {
 
   @Test func `the notices about what a new key dropped are complete, however many groups there are`() {
     let board = NoticeBoard()
-    var left = LeftBehind()
+    var left = GroupRepair()
     left.unsigned = 1
     for group in 0..<130 { board.post(left, of: "g\(group)", keptAside: nil) }
     #expect(board.take().count == 130)

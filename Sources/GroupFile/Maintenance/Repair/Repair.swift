@@ -1,7 +1,7 @@
 import Sealing
 
-/// The result of repairing a group.
-public struct GroupRepair: Sendable {
+/// The result of repairing a group, and what a new key dropped because the last signed root does not prove it.
+public struct GroupRepair: Sendable, Equatable {
   /// Items of the last signed state that were kept, removed ones included.
   public internal(set) var kept: UInt64 = 0
   /// Items of the last signed state that were lost.
@@ -19,8 +19,16 @@ public struct GroupRepair: Sendable {
   public internal(set) var epoch: UInt64 = 0
   /// The folder of the damaged files.
   public package(set) var keptAside = ""
+  /// Whether a new file replaced one that was too damaged to be changed in place, and the old one was kept.
   package internal(set) var isKeptAside = false
+  /// Whether the accepted state could not be noted in the witness.
   package internal(set) var isUnwitnessed = false
+  /// The number of rows in all tables that no signed data names; anyone who can write the file can add them.
+  package internal(set) var unsigned: UInt64 = 0
+  /// The names of unsigned rows that can be opened, at most 1,000, sorted.
+  package internal(set) var unsignedNames: [String] = []
+
+  static let namedCount = 1_000
 
   /// Throws `unproved` if something signed is lost, unless that is accepted.
   fileprivate func requireWhole(or isAccepted: (GroupRepair) -> Bool) throws(VaultError) {
@@ -43,7 +51,6 @@ public struct UnprovedItem: Sendable, Equatable {
 /// The content recovered from a damaged file, in the tables of a new one.
 struct SalvagedGroup {
   let view: Snapshot
-  let group: GroupRepair
   let itemCount: UInt64
   let versionRowCount: UInt64
   let root: Digest
@@ -77,12 +84,11 @@ extension AccessGroupFile {
       try makeNew(
         at: places, shape, holding: lock, names: names, members: members, unsigned: \.withoutSignedState,
         progress: progress
-      ) { (salvaged, makeNew) throws(VaultError) in
-        try salvaged.group.requireWhole(or: isLossAccepted)
-        var left = LeftBehind()
+      ) { (salvaged, group, makeNew) throws(VaultError) in
+        try group.requireWhole(or: isLossAccepted)
         return try RosterWriting(view: salvaged.view, context: context, authority: authority, salvaged: salvaged)
-          .write(RosterChange(), at: now(), &left, progress, makingNew: makeNew)?.writer
-      }.group
+          .write(RosterChange(), at: now(), &group, progress, makingNew: makeNew)?.writer
+      }.left
     }
   }
 
@@ -92,21 +98,18 @@ extension AccessGroupFile {
   package func changeRoster(
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, salvagingAt places: DraftPlaces,
     by authority: any RosterAuthority, members: [MemberSeed] = [], progress: (MaintenanceProgress) -> Void = { _ in }
-  ) throws(VaultError) -> (state: VerifiedState, left: LeftBehind) {
+  ) throws(VaultError) -> (state: VerifiedState, left: GroupRepair) {
     let place = try ContainerPlace(folder: folder)
     place.clearCompanions()
     var change = change
     change.rotates = true
-    var left = LeftBehind()
     func sign(
-      _ salvaged: SalvagedGroup, _ makeNew: () throws(VaultError) -> GroupWriter
+      _ salvaged: SalvagedGroup, _ left: inout GroupRepair, _ makeNew: () throws(VaultError) -> GroupWriter
     ) throws(VaultError) -> GroupWriter? {
       guard salvaged.offered != nil || acceptance?.isRequired != true else { throw .contradiction(.superseded) }
-      let group = salvaged.group
-      try group.requireWhole { _ in change.dropsUnproved }
-      (left.lost, left.lostNames, left.lostVersions) = (group.lost, group.lostNames, group.lostVersions)
-      left.unproved = group.unproved.prefix(LeftBehind.namedCount).map(\.name)
-      left.unsigned = UInt64(group.unproved.count)
+      try left.requireWhole { _ in change.dropsUnproved }
+      left.unsignedNames = left.unproved.prefix(GroupRepair.namedCount).map(\.name)
+      left.unsigned = UInt64(left.unproved.count)
       // The rows in the draft are as their writers sealed them, and no other process can write there.
       salvaged.view.connection.bound(steps: .max)
       let writing = RosterWriting(
@@ -116,17 +119,13 @@ extension AccessGroupFile {
     }
     let shape = (try? place.containerShape().attainable) ?? .closed
     let lock = try WriterLock(at: place, replacing: true)
-    let made = try withClosedFiles(of: place, under: lock, at: places, for: shape, rebuilding: true) {
+    return try withClosedFiles(of: place, under: lock, at: places, for: shape, rebuilding: true) {
       (_, lock, _) throws(VaultError) in
       guard change.isStillWanted() else { throw .contradiction(.superseded) }
       return try makeNew(
         at: places, shape, holding: lock, dropping: change.drops, accepting: acceptance, members: members,
         progress: { _ in }, sign: sign)
     }
-    left.losesChain = made.group.losesChain
-    left.isReplaced = made.group.isKeptAside
-    left.isUnwitnessed = made.group.isUnwitnessed
-    return (state: made.state, left: left)
   }
 
   /// - Throws: an error that a repair cannot fix.
@@ -167,8 +166,8 @@ extension AccessGroupFile {
     at places: DraftPlaces, _ shape: ContainerShape, holding lock: borrowing WriterLock, names: [String] = [],
     dropping: Set<Token> = [], accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed],
     unsigned: (VaultError) -> VaultError = { $0 }, progress: (MaintenanceProgress) -> Void,
-    sign: (SalvagedGroup, () throws(VaultError) -> GroupWriter) throws(VaultError) -> GroupWriter?
-  ) throws(VaultError) -> (group: GroupRepair, state: VerifiedState) {
+    sign: (SalvagedGroup, inout GroupRepair, () throws(VaultError) -> GroupWriter) throws(VaultError) -> GroupWriter?
+  ) throws(VaultError) -> (state: VerifiedState, left: GroupRepair) {
     let place = try ContainerPlace(folder: folder)
     let reading = witness.read()
     if reading == .invalid, acceptance == nil { throw .damaged(.witness, "neither record is valid") }
@@ -208,9 +207,9 @@ extension AccessGroupFile {
       var wraps: [[UInt8]: Set<[UInt8]>] = [:]
       for member in state.roster.members { wraps[member.slotID] = Set(index.wraps(of: member.slotID)) }
       let salvaged = SalvagedGroup(
-        view: rows.view, group: group, itemCount: writer.itemCount, versionRowCount: writer.versionRowCount,
+        view: rows.view, itemCount: writer.itemCount, versionRowCount: writer.versionRowCount,
         root: root, offered: offered, wraps: wraps)
-      if let renewed = try sign(salvaged, makeWriter) {
+      if let renewed = try sign(salvaged, &group, makeWriter) {
         writer.connection.discard()
         writer = renewed
       }
@@ -221,7 +220,7 @@ extension AccessGroupFile {
     group.epoch = state.manifest.epoch
     group.isKeptAside = try put(draft, holding: state, after: old, keeping: places.kept)
     group.isUnwitnessed = offered != nil ? !noteAccepted(state) : !raise(to: state)
-    return (group, state)
+    return (state, group)
   }
 
   /// The epoch of the newest signed state in the files at `place`, whatever this machine has seen. `salvage` is an

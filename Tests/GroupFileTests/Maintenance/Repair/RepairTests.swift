@@ -31,7 +31,7 @@ import Testing
       }
       let changed = try group.open().changeRoster(
         RosterChange(rotates: true, drops: [tokens[dropped]]), salvagingAt: places, by: group.authority())
-      #expect(changed.left.unsigned == 0 && changed.left.unproved.isEmpty)
+      #expect(changed.left.unsigned == 0 && changed.left.unsignedNames.isEmpty)
       #expect(try group.open().beginReading().state.manifest.itemCount == 3)
     }
   }
