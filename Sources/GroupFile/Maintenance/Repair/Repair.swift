@@ -77,19 +77,13 @@ extension AccessGroupFile {
     if witness.read() == .invalid { throw .damaged(.witness, "neither record is valid") }
     // What was moved away leaves the group with the folder that is replaced.
     guard try isCleared ? true : isDamaged(progress) else { return nil }
-    let shape = (try? place.containerShape().attainable) ?? .closed
-    let lock = try WriterLock(at: place, replacing: true)
-    return try withClosedFiles(of: place, under: lock, at: places, for: shape, rebuilding: true) {
-      (_, lock, _) throws(VaultError) in
-      try makeNew(
-        at: places, shape, holding: lock, names: names, members: members, unsigned: \.withoutSignedState,
-        progress: progress
-      ) { (salvaged, group, makeNew) throws(VaultError) in
-        try group.requireWhole(or: isLossAccepted)
-        return try RosterWriting(view: salvaged.view, context: context, authority: authority, salvaged: salvaged)
-          .write(RosterChange(), at: now(), &group, progress, makingNew: makeNew)?.writer
-      }.left
-    }
+    return try makeNew(
+      at: places, names: names, members: members, unsigned: \.withoutSignedState, progress: progress
+    ) { (salvaged, group, makeNew) throws(VaultError) in
+      try group.requireWhole(or: isLossAccepted)
+      return try RosterWriting(view: salvaged.view, context: context, authority: authority, salvaged: salvaged)
+        .write(RosterChange(), at: now(), &group, progress, makingNew: makeNew)?.writer
+    }.left
   }
 
   /// Changes the roster of a group whose file is too damaged to be changed in place. Under one lock, so that nobody can
@@ -99,8 +93,7 @@ extension AccessGroupFile {
     _ change: RosterChange, accepting acceptance: OwnersAcceptance? = nil, salvagingAt places: DraftPlaces,
     by authority: any RosterAuthority, members: [MemberSeed] = [], progress: (MaintenanceProgress) -> Void = { _ in }
   ) throws(VaultError) -> (state: VerifiedState, left: GroupRepair) {
-    let place = try ContainerPlace(folder: folder)
-    place.clearCompanions()
+    try ContainerPlace(folder: folder).clearCompanions()
     var change = change
     change.rotates = true
     func sign(
@@ -112,20 +105,13 @@ extension AccessGroupFile {
       left.unsigned = UInt64(left.unproved.count)
       // The rows in the draft are as their writers sealed them, and no other process can write there.
       salvaged.view.connection.bound(steps: .max)
-      let writing = RosterWriting(
-        view: salvaged.view, context: context, authority: authority, salvaged: salvaged)
+      let writing = RosterWriting(view: salvaged.view, context: context, authority: authority, salvaged: salvaged)
       if let acceptance, let offered = salvaged.offered { change = change.taking(offered, acceptance) }
       return try writing.write(change, at: now(), &left, progress, makingNew: makeNew)?.writer
     }
-    let shape = (try? place.containerShape().attainable) ?? .closed
-    let lock = try WriterLock(at: place, replacing: true)
-    return try withClosedFiles(of: place, under: lock, at: places, for: shape, rebuilding: true) {
-      (_, lock, _) throws(VaultError) in
-      guard change.isStillWanted() else { throw .contradiction(.superseded) }
-      return try makeNew(
-        at: places, shape, holding: lock, dropping: change.drops, accepting: acceptance, members: members,
-        progress: { _ in }, sign: sign)
-    }
+    return try makeNew(
+      at: places, dropping: change.drops, accepting: acceptance, if: change.isStillWanted, members: members,
+      progress: { _ in }, sign: sign)
   }
 
   /// - Throws: an error that a repair cannot fix.
@@ -158,69 +144,80 @@ extension AccessGroupFile {
   }
 
   /// Rebuilds the group's file from what its last signed state proves, proves the result, and replaces the old file.
+  /// All under one lock.
   ///
   /// - Parameters:
+  ///   - isWanted: says under the lock whether it is still to be done.
   ///   - unsigned: describes the defect of a file without a signed state.
   ///   - sign: writes the new state, for a new key into a further file, which it returns.
   private func makeNew(
-    at places: DraftPlaces, _ shape: ContainerShape, holding lock: borrowing WriterLock, names: [String] = [],
-    dropping: Set<Token> = [], accepting acceptance: OwnersAcceptance? = nil, members: [MemberSeed],
+    at places: DraftPlaces, names: [String] = [], dropping: Set<Token> = [],
+    accepting acceptance: OwnersAcceptance? = nil, if isWanted: () -> Bool = { true }, members: [MemberSeed],
     unsigned: (VaultError) -> VaultError = { $0 }, progress: (MaintenanceProgress) -> Void,
     sign: (SalvagedGroup, inout GroupRepair, () throws(VaultError) -> GroupWriter) throws(VaultError) -> GroupWriter?
   ) throws(VaultError) -> (state: VerifiedState, left: GroupRepair) {
     let place = try ContainerPlace(folder: folder)
-    let reading = witness.read()
-    if reading == .invalid, acceptance == nil { throw .damaged(.witness, "neither record is valid") }
-    ConnectionPool.closeIdle(at: place)
-    let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
-    let salvage = places.draft + ".salvage"
-    defer { SalvageCopy.remove(salvage) }
-    func makeWriter() throws(VaultError) -> GroupWriter { try GroupWriter(in: draft.folder, fileMode: draft.fileMode) }
-    var writer = try makeWriter()
-    let connection = writer.connection
-    var group: GroupRepair
-    var offered: OfferedState?
-    let old: VerifiedState
-    // So that what is needed only for this is released before the proof.
-    do {
-      let (copy, stored) = try SalvageCopy.make(of: place, in: salvage, header: connection.header())
-      let index = try SalvageIndex(of: copy.path, stored) { progress(.copied(bytes: $0, of: $1)) }
-      let state: VerifiedState
-      let isRefused: Bool
-      do throws(VaultError) {
-        (state, isRefused) = try StateSearch.run(index, as: context, reading, members: members) { state in
-          acceptance.map { $0.registration.groupID ?? state.manifest.groupID == state.manifest.groupID } ?? false
+    let shape = (try? place.containerShape().attainable) ?? .closed
+    let lock = try WriterLock(at: place, replacing: true)
+    return try withClosedFiles(of: place, under: lock, at: places, for: shape, rebuilding: true) {
+      (place, _, _) throws(VaultError) in
+      guard isWanted() else { throw .contradiction(.superseded) }
+      let reading = witness.read()
+      if reading == .invalid, acceptance == nil { throw .damaged(.witness, "neither record is valid") }
+      ConnectionPool.closeIdle(at: place)
+      let draft = try GroupDraft(in: places.draft, for: folder, shape: shape)
+      let salvage = places.draft + ".salvage"
+      defer { SalvageCopy.remove(salvage) }
+      func makeWriter() throws(VaultError) -> GroupWriter {
+        try GroupWriter(in: draft.folder, fileMode: draft.fileMode)
+      }
+      var writer = try makeWriter()
+      let connection = writer.connection
+      var group: GroupRepair
+      var offered: OfferedState?
+      let old: VerifiedState
+      // So that what is needed only for this is released before the proof.
+      do {
+        let (copy, stored) = try SalvageCopy.make(of: place, in: salvage, header: connection.header())
+        let index = try SalvageIndex(of: copy.path, stored) { progress(.copied(bytes: $0, of: $1)) }
+        let state: VerifiedState
+        let isRefused: Bool
+        do throws(VaultError) {
+          (state, isRefused) = try StateSearch.run(index, as: context, reading, members: members) { state in
+            acceptance.map { $0.registration.groupID ?? state.manifest.groupID == state.manifest.groupID } ?? false
+          }
+        } catch {
+          throw unsigned(error)
         }
-      } catch {
-        throw unsigned(error)
+        old = state
+        if let acceptance, let found = try offer(salvaged: state, reading, isRefused: isRefused, to: acceptance) {
+          guard acceptance.confirm(found) else { throw .declined }
+          try requireWitness()
+          offered = found
+        }
+        let view = Snapshot(connection, state, ProvedCache(), witnessed: reading)
+        var rows = SalvagedRows(view, names, dropping: dropping)
+        let root = try rows.write(from: index, to: &writer) { progress(.proved($0)) }
+        group = rows.group
+        group.losesChain = try !connection.storeChain(index.chain, of: state)
+        var wraps: [[UInt8]: Set<[UInt8]>] = [:]
+        for member in state.roster.members { wraps[member.slotID] = Set(index.wraps(of: member.slotID)) }
+        let salvaged = SalvagedGroup(
+          view: view, itemCount: writer.itemCount, versionRowCount: writer.versionRowCount, root: root,
+          offered: offered, wraps: wraps)
+        if let renewed = try sign(salvaged, &group, makeWriter) {
+          writer.connection.discard()
+          writer = renewed
+        }
+        try writer.complete()
       }
-      old = state
-      if let acceptance, let found = try offer(salvaged: state, reading, isRefused: isRefused, to: acceptance) {
-        guard acceptance.confirm(found) else { throw .declined }
-        try requireWitness()
-        offered = found
-      }
-      var rows = SalvagedRows(Snapshot(connection, state, ProvedCache(), witnessed: reading), names, dropping: dropping)
-      let root = try rows.write(from: index, to: &writer) { progress(.proved($0)) }
-      group = rows.group
-      group.losesChain = try !connection.storeChain(index.chain, of: state)
-      var wraps: [[UInt8]: Set<[UInt8]>] = [:]
-      for member in state.roster.members { wraps[member.slotID] = Set(index.wraps(of: member.slotID)) }
-      let salvaged = SalvagedGroup(
-        view: rows.view, itemCount: writer.itemCount, versionRowCount: writer.versionRowCount,
-        root: root, offered: offered, wraps: wraps)
-      if let renewed = try sign(salvaged, &group, makeWriter) {
-        writer.connection.discard()
-        writer = renewed
-      }
-      try writer.complete()
+      // The new file is proved like any other group before it replaces the old one.
+      let state = try unwitnessed(in: places.draft).provedState { progress(.proved($0)) }.state
+      group.epoch = state.manifest.epoch
+      group.isKeptAside = try put(draft, holding: state, after: old, keeping: places.kept)
+      group.isUnwitnessed = offered != nil ? !noteAccepted(state) : !raise(to: state)
+      return (state, group)
     }
-    // The new file is proved like any other group before it replaces the old one.
-    let state = try unwitnessed(in: places.draft).provedState { progress(.proved($0)) }.state
-    group.epoch = state.manifest.epoch
-    group.isKeptAside = try put(draft, holding: state, after: old, keeping: places.kept)
-    group.isUnwitnessed = offered != nil ? !noteAccepted(state) : !raise(to: state)
-    return (state, group)
   }
 
   /// The epoch of the newest signed state in the files at `place`, whatever this machine has seen. `salvage` is an
