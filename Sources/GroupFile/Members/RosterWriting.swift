@@ -61,8 +61,7 @@ extension AccessGroupFile {
       session.end()
       return (state: view.state, left: left)
     }
-    left.isUnwitnessed =
-      isTaken ? !noteAccepted(state) : state.raise(witness, from: reading, gapSeen: false, session.connection) != nil
+    left.isUnwitnessed = isTaken ? !noteAccepted(state) : !view.raise(witness, to: state)
     session.end(state)
     return (state: state, left: left)
   }

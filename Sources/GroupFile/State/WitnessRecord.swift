@@ -220,30 +220,4 @@ extension VerifiedState {
       generation: manifest.generation, epoch: manifest.epoch, link: link, rosterDigest: signedRoster.digest,
       flags: flags, mark: mark)
   }
-
-  /// Raises `witness` to this state; it is never lowered.
-  ///
-  /// - Parameter checked: the reading that this state, or its predecessor, was compared with. A record that another
-  ///   process has written since is compared now, so that of two forks shown in turn only one can ever raise the
-  ///   witness.
-  func raise(
-    _ witness: any Witnessing, from checked: WitnessReading, gapSeen: Bool, _ connection: Connection
-  ) -> Notice? {
-    let written = witness.raise { reading in
-      switch reading {
-      case .absent: return self.witnessRecord()
-      case .invalid, .unavailable: return nil
-      case .valid(let record) where checked == .absent && record.flags.contains(.removed) && !self.isSameGroup(record):
-        return self.witnessRecord()
-      case .valid(let record):
-        guard record.epoch < self.manifest.epoch,
-          reading == checked || (try? WitnessRule.check(self, against: reading, strict: true, connection)) != nil
-        else { return nil }
-        var flags = record.flags
-        if gapSeen { flags.insert(.gapSeen) }
-        return self.witnessRecord(flags: flags)
-      }
-    }
-    return written ? nil : .witnessUnwritten
-  }
 }

@@ -18,9 +18,30 @@ package final class Snapshot: ItemReading {
     connection.bound(steps: Int(clamping: 1_000_000 + 64 * min(rows, 1 << 40)))
   }
 
-  /// Raises `witness` to `new`: this state, or a durable successor of it.
-  func raise(_ witness: any Witnessing, to new: VerifiedState, gapSeen: Bool = false) {
-    if let notice = new.raise(witness, from: witnessed, gapSeen: gapSeen, connection) { notices.append(notice) }
+  /// Raises `witness` to `new`: this state, or a durable successor of it; it is never lowered. Returns whether it could be
+  /// written.
+  ///
+  /// A record that another process has written since this state was compared with the witness is compared now, so that
+  /// of two forks shown in turn only one can ever raise the witness.
+  @discardableResult
+  func raise(_ witness: any Witnessing, to new: VerifiedState, gapSeen: Bool = false) -> Bool {
+    let isWritten = witness.raise { reading in
+      switch reading {
+      case .absent: return new.witnessRecord()
+      case .invalid, .unavailable: return nil
+      case .valid(let record) where witnessed == .absent && record.flags.contains(.removed) && !new.isSameGroup(record):
+        return new.witnessRecord()
+      case .valid(let record):
+        guard record.epoch < new.manifest.epoch,
+          reading == witnessed || (try? WitnessRule.check(new, against: reading, strict: true, connection)) != nil
+        else { return nil }
+        var flags = record.flags
+        if gapSeen { flags.insert(.gapSeen) }
+        return new.witnessRecord(flags: flags)
+      }
+    }
+    if !isWritten { notices.append(.witnessUnwritten) }
+    return isWritten
   }
 
   /// The node with `digest`, which the caller took from a proved parent or from the signed root.
