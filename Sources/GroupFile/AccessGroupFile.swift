@@ -279,7 +279,8 @@ package final class AccessGroupFile: Sendable {
       let isDurable = connection.handle.synchronizeLog()
       guard isDurable || !strict else { throw .storage(.inputOutput) }
       if isDurable {
-        view.raise(witness, to: state, gapSeen: outcome.gapSeen)
+        let isGap = if case .gap = outcome.notice { true } else { false }
+        view.raise(witness, to: state, gapSeen: isGap)
       } else {
         view.notices.append(.witnessUnwritten)
       }

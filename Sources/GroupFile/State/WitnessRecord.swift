@@ -134,21 +134,12 @@ extension Label {
 
 /// Compares a verified state with what this machine has verified before (format article, "The witness").
 enum WitnessRule {
-  /// The result of a comparison that found no error.
-  struct Outcome {
-    /// The witness should be raised to this state.
-    var isAhead = false
-    /// `gap` if descent could not be proved.
-    var notice: Notice?
-
-    var gapSeen: Bool { if case .gap = notice { true } else { false } }
-  }
-
   /// - Parameter strict: whether an invalid witness is refused, as for every write, or only reported.
+  /// - Returns: whether the witness should be raised to this state; and `gap` if descent could not be proved.
   /// - Throws: `rolledBack`, or `damaged(.witness, …)`.
   static func check(
     _ state: VerifiedState, against reading: WitnessReading, strict: Bool, _ connection: Connection
-  ) throws(VaultError) -> Outcome {
+  ) throws(VaultError) -> (isAhead: Bool, notice: Notice?) {
     try check(state, against: reading, strict: strict) { (record) throws(VaultError) in
       try state.descends(from: record.epoch, record.link, connection)
     }
@@ -159,21 +150,21 @@ enum WitnessRule {
   static func check(
     _ state: VerifiedState, against reading: WitnessReading, strict: Bool,
     descends: (WitnessRecord) throws(VaultError) -> Bool
-  ) throws(VaultError) -> Outcome {
+  ) throws(VaultError) -> (isAhead: Bool, notice: Notice?) {
     let record: WitnessRecord
     switch reading {
-    case .absent: return Outcome(isAhead: true)
-    case .unavailable(let reason): return Outcome(notice: .witnessUnavailable(reason: reason))
+    case .absent: return (true, nil)
+    case .unavailable(let reason): return (false, .witnessUnavailable(reason: reason))
     case .invalid:
       if strict { throw .damaged(.witness, "neither record is valid") }
-      return Outcome(notice: .witnessInvalid(group: state.roster.groupName))
+      return (false, .witnessInvalid(group: state.roster.groupName))
     case .valid(let found): record = found
     }
     let manifest = state.manifest
     if record.epoch == manifest.epoch, record.link == state.link, record.rosterDigest == state.signedRoster.digest,
       !record.flags.contains(.removed)
     {
-      return Outcome()
+      return (false, nil)
     }
     guard record.ownerKey == state.roster.ownerKey else { throw .damaged(.witness, "another owner's group") }
     guard record.groupID == manifest.groupID else { throw .anotherGroup("") }
@@ -192,13 +183,12 @@ enum WitnessRule {
     }
     if manifest.epoch == record.epoch {
       guard state.link == record.link else { throw rolledBack(.fork) }
-      return Outcome()
+      return (false, nil)
     }
-    if try descends(record) { return Outcome(isAhead: true) }
+    if try descends(record) { return (true, nil) }
     // A gap is accepted only if the chain cannot reach back that far.
     guard manifest.epoch - record.epoch > GroupLimits.chainLength else { throw rolledBack(.fork) }
-    return Outcome(
-      isAhead: true, notice: .gap(group: state.roster.groupName, from: record.epoch, to: manifest.epoch))
+    return (true, .gap(group: state.roster.groupName, from: record.epoch, to: manifest.epoch))
   }
 }
 
