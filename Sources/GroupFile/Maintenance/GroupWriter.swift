@@ -68,14 +68,29 @@ struct GroupWriter {
   mutating func finish(_ progress: (MaintenanceProgress) -> Void = { _ in }) throws(VaultError) -> Digest {
     let isOnlyRun = itemCount == 0
     try beginRun()
-    let tree = HashedTree(thread: thread)
-    let connection = connection
+    let (connection, thread) = (connection, thread)
     func store(_ place: TreePlace, _ body: [UInt8]) throws(VaultError) { try connection.storeNode(body, at: place) }
+    let tree = JobResult(TreeBuilder())
+    /// Begins to hash the next `count` rows in the second thread, and stores the nodes that are complete.
+    func hash(_ count: Int, _ row: @escaping @Sendable (Int) -> Row) throws(VaultError) {
+      thread.wait()
+      var builder = try tree.get()
+      let nodes = builder.takeNodes()
+      thread.begin(tree) { [builder] () throws(VaultError) in
+        var builder = builder
+        for index in 0..<count {
+          let row = row(index)
+          try builder.append(TreeEntry(token: row.token, digest: row.digest))
+        }
+        return builder
+      }
+      for node in nodes { try store(node.place, node.body) }
+    }
     var count: UInt64 = 0
     if isOnlyRun {
       for start in stride(from: run.olderCount, to: run.count, by: 1_024) {
         let end = min(start + 1_024, run.count)
-        try tree.hash(end - start, { [run] in run[start + $0] }, store: store)
+        try hash(end - start) { [run] in run[start + $0] }
         while writtenCount < end { _ = try writeSome() }
         count += UInt64(end - start)
         if count % 1_024 == 0 { progress(.written(count)) }
@@ -90,14 +105,15 @@ struct GroupWriter {
         waiting.append(try Row(rows))
         count += 1
         guard count % 1_024 == 0 else { continue }
-        try tree.hash(waiting.count, { [waiting] in waiting[$0] }, store: store)
+        try hash(waiting.count) { [waiting] in waiting[$0] }
         waiting = []
         progress(.written(count))
       }
       guard count == itemCount else { throw .storage(.inputOutput) }
-      try tree.hash(waiting.count, { [waiting] in waiting[$0] }, store: store)
+      try hash(waiting.count) { [waiting] in waiting[$0] }
     }
-    let root = try tree.finish(store: store)
+    thread.wait()
+    let root = try tree.get().finish(visit: store)
     // The group is not done yet, and another writer may follow. A job that does nothing has the rows released.
     thread.release(run)
     run = Run()
@@ -169,35 +185,5 @@ private struct Run: Sendable {
     let place =
       position < older.places.count ? older.places[position] : current.places[position - older.places.count]
     return batches[place.batch][place.index]
-  }
-}
-
-/// Builds a tree over the rows of a new file: a second thread hashes them.
-private struct HashedTree {
-  let thread: SecondThread
-  private let done = JobResult(TreeBuilder())
-
-  /// Begins to hash the next `count` rows, and stores the nodes that are complete.
-  func hash(
-    _ count: Int, _ row: @escaping @Sendable (Int) -> Row,
-    store: (TreePlace, [UInt8]) throws(VaultError) -> Void
-  ) throws(VaultError) {
-    thread.wait()
-    var tree = try done.get()
-    let nodes = tree.takeNodes()
-    thread.begin(done) { [tree] () throws(VaultError) in
-      var tree = tree
-      for index in 0..<count {
-        let row = row(index)
-        try tree.append(TreeEntry(token: row.token, digest: row.digest))
-      }
-      return tree
-    }
-    for node in nodes { try store(node.place, node.body) }
-  }
-
-  func finish(store: (TreePlace, [UInt8]) throws(VaultError) -> Void) throws(VaultError) -> Digest {
-    thread.wait()
-    return try done.get().finish(visit: store)
   }
 }
