@@ -27,8 +27,7 @@ extension AccessGroupFile {
         return try draft.takeWhileLocked(keeping: places.kept, dropping: isCovered)
       }
     } catch {
-      guard error == .permissionDenied else { throw error }
-      throw .denied(.permissions(DeniedPath.words(folder: folder, toWrite: false)))
+      throw error == .permissionDenied ? meaning(of: error, toWrite: false) : error
     }
   }
 
