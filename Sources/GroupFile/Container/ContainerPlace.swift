@@ -13,13 +13,8 @@ package final class ContainerPlace: Equatable, Sendable {
   let logPath, indexPath, journalPath, lockPath: String
   /// The only user besides root who may own the folder.
   let owner: UInt32
-  private let seen = Locked(Sighting())
-
-  private struct Sighting {
-    /// `nil` if the folder may have changed unnoticed since.
-    var folder: (identity: FileIdentity, changed: ChangeTime)?
-    var file: FileIdentity?
-  }
+  /// What the last look found; no folder if that may have changed unnoticed since.
+  private let seen = Locked<(folder: (identity: FileIdentity, changed: ChangeTime)?, file: FileIdentity?)>((nil, nil))
 
   /// - Parameter owner: the only user besides root who may own the folder; `nil` means the user of this process.
   /// - Throws: `notFound`, `denied`, `networkFileSystem`, or `storage` if the path is too long for SQLite.
@@ -124,8 +119,7 @@ package final class ContainerPlace: Equatable, Sendable {
     if let seen = known.folder, seen == look, let file = known.file { return file }
     let file = try file().identity
     guard try ContainerPlace.status(journalPath) == nil else { throw ContainerPlace.journalFound }
-    let sighting = Sighting(folder: look.1.isSettled ? look : nil, file: file)
-    seen.withLock { $0 = sighting }
+    seen.withLock { $0 = (look.1.isSettled ? look : nil, file) }
     return file
   }
 
