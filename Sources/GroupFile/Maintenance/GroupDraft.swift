@@ -121,14 +121,12 @@ package struct GroupDraft: Sendable {
 }
 
 /// The witness for a file that is not a group's file yet: it may be compared with one, and records nothing.
-package struct NoWitness: Witnessing {
-  private let known: (any Witnessing)?
+struct NoWitness: Witnessing {
+  var known: (any Witnessing)?
 
-  package init(_ known: (any Witnessing)? = nil) { self.known = known }
+  func read() -> WitnessReading { known?.read() ?? .absent }
 
-  package func read() -> WitnessReading { known?.read() ?? .absent }
-
-  package func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { true }
+  func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { true }
 }
 
 extension AccessGroupFile {

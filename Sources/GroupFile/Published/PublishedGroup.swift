@@ -95,7 +95,7 @@ extension AccessGroupFile {
     let state = PublishedState(try fetched.provedState().state)
     try fetched.follow(following, from: state)
     let outside = AccessGroupFile(
-      folder: draft.folder, context: context, witness: NoWitness(witness), confirm: confirm, now: now)
+      folder: draft.folder, context: context, witness: NoWitness(known: witness), confirm: confirm, now: now)
     return PublishedState(try outside.beginReading().view.state)
   }
 
