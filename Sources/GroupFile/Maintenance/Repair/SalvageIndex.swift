@@ -126,26 +126,21 @@ struct SalvageIndex: ~Copyable {
 
   func versions(of token: Token) -> ArraySlice<RowRecord> { rows(below: TreePlace(depth: 32, prefix: token)) }
 
-  /// The version of `token` with this number and the proved `digest`.
-  func row(_ token: Token, version: UInt64, _ digest: Digest) -> Row? {
-    if let row = try? stored.tables?.olderRow(token, version: version), row.digest == digest { return row }
-    let all = versions(of: token)
-    for record in all[all.sortedIndex { $0.version >= version }...].prefix(while: { $0.version == version })
-    where record.digest == digest {
-      if let row = row(record), row.digest == digest { return row }
-    }
-    return nil
-  }
-
   func rows(below place: TreePlace) -> ArraySlice<RowRecord> {
     let start = rows.sortedIndex { $0.token >= place.prefix }
     return rows[start..<rows.sortedIndex { $0.token.prefix(place.depth) > place.prefix }]
   }
 
-  /// The row with the proved `digest`.
-  func row(_ token: Token, _ digest: Digest) -> Row? {
-    if let row = try? stored.tables?.currentRow(token), row.digest == digest { return row }
-    for record in versions(of: token) where record.digest == digest {
+  /// The row with the proved `digest`: the current one of `token`, or its older version with this number.
+  func row(_ token: Token, version: UInt64? = nil, _ digest: Digest) -> Row? {
+    let found =
+      if let version { try? stored.tables?.olderRow(token, version: version) } else {
+        try? stored.tables?.currentRow(token)
+      }
+    if let row = found, row.digest == digest { return row }
+    var all = versions(of: token)
+    if let version { all = all[all.sortedIndex { $0.version >= version }...].prefix { $0.version == version } }
+    for record in all where record.digest == digest {
       if let row = row(record), row.digest == digest { return row }
     }
     return nil
