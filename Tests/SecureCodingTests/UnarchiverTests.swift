@@ -167,6 +167,20 @@ import Testing
     #expect(try unarchiver.require(Person.self, forKey: "person") === people?[0] as? Person)
   }
 
+  @Test func `an object that may be absent is decoded by its class, and another class is an error`() throws {
+    let archiver = SecureArchiver()
+    archiver.encode(Address(city: "y"), forKey: "home")
+    let archive = try archiver.finishEncoding()
+    func reader() throws -> SecureUnarchiver {
+      try SecureUnarchiver(reading: archive, allowing: [Address.self, Person.self])
+    }
+    let home: Address? = try reader().decode(Address.self, forKey: "home")
+    #expect(home?.city == "y")
+    #expect(try reader().decode(Address.self, forKey: "work") == nil)
+    let error = #expect(throws: ArchiveError.self) { try reader().decode(Person.self, forKey: "home") }
+    #expect(error?.code == "classRefused")
+  }
+
   @Test func `a value inline in an array under two keys is checked against the classes of each call`() throws {
     let archive = PlistValue.archive(
       [.dict([("NS.objects", .array([.string("x")])), ("$class", .uid(2))]), .describe("NSArray")],

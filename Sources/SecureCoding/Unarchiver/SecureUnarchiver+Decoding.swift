@@ -31,6 +31,13 @@ extension SecureUnarchiver {
     return object
   }
 
+  /// The object under `key`, of class `type`; nil if it is absent. Throws the first failure.
+  public func decode<T>(_ type: T.Type, forKey key: String) throws(ArchiveError) -> T? where T: NSObject, T: NSCoding {
+    let object = typedObject(type, key)
+    try finish()
+    return object
+  }
+
   /// The object under `key`, of one of `classes`; nil if it is absent. Throws the first failure.
   public func decode(_ classes: [AnyClass], forKey key: String) throws(ArchiveError) -> Any? {
     let object = anyObject(classes, key)
