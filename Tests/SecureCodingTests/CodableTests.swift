@@ -97,6 +97,18 @@ import Testing
     #expect(throws: ArchiveError.self) { try SecureUnarchiver.decoded(Local.self, from: named) }
   }
 
+  @Test func `the name of a type of Foundation is the same whichever of its modules declares it`() throws {
+    let data = try SecureArchiver.archivedData(encoding: [Date(timeIntervalSinceReferenceDate: 1)])
+    #expect(try SecureUnarchiver(reading: data, allowing: []).typeName == "Swift.Array<Foundation.Date>")
+    for part in ["Foundation", "FoundationEssentials", "FoundationInternationalization"] {
+      let name = "Swift.Dictionary<\(part).UUID, \(part).Date>"
+      let archive = try SecureArchiver.archivedData(encoding: [UUID: Date](), named: name)
+      #expect(try SecureUnarchiver.decoded([UUID: Date].self, from: archive).isEmpty)
+    }
+    let other = try SecureArchiver.archivedData(encoding: [Date](), named: "Swift.Array<MyFoundationEssentials.Date>")
+    #expect(throws: ArchiveError.self) { try SecureUnarchiver.decoded([Date].self, from: other) }
+  }
+
   @Test func `a decoding error contains the path and no value`() throws {
     struct Text: Codable { var number = "SECRET-VALUE" }
     struct Number: Codable { var number: Int }

@@ -162,6 +162,16 @@ import VaultFoundation
     #expect(try group.item("x").kind == .int && get(Int.self) == 5)
   }
 
+  @Test func `a value that an earlier build stored under the name of a module of Foundation is read`() throws {
+    let group = try store.group()
+    let old = "Swift.Optional<FoundationEssentials.Decimal>"
+    try group.set("price", to: Decimal(5), named: old)
+    #expect(try group.get("price", as: Decimal.self) == 5)
+    #expect(try group.get("price", as: Decimal?.self) == 5)
+    try group.set("price", to: Decimal(6))
+    #expect(try group.item("price").typeName == "Foundation.Decimal")
+  }
+
   @Test func `a subclass and a container's elements can be top-level values if they are allowed`() throws {
     let group = try store.group()
     try group.set("x", to: NSArray(array: [1, "a"]))

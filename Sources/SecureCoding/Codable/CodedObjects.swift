@@ -127,9 +127,9 @@ extension SecureUnarchiver {
       guard error == .notAPropertyList, let old = try? StructArchive([UInt8](data), limits: limits) else { throw error }
       return try old.decoded(type, named: name)
     }
-    if let found = unarchiver.typeName {
+    if let found = unarchiver.typeName.map(TypeNames.canonical) {
       let expected = name ?? TypeNames.stable(type) ?? TypeNames.shown(type)
-      guard found == expected else { throw .otherType(found: found, expected: expected) }
+      guard found == TypeNames.canonical(expected) else { throw .otherType(found: found, expected: expected) }
     }
     if let secure = type as? any (NSObject & NSSecureCoding).Type {
       // Such a class was archived by its `encode(with:)`.

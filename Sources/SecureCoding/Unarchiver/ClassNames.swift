@@ -49,7 +49,7 @@ enum TypeNames {
   ///
   /// Standard containers have a name if their elements have one: `Swift.Array<Module.Person>`.
   static func stable(_ type: Any.Type) -> String? {
-    let name = _typeName(type, qualified: true)
+    let name = canonical(_typeName(type, qualified: true))
     guard !name.contains("("), !name.contains(" in ") else { return nil }
     var rest = name[...]
     while let bracket = rest.firstIndex(of: "<") {
@@ -60,14 +60,34 @@ enum TypeNames {
     return name
   }
 
+  /// The name with `Foundation` in place of the modules that Foundation consists of.
+  ///
+  /// Which of them declares a type differs between toolchains: `FoundationEssentials.Date` was `Foundation.Date`.
+  static func canonical(_ name: String) -> String {
+    var result = ""
+    var rest = name[...]
+    while !rest.isEmpty {
+      if let part = foundationParts.first(where: rest.hasPrefix) {
+        result += "Foundation."
+        rest = rest.dropFirst(part.count)
+      }
+      // The next name begins after a bracket, a comma or a space.
+      let next = rest.firstIndex { "<, ".contains($0) }.map(rest.index(after:)) ?? rest.endIndex
+      result += rest[..<next]
+      rest = rest[next...]
+    }
+    return result
+  }
+
   /// The name of a type in error messages.
   static func shown(_ type: Any.Type) -> String {
-    let name = _typeName(type, qualified: true)
+    let name = canonical(_typeName(type, qualified: true))
     if name == "Foundation.__SwiftValue" { return "Swift value" }
     // The name of a local type contains a memory address.
     return name.split(separator: ".").filter { !$0.hasPrefix("(unknown context") }.joined(separator: ".")
   }
 
+  private static let foundationParts = ["FoundationEssentials.", "FoundationInternationalization."]
   private static let containers: Set<String> = ["Swift.Array", "Swift.Dictionary", "Swift.Optional", "Swift.Set"]
 }
 
