@@ -75,7 +75,7 @@ public struct KeychainStatus: Error, RawRepresentable, Sendable, Hashable {
     case .itemNotFound: "no such item"
     case .interactionNotAllowed: "the store is locked"
     case .decode: "the store is damaged or older than what was seen before"
-    case .missingEntitlement: "not a member of the access group"
+    case .missingEntitlement: "there is no such access group, or this application is not a member of it"
     default: nil
     }
   }

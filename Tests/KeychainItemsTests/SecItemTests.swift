@@ -32,6 +32,15 @@ import VaultFoundation
     #expect(throws: KeychainFailure(status: -34018)) { try others.save("x", for: "a") }
   }
 
+  @Test func `the message for a group that was never made does not say that it exists`() {
+    let add = query.merging([kSecAttrAccessGroup: "nowhere", kSecValueData: Data("x".utf8)]) { $1 }
+    let status = SecItemAdd(add, nil)
+    #expect(status == errSecMissingEntitlement)
+    #expect(
+      SecCopyErrorMessageString(status, nil)
+        == "there is no such access group, or this application is not a member of it")
+  }
+
   @Test func `a wrapper that names only accounts works, and clears only what was added`() throws {
     try store.open().group("default").set("db/password", to: "set by hand")
     for isSynchronizable in [false, true] {
