@@ -240,6 +240,8 @@ actor CallQueue {
     thread = WaitingThread(patience: seconds, start: start)
   }
 
+  deinit { thread.endWhenIdle() }
+
   nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
 
   func run<Result: ~Copyable, Failure>(
@@ -249,16 +251,25 @@ actor CallQueue {
   }
 }
 
-/// A thread that starts with the first job and ends after some time without jobs.
+/// A thread that starts with the first job and ends after some time without jobs, or with the queue that has it.
 private final class WaitingThread: SerialExecutor, @unchecked Sendable {
   private let changed = NSCondition()
   private var jobs: [UnownedJob] = []
   private var isRunning = false
+  private var isAbandoned = false
   /// In seconds.
   private let patience: Double
   private let start: CallQueue.Start
 
   init(patience: Double, start: @escaping CallQueue.Start) { (self.patience, self.start) = (patience, start) }
+
+  /// Nobody has further jobs. The last one may still run.
+  func endWhenIdle() {
+    changed.lock()
+    isAbandoned = true
+    changed.signal()
+    changed.unlock()
+  }
 
   func enqueue(_ job: consuming ExecutorJob) {
     changed.lock()
@@ -280,7 +291,7 @@ private final class WaitingThread: SerialExecutor, @unchecked Sendable {
     while true {
       changed.lock()
       let end = Date(timeIntervalSinceNow: seconds)
-      while jobs.isEmpty, changed.wait(until: end) {}
+      while jobs.isEmpty, !isAbandoned, changed.wait(until: end) {}
       let next = jobs
       jobs = []
       if next.isEmpty { isRunning = false }

@@ -150,6 +150,8 @@ import Testing
       for _ in 0..<100 {
         _ = try await group.items()
         _ = try await group.inThread { group throws(VaultError) in try group.items().count }
+        // A store for this call alone, whose group has a thread for its reads.
+        _ = try? await store.open().group("default").item("a")
       }
       func threadCount() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count }
       // Threads that have done their work end at once, and not only after ten seconds.
