@@ -166,6 +166,8 @@ extension ArchiveError: CustomStringConvertible {
     case .wrongType(_, let found, _) where found == "a reference": "it was archived as an object: decode it as one"
     case .refusedByClass: "its init(coder:) returned nil"
     case .notArchivable(_, .notCoding, _): "adopt NSSecureCoding, or Encodable for a Swift type"
+    case .notArchivable(_, .notSecure, _):
+      "adopt NSSecureCoding, or archive with 'requiringSecureCoding: false', and read with 'allowInsecurely'"
     case .noStableName:
       "name it: a Codable value with 'named:', a class with 'names:' of SecureArchiver, whose archive a group takes "
         + "with 'kind: .archive'"

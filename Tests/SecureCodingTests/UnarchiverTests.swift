@@ -87,6 +87,15 @@ import Testing
     #expect(cycle?.code == "cycle" && cycle?.hint?.contains("set it after decoding") == true)
   }
 
+  @Test func `the hint about a class without secure coding leads to an archive that can be read`() throws {
+    let error = #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: Unchecked()) }
+    #expect(error?.hint?.contains("'requiringSecureCoding: false', and read with 'allowInsecurely'") == true)
+    let data = try SecureArchiver.archivedData(withRootObject: Unchecked(), requiringSecureCoding: false)
+    var allowed = AllowedClasses()
+    try allowed.allowInsecurely(Unchecked.self)
+    #expect(try SecureUnarchiver(reading: data, allowing: allowed).decode(Unchecked.self, forKey: "root") != nil)
+  }
+
   @Test func `the hint about a limit says where limits can be raised`() throws {
     var value: [Any] = []
     for _ in 0..<200 { value = [value] }
