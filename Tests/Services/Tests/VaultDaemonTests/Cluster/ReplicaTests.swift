@@ -509,7 +509,7 @@ import VaultFoundation
     try await Blocking.write { try store.revoke("web", from: "team") }
     #expect(slower.count.withLock { $0 } == 1)
     #expect(try rights() == nil)
-    #expect(try decisions().dropFirst(before.count) == ["grant read", "revoke "])
+    #expect(try decisions().dropFirst(before.count) == ["revoke ", "grant read"])
     await #expect(throws: VaultError.denied(.notAMember)) { try await other.replica.catchUp() }
   }
 
