@@ -172,6 +172,24 @@ import Testing
     #expect(store.run("get", "j", "-g", group).output == text)
   }
 
+  @Test func `a database that is there already is replaced only on request`() throws {
+    _ = try roundTrip("kdbx", "out.kdbx", "kdbx")
+    let path = store.folder.file("out.kdbx")
+    let before = store.folder.read("out.kdbx")
+    let command = ["export", "--to", "json", "-g", "default", "--output", path, "--yes-print-secrets"]
+    let refused = Transcript(command, environment: store.environment)
+    #expect(refused.status == 22)
+    #expect(
+      refused.errors == """
+        vault: error: the file of --output is a database of KeePass, and all that it holds would be lost
+        vault: hint: name another file; to replace the database: --replace
+
+        """)
+    #expect(store.folder.read("out.kdbx") == before)
+    #expect(Transcript(command + ["--replace"], environment: store.environment).status == 0)
+    #expect(store.folder.read("out.kdbx").first == UInt8(ascii: "{"))
+  }
+
   @Test func `a database needs a passphrase, which must not be empty`() {
     let without = store.run("export", "--to", "kdbx", "-g", "default")
     #expect(without.status == 64)

@@ -1,4 +1,5 @@
 internal import Exchange
+import Glibc
 internal import Vault
 
 /// `vault export`
@@ -6,7 +7,7 @@ struct ExportItems: Command {
   static let about = About(
     "Write all values of a group for other programs.",
     usage: """
-      vault export --to json|dotenv|kdbx|bitwarden|csv -g GROUP [--output FILE]
+      vault export --to json|dotenv|kdbx|bitwarden|csv -g GROUP [--output FILE] [--replace]
                    [--yes-print-secrets] [--file-passphrase-fd N]
       """,
     more: """
@@ -19,7 +20,8 @@ struct ExportItems: Command {
       replace, causes a warning. A value that is not text is refused.
 
       kdbx is a database of KeePass and KeePassXC, with former versions, and with bytes as attachments; its \
-      passphrase is asked for twice. bitwarden is the JSON that Bitwarden imports, with former passwords. csv is a \
+      passphrase is asked for twice. A database that is in FILE already is replaced only with --replace; nothing is \
+      added to it. bitwarden is the JSON that Bitwarden imports, with former passwords. csv is a \
       table of name, url, username, password, notes and totp. With these three, everything that the format cannot \
       hold, or that import would read back in another form, is listed.
       """,
@@ -31,6 +33,7 @@ struct ExportItems: Command {
   let format: String
   let group: String?
   let output: String?
+  let replace: Bool
   let yesPrintSecrets: Bool
   let passphraseDescriptor: Int32?
   let key: KeySource
@@ -42,6 +45,7 @@ struct ExportItems: Command {
     group = arguments.option(
       "--group", short: "-g", value: "group", "The access group; it must be named here.", completes: .groups)
     output = arguments.outputFile()
+    replace = arguments.flag("--replace", "Replace a database of KeePass that is in the file.")
     yesPrintSecrets = arguments.flag("--yes-print-secrets", "Do not ask.")
     passphraseDescriptor = try arguments.descriptor(
       "--file-passphrase-fd", "Read the new passphrase of a kdbx file from this descriptor: its first line."
@@ -56,6 +60,7 @@ struct ExportItems: Command {
     guard let name = group else {
       throw Failure.usage("--group is missing", hint: "an export names the group whose values it prints")
     }
+    if let output, !replace { try refuseDatabase(at: output) }
     let group = try session.openGroup(name, key)
     if !yesPrintSecrets, format != .kdbx { try ask(group, session) }
     var export = try ExportRequest(of: group)
@@ -69,6 +74,18 @@ struct ExportItems: Command {
     for name in export.expandable { session.warnOfExpansion(in: "'\(UTF8Text.onOneLine(name))'") }
     if format == .dotenv, let lost = export.whatTextCannotHold { session.say(lost) }
     for loss in export.losses { session.say("not kept: \(loss)") }
+  }
+
+  /// A database may hold a user's only copy of other passwords, and they may expect that an export adds to it.
+  private func refuseDatabase(at path: String) throws(Failure) {
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { return }
+    defer { close(descriptor) }
+    var signature: UInt32 = 0
+    guard unsafe read(descriptor, &signature, 4) == 4, UInt32(littleEndian: signature) == 0x9AA2_D903 else { return }
+    throw Failure(
+      .exists, "the file of --output is a database of KeePass, and all that it holds would be lost",
+      hint: "name another file; to replace the database: --replace")
   }
 
   /// The passphrase of the new database.
