@@ -109,6 +109,8 @@ import Testing
     (["--set", "A=vault:///db/user#x"], 18, "the value is plain text and has no fields"),
     (["--env-file", "/nonexistent"], 64, "the file of --env-file cannot be read"),
     (["--only", "A"], 10, "--only lists a variable for which there is no item"),
+    (["--only", "db_user"], 10, "did you mean DB_USER?"),
+    (["--only", "DB_USRE"], 10, "did you mean DB_USER?"),
     (["--only", ","], 64, "--only lists no variable"),
     (["--env-prefix", "1"], 64, "--env-prefix cannot start a variable's name"),
   ]) func `the program does not start if a reference cannot be read`(options: [String], status: Int32, words: String) {

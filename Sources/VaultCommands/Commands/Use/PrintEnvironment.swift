@@ -10,8 +10,8 @@ struct PrintEnvironment: Command {
                 [--shell bash|fish|json|yaml|dotenv|docker|github]
       """,
     more: """
-      db/password becomes DB_PASSWORD, and a name that is already a valid variable, such as http_port or \
-      TF_VAR_region, stays the same; two items with the same variable are an error. A group that anyone besides its \
+      db/password becomes DB_PASSWORD, and token becomes TOKEN; a name that is already a valid variable with a \
+      capital or _ in it, such as http_port or TF_VAR_region, stays the same; two items with the same variable are an error. A group that anyone besides its \
       owner and you can write is refused, because every writer of a group chooses names in it: list the variables \
       with --only, give them a prefix with --env-prefix, or accept all names with --trust-names. An item whose \
       variable can hijack a program (PATH, LD_PRELOAD) is refused in any group, unless it is listed or trusted.

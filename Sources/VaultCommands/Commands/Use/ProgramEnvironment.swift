@@ -76,6 +76,7 @@ struct ProgramEnvironment {
     var items: [String: String] = [:]
     var hijacking: Set<String> = []
     var cutsBeforeSlash = false
+    var variables: [String] = []
     // vaultd keeps its own records in companion items, and lists leave them out, too.
     for item in try group.items(prefix: selection.prefix) where !item.name.isCompanion {
       let full = item.name.description
@@ -83,6 +84,7 @@ struct ProgramEnvironment {
       let name = VariableName.of(String(full.dropFirst(selection.prefix.count))).map {
         selection.environmentPrefix + $0
       }
+      if let name, !VariableName.canHijack(name) { variables.append(name) }
       guard selection.only.isEmpty || name.map(selection.only.contains) == true else { continue }
       references.session.warnIfExpired(item)
       if full.dropFirst(selection.prefix.count).first == "/", selection.mayLackSlash { cutsBeforeSlash = true }
@@ -103,8 +105,11 @@ struct ProgramEnvironment {
         .conflict, "the group's items would set variables that can hijack a program: \(unlisted)",
         hint: "list all variables that are meant: -g \(group.name) --only A,B; or take every name: --trust-names")
     }
-    guard selection.only.allSatisfy({ items[$0] != nil }) else {
-      throw Failure(.notFound, "--only lists a variable for which there is no item", hint: "list the items: vault list")
+    if let unknown = selection.only.sorted().first(where: { items[$0] == nil }) {
+      let meant = Closeness.nearestName(to: unknown, among: variables)
+      throw Failure(
+        .notFound, "--only lists a variable for which there is no item",
+        hint: meant.map { "did you mean \($0)?" } ?? "list the items: vault list")
     }
     guard !items.isEmpty || selection.prefix.isEmpty else {
       throw Failure(.notFound, "there is no item with this prefix", hint: "list the items: vault list")

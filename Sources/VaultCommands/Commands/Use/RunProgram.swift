@@ -13,8 +13,8 @@ struct RunProgram: Command {
     more: """
       References (vault://GROUP/NAME) in the environment, in env files and after --set are replaced by values before \
       the program starts; if one cannot be read, it does not start. -g sets a variable for each item of a group: \
-      db/password becomes DB_PASSWORD, and a name that is already a valid variable, such as http_port, stays the \
-      same. With only --prefix or a similar option, the group is VAULT_GROUP or the default. Later sources take \
+      db/password becomes DB_PASSWORD, and token becomes TOKEN; a name that is already a valid variable with a \
+      capital or _ in it, such as http_port, stays the same. With only --prefix or a similar option, the group is VAULT_GROUP or the default. Later sources take \
       precedence: environment, env files, group, --set, --as-file, --netrc. The program does not get the variables \
       that tell vault where the store is and what opens it, and its core dumps stay off. Without -g and similar \
       options, run uses the .vault of the folder or of one above it, once it was allowed (vault allow). The exit \
