@@ -93,7 +93,9 @@ package enum CSVItems {
     if name.isEmpty { name = Entry.host(of: login.url) }
     if name.isEmpty { name = login.username }
     let place = "line \(row.line)"
-    guard !name.isEmpty else { throw ImportFault("it has neither a name nor an address", at: place) }
+    guard !name.isEmpty else {
+      throw ImportFault("the entry has no name, address or user name; give it a name", at: place)
+    }
     if let root { group = String(group.dropFirst(root.count + 1)) }
     // LastPass writes a folder in a folder with `\`.
     if columns.areOfLastPass { group = group.exchanging("\\", for: "/") }

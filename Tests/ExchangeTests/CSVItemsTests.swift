@@ -183,7 +183,7 @@ import Testing
     ("name,value\na\n", "line 2", "it has 1 fields, and the header 2"),
     ("name,value\na,\"x\ny\"hunter2\n", "line 3", "text follows a closing quote"),
     ("name,value\na,\"hunter2\nb,c", "line 2", "a quote is never closed"),
-    ("name,value\n,hunter2\n", "line 2", "it has neither a name nor an address"),
+    ("name,value\n,hunter2\n", "line 2", "the entry has no name, address or user name; give it a name"),
   ]) func `a defect is reported with its line`(text: String, place: String?, words: String) {
     #expect(throws: ImportFault(words, at: place)) { try CSVItems.items(of: text) }
   }
