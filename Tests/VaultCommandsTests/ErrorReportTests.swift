@@ -76,6 +76,15 @@ import Vault
       "it must be yours, and nobody else may write to it: chown -R USER DIR; chmod -R go= DIR"
     ),
     (
+      .denied(.file(.backup, .denied)), 12,
+      "the system's permissions do not allow it: the backup cannot be opened: permission denied",
+      "name a folder in which this user may write: vault backup DIR"
+    ),
+    (
+      .locked(.keyFile(.wrongSize, path: nil)), 11, "locked: the key file has the wrong size",
+      "a key file has 32 bytes, as vault init and vault slot add key-file make it; to see which one is remembered: vault paths"
+    ),
+    (
       .denied(.file(.store, .openToOthers(mode: 0o775))), 12,
       "the system's permissions do not allow it: the store is open to other users (mode 775)",
       "if it is yours: chmod go-w STORE STORE/groups"

@@ -19,6 +19,8 @@ struct Circumstances {
   var closedUnixGroup: String?
   /// Whether the command takes its groups from a backup.
   var isRestoring = false
+  /// Whether the store is open or has still to be made, so that a missing or damaged identity is the backup's.
+  var opensBackup = false
   /// Whether the store must be opened for its owner, or is to be unlocked, so that `vault unlock` does not help.
   var needsKey = false
   /// Whether the command makes several changes one by one, so that those before a failure stay.
@@ -72,6 +74,9 @@ extension VaultError {
     if case .damaged(nil, .backup, _) = self, circumstances.backupIsMissing {
       return "there is no backup: no such file or folder"
     }
+    if case .damaged(nil, .identity, let detail) = self, circumstances.opensBackup {
+      return "the backup is damaged or was altered (identity: \(detail))"
+    }
     return message
   }
 
@@ -115,6 +120,8 @@ extension VaultError {
     case .locked(.keyFile(.denied, _)): "look at the owner and mode of the file and of the folders above it"
     case .locked(.keyFile(.missing, _)):
       "check --key-file, VAULT_KEY_FILE and the path in: vault paths; if it is lost, a recovery code makes another: vault slot add key-file --new-key-file FILE --recovery-fd 0"
+    case .locked(.keyFile(.wrongSize, _)):
+      "a key file has 32 bytes, as vault init and vault slot add key-file make it; to see which one is remembered: vault paths"
     case .locked(.keyFileFolder(.missing)): "make the folder first, or mount the disk that it is on"
     case .locked(.keyFileInsideStore): "put it elsewhere, apart from the store"
     case .locked(.nothingNamed(_, .some)):
@@ -130,6 +137,8 @@ extension VaultError {
     case .otherDevice: "use it on that device; to see where the device key belongs: vault paths"
     case .denied(.file(.backup, .openToOthers)):
       "it must be yours alone: chmod -R go= \(circumstances.backup); a FAT or exFAT disk keeps no modes: keep a tar file there, and unpack that on another disk"
+    case .denied(.file(.backup, .denied)) where !circumstances.isRestoring:
+      "name a folder in which this user may write: vault backup DIR"
     case .denied(.file(.backup, _)):
       "it must be yours, and nobody else may write to it: chown -R USER \(circumstances.backup); chmod -R go= \(circumstances.backup)"
     case .denied(.file(.store, .openToOthers)):
@@ -173,6 +182,8 @@ extension VaultError {
       "put a backup back: vault restore-backup DIR \(group) --replace; or keep what is proved: vault repair \(group); or, if its folder is a copy of another group's: move it out of \(circumstances.store)/groups"
     case .damaged(let group?, _, _):
       "put a backup back: vault restore-backup DIR \(group) --replace; or keep what is proved: vault repair \(group)"
+    case .damaged(nil, .identity, _) where circumstances.opensBackup:
+      "put back the folder identity of this backup, or of another backup of the same store: cp -a OTHER/identity \(circumstances.backup)/"
     case .damaged(nil, .identity, _):
       "put the folder identity of a backup back: cp -a BACKUP/identity \(circumstances.store)/; the groups stay as they are"
     case .damaged(nil, .store, _):

@@ -61,6 +61,22 @@ import Testing
     #expect(other.errors.hasPrefix("vault: error: damaged or altered (backup: "), "\(other.errors)")
   }
 
+  @Test(arguments: ["restore-backup", "init"])
+  func `an identity that is missing in the backup is not taken for the store's`(command: String) {
+    var environment = store.environment
+    environment["VAULT_KEY_FILE"] = store.keyFile
+    if command == "init" { environment["VAULT_HOME"] = store.folder.file("new") }
+    let arguments = command == "init" ? ["init", "--recover", backup] : [command, backup]
+    _ = store.shell(#"rm -r "$folder/backup/identity""#)
+    let refused = Transcript(arguments, environment: environment)
+    #expect(refused.status == 13)
+    #expect(
+      refused.errors.hasPrefix("vault: error: the backup is damaged or was altered (identity: "), "\(refused.errors)")
+    #expect(refused.errors.contains(": cp -a OTHER/identity \(backup)/\n"), "\(refused.errors)")
+    #expect(store.shell(#"cp -a "$folder/store/identity" "$folder/backup/""#).status == 0)
+    #expect(Transcript(arguments, environment: environment).status == 0)
+  }
+
   @Test func `a backup that others can write is named with its path, and not taken for the store`() {
     _ = store.shell(#"chmod 777 "$folder/backup""#)
     store.environment["VAULT_KEY_FILE"] = store.keyFile

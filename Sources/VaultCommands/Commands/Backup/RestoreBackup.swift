@@ -35,6 +35,7 @@ struct RestoreBackup: Command {
     session.restoresBackup(in: folder)
     let store = try session.openStore(key)
     session.circumstances.makesSteps = true
+    session.circumstances.opensBackup = true
     // Others may pass through the folder of a store that shares groups. A backup does not say which ones were shared.
     let sharesGroups = store.location.letsOthersPass
     let restoration: StoreRestoration

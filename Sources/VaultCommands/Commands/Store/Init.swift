@@ -80,6 +80,7 @@ struct Init: Command {
     let named = try new.named() ?? session.variable("VAULT_KEY_FILE").map(KeySource.Named.keyFile)
     session.restoresBackup(in: backup)
     session.circumstances.needsKey = true
+    session.circumstances.opensBackup = true
     let opened = try BackupKey(named, key.recoveryDescriptor, backup, session).open {
       try slot(new, in: session)
     }
@@ -93,6 +94,9 @@ struct Init: Command {
       old store does
       """)
     for notice in store.takeNotices() { session.warn(notice.message) }
+    if try !store.location.identity().slots.contains(where: { $0.kind == .recoveryCode }) {
+      session.say("there is no recovery code; make a new one: vault recovery create")
+    }
     try restoration.finish(store, in: session)
   }
 
