@@ -56,7 +56,11 @@ enum ProgramStart {
   static func failure(_ code: Int32) -> Failure {
     switch code {
     case ENOENT, ENOTDIR: Failure(.commandNotFound, "the program was not found")
-    case E2BIG: Failure(.notExecutable, "the arguments and the environment together are too large")
+    case E2BIG:
+      Failure(
+        .notExecutable, "an argument or a variable is too large, or all of them together are",
+        hint: "a variable holds less than 128 KiB; to pass a larger value as a file: vault run --as-file NAME=REFERENCE"
+      )
     default: Failure(.notExecutable, "the program cannot be executed: \(SystemReason.text(code))")
     }
   }

@@ -119,6 +119,24 @@ import Testing
     #expect(result.errors.contains(words) && !result.errors.contains("hunter2"))
   }
 
+  @Test func `a reference inside a value of an env file stays as it is, and the line is named`() {
+    let file = store.folder.write("env", Array("A=vault:///db/user\nB=http://ann:vault:///db/user@host\n".utf8))
+    let result = output(["--env-file", file], "printf $B")
+    #expect(result.output == "http://ann:vault:///db/user@host")
+    #expect(
+      result.errors == """
+        vault: warning: \(file), line 2: the program gets 'vault://' as it is written, because only a whole value can be \
+        a reference
+
+        """)
+  }
+
+  @Test func `a value that no variable can hold is refused, and the hint says how a program gets it`() {
+    store.run("set", "large", input: String(repeating: "x", count: 200_000))
+    let result = output(["--set", "A=vault:///large"], "true")
+    #expect(result.status == 126 && result.errors.contains("vault run --as-file NAME=REFERENCE"), "\(result.errors)")
+  }
+
   @Test func `a defect in an env file is named with its line, and a clash of names with the variable`() {
     let file = store.folder.write("env", Array("A=1\nB='hunter2\n".utf8))
     let result = output(["--env-file", file], "echo started")

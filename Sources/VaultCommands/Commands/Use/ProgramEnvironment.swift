@@ -53,6 +53,10 @@ struct ProgramEnvironment {
       if entry.mayNameOthers {
         references.session.warn("\(place): the program gets '${' as it is written; use a vault:// reference")
       }
+      if !Reference.isMeant(by: entry.value), entry.value.holds(Reference.scheme) {
+        references.session.warn(
+          "\(place): the program gets 'vault://' as it is written, because only a whole value can be a reference")
+      }
       try set(Array(entry.name.utf8), Array(entry.value.utf8), in: place)
     }
   }
