@@ -34,6 +34,17 @@ import Testing
     }
   }
 
+  @Test func `without a terminal no editor starts that nobody has named`() {
+    (store.environment["VISUAL"], store.environment["EDITOR"]) = (nil, nil)
+    // Its vi would wait for somebody.
+    let folder = store.folder.path
+    _ = store.folder.write("vi", Array("#!/bin/sh\necho changed >\"$1\"\n".utf8), mode: 0o700)
+    store.environment["PATH"] = folder + ":" + Machine.path
+    let result = store.execute(["edit", "password"], input: [])
+    #expect(result.status == 64 && result.errors.contains("no terminal"), "\(result.errors)")
+    #expect(value("password") == "hunter2")
+  }
+
   @Test func `an edited text becomes the next version, and everything else is unchanged`() {
     let before = store.run("info", "password", "--json").output
     #expect(edit("password", #"sed -i s/hunter/fisher/ "$1""#).status == 0)

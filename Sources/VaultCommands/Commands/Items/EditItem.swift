@@ -100,7 +100,13 @@ struct EditRequest {
         .usage, "the value is not text, and an editor would change it",
         hint: "vault get NAME --output FILE, vault set NAME --file FILE")
     }
-    let editor = Editor(session.variable("VISUAL") ?? session.variable("EDITOR") ?? "vi")
+    let chosen = session.variable("VISUAL") ?? session.variable("EDITOR")
+    guard chosen != nil || isatty(session.streams.input) == 1 else {
+      throw Failure(
+        .usage, "there is no terminal for an editor",
+        hint: "name a program that needs none in EDITOR, or set the value: vault set NAME --file FILE")
+    }
+    let editor = Editor(chosen ?? "vi")
     if !editor.keepsNoCopies {
       session.warn("'\(UTF8Text.onOneLine(editor.program))' may keep copies of the text: see its settings")
     }
