@@ -118,7 +118,6 @@ public final class GroupWatch: Sendable {
     try known.withLock { (known) throws(VaultError) in
       let (before, found) = try group.reading { (view) throws(VaultError) in
         let state = view.state
-        try group.requireRecent(state)
         var found = Known(group: state.roster.groupID, generation: state.manifest.generation)
         let hasKey = (found.group, found.generation) == (known.group, known.generation)
         let opener = RowOpener(state: state, signer: state.signer, query: ItemQuery(), listsRemoved: false, text: nil)
@@ -132,6 +131,8 @@ public final class GroupWatch: Sendable {
           found.items[row.token] = KnownItem(
             name: item.name, version: item.version, changed: item.changed.milliseconds)
         }
+        // What has not changed is not read again.
+        if tree !== known.tree { try group.requireRecent(state) }
         found.tree = tree
         return (hasKey ? before : known.items, found)
       }

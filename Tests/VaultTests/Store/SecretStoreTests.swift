@@ -260,6 +260,22 @@ struct SecretStoreTests {
     }
   }
 
+  @Test func `a watch refuses a state that is too old only once it has changed`() throws {
+    let store = try StoreFixture()
+    let known = try store.open().group("default")
+    let isOld = Locked(false)
+    let group = AccessGroup(known.name, .file(try known.file), known.notices) { (_) throws(VaultError) in
+      if isOld.withLock({ $0 }) { throw .unordered(.tooOld(seconds: 2, limit: 1)) }
+    }
+    let watch = try group.watch()
+    watch.cancel()
+    isOld.withLock { $0 = true }
+    #expect(try watch.next() == nil)
+    try known.set("a", to: 1)
+    #expect(throws: VaultError.unordered(group: "default", .tooOld(seconds: 2, limit: 1))) { try watch.next() }
+    #expect(try store.value("a") != nil)
+  }
+
   @Test func `a wait of a watch ends in its time, however often readers use the lock`() throws {
     let store = try StoreFixture()
     let watch = try store.open().group("default").watch()
