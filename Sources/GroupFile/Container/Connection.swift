@@ -27,9 +27,7 @@ internal import Ground
   var companions: Companions?
 
   /// The files beside the group's file; `nil` for one that does not exist.
-  struct Companions: Equatable {
-    let log, index: FileIdentity?
-  }
+  struct Companions: Equatable { let log, index: FileIdentity? }
   /// How many bytes the log held when this connection last checkpointed it; 0 after the log was restarted.
   var checkpointedByteCount = 0
   /// Whether this is a new file without its final name, which is removed if it never gets one.
@@ -217,9 +215,7 @@ internal import Ground
 
   /// Throws if SQLite has ended the open change by itself, as it does when the disk fails, even for a read. Each
   /// statement that followed would be a change of its own.
-  func requireIntact() throws(VaultError) {
-    guard !hasBegunChange || isChanging else { throw .storage(.inputOutput) }
-  }
+  func requireIntact() throws(VaultError) { guard !hasBegunChange || isChanging else { throw .storage(.inputOutput) } }
 
   // A running statement holds the snapshot, so a transaction that only reads ends when all statements are reset.
   private func endStatements() {

@@ -86,6 +86,4 @@ struct SealedCredential: Sendable {
   }
 }
 
-extension Label {
-  fileprivate static let credentialCheck = Label("vault1.cred.chk")
-}
+extension Label { fileprivate static let credentialCheck = Label("vault1.cred.chk") }

@@ -61,9 +61,7 @@ struct AuditBatch {
   }
 }
 
-extension Label {
-  fileprivate static let auditBatch = Label("vault1.audit.log")
-}
+extension Label { fileprivate static let auditBatch = Label("vault1.audit.log") }
 
 /// The value of an item in the record: the link of the chain, the time of writing, and a box.
 struct StoredBatch {

@@ -77,6 +77,4 @@ extension AuditHead {
   }
 }
 
-extension Label {
-  fileprivate static let auditLink = Label("vault1.audit.lnk")
-}
+extension Label { fileprivate static let auditLink = Label("vault1.audit.lnk") }

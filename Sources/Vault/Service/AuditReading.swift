@@ -49,9 +49,7 @@ public final class AuditRecords {
   ///   record's batches.
   public func next() throws(VaultError) -> AuditRecord? {
     while true {
-      while let record = ready.popFirst() {
-        if record.time >= since { return record }
-      }
+      while let record = ready.popFirst() { if record.time >= since { return record } }
       guard let batch = batches.popFirst() else { return nil }
       let stored: StoredBatch
       do throws(VaultError) { stored = try list.stored(batch) } catch .notFound { continue }

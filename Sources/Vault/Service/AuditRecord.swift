@@ -171,9 +171,7 @@ extension AuditRecord {
   func serialized() -> [UInt8] {
     var fields = FieldWriter()
     func write(_ tag: Tag, _ number: UInt64) { fields.write(tag.rawValue, min(number, ByteReader.counterLimit - 1)) }
-    func write(_ tag: Tag, _ text: String?) {
-      if let text { fields.write(tag.rawValue, AuditRecord.bounded(text)) }
-    }
+    func write(_ tag: Tag, _ text: String?) { if let text { fields.write(tag.rawValue, AuditRecord.bounded(text)) } }
     write(.time, time.milliseconds)
     switch caller.who {
     case .nobody: fields.write(Tag.who.rawValue, [0])

@@ -286,12 +286,9 @@ extension SecretStore {
     guard state.isPublished, let limit = try maxAge(of: name.description) else { return }
     let now = testOnlyNow.withLock { $0 } ?? SystemClock.milliseconds()
     let time = state.manifest.time
-    guard now <= time || (now - time) / 1_000 <= limit else {
-      throw .unordered(.tooOld(seconds: (now - time) / 1_000, limit: limit))
-    }
-    guard time <= now || (time - now) / 1_000 <= limit else {
-      throw .unordered(.tooEarly(seconds: (time - now) / 1_000, limit: limit))
-    }
+    let seconds = (max(now, time) - min(now, time)) / 1_000
+    guard seconds > limit else { return }
+    throw .unordered(now > time ? .tooOld(seconds: seconds, limit: limit) : .tooEarly(seconds: seconds, limit: limit))
   }
 
   /// In seconds; `nil` for no limit. An application knows it from its credential, if that names a remote. The owner and
