@@ -29,7 +29,7 @@ public enum Notice: Sendable, Hashable {
   case removalPending(group: String, reason: String)
   /// A change of a group's members has put out an application that had been removed before: the group was an older copy.
   case memberPutOut(group: String, application: String)
-  /// The owner's act is done, but could not be added to the record of decisions.
+  /// The owner's act could not be added to the record of decisions, before or after it was done.
   case unrecorded(reason: String)
   /// The place of the key file could not be remembered, so it must be named each time.
   case keyFileForgotten(reason: String)
@@ -78,7 +78,7 @@ public enum Notice: Sendable, Hashable {
     case .memberPutOut(let group, let application):
       "'\(application)' was in '\(group)' because of an older copy, or of an interrupted removal or grant; it is out now"
     case .unrecorded(let reason):
-      "this is done, but is not in the record of decisions: \(reason)"
+      "this act is not in the record of decisions: \(reason)"
     case .keyFileForgotten(let reason):
       "the place of the key file could not be remembered, so name it each time (VAULT_KEY_FILE): \(reason)"
     case .keyFileReplaced(let path): "it opens the store in place of \(Printable.name(path)), which does not exist"

@@ -23,18 +23,16 @@ extension Applications {
   @discardableResult
   public func bind(_ id: String, _ alternative: ServiceBinding.Alternative) throws(VaultError) -> BoundApplication {
     let name = try Applications.name(id)
-    // First, so that a refused call makes no groups.
-    try register(name)
-    try store.makeServiceGroups()
-    let known = try store.registry().application(Applications.service)
-    let service = known.flatMap { $0.issued != nil && $0.standing != .revoked ? $0 : nil }
-    if let service {
-      for group in try unserved(id) {
-        _ = try store.grant(group.rights, in: group.name, to: Applications.service, service)
+    return try store.recording(.bind, subject: id, detail: alternative.description) { () throws(VaultError) in
+      // First, so that a refused call makes no groups.
+      try register(name)
+      try store.makeServiceGroups()
+      let known = try store.registry().application(Applications.service)
+      let service = known.flatMap { $0.issued != nil && $0.standing != .revoked ? $0 : nil }
+      for group in service == nil ? [] : try unserved(id) {
+        _ = try store.grant(group.rights, in: group.name, to: Applications.service, service!)
       }
-    }
-    let unserved = service == nil ? try groups(of: id) : []
-    let binding = try store.recording(.bind, subject: id, detail: alternative.description) { () throws(VaultError) in
+      let unserved = service == nil ? try groups(of: id) : []
       let binding = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
         guard let index = alternatives.firstIndex(where: alternative.hasConditions) else {
           return alternatives.append(alternative)
@@ -49,9 +47,8 @@ extension Applications {
       if try application(id).standing == .revoked {
         throw removeBinding(of: id).first.map { $0.problem.named($0.name) } ?? .contradiction(.revokedApplication)
       }
-      return binding
+      return BoundApplication(binding: binding, hasService: service != nil, unserved: unserved)
     }
-    return BoundApplication(binding: binding, hasService: service != nil, unserved: unserved)
   }
 
   /// Removes the alternative with the same conditions, or all alternatives of the application, and ends all tokens that

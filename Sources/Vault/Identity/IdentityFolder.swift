@@ -56,8 +56,13 @@ struct IdentityFolder: Sendable {
 
   /// Changes the identity file, and keeps other processes from changing it meanwhile.
   ///
+  /// - Parameter writing: calls what writes the file, which `body` has changed.
   /// - Throws: what ``read()`` throws, what `body` throws, `busy`. The file is not changed then.
-  func change<Result>(_ body: (inout IdentityFile) throws(VaultError) -> Result) throws(VaultError) -> Result {
+  func change<Result>(
+    writing: (Result, () throws(VaultError) -> Void) throws(VaultError) -> Void = { (_, write) throws(VaultError) in
+      try write()
+    }, _ body: (inout IdentityFile) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
     let home = try openHome()
     // Read before locking, so that no lock file is created where there is no store.
     _ = try bytes(in: home)
@@ -67,7 +72,7 @@ struct IdentityFolder: Sendable {
     var file = try IdentityFile(parsing: try bytes(in: home))
     let before = file
     let result = try body(&file)
-    if file != before { try replace(file, in: folder) }
+    try writing(result) { () throws(VaultError) in if file != before { try replace(file, in: folder) } }
     return result
   }
 
@@ -127,9 +132,7 @@ struct IdentityFolder: Sendable {
     try refuseNetworkFileSystem()
     try atLevel(.store) { () throws(FileFault) in try Folder.make(store) }
     let home = try openHome()
-    try atLevel(.store) { () throws(FileFault) in
-      for name in names { try home.makeFolder(name) }
-    }
+    try atLevel(.store) { () throws(FileFault) in for name in names { try home.makeFolder(name) } }
     return home
   }
 

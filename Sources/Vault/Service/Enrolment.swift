@@ -168,9 +168,14 @@ extension SecretStore {
     _ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil,
     _ act: () throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
+    _ = try owner()
     let isThere = group.map { AccessGroupFile.exists(in: location.groupFolder($0)) }
-    let isRecorded = location.hasGroup(.audit) && isThere != (action == .createGroup)
-    if isRecorded { record(action, group: group, subject: subject, detail: detail) }
+    // An act on the record itself may be what makes it writable again.
+    let isOnRecord = group == AccessGroup.Name.audit.description
+    var isRecorded = location.hasGroup(.audit) && isThere != (action == .createGroup)
+    if isRecorded {
+      isRecorded = record(action, group: group, subject: subject, detail: detail, telling: !isOnRecord) || !isOnRecord
+    }
     do throws(VaultError) {
       let result = try act()
       // The act may have begun the record.
@@ -184,17 +189,20 @@ extension SecretStore {
 
   /// Adds an act of the owner to the record, if the store keeps one. If that fails, a notice says so, and the act goes
   /// on: no full disk keeps the owner from revoking a credential.
+  @discardableResult
   func record(
     _ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil,
-    _ outcome: AuditRecord.Outcome = .allowed
-  ) {
-    guard location.hasGroup(.audit) else { return }
+    _ outcome: AuditRecord.Outcome = .allowed, telling tells: Bool = true
+  ) -> Bool {
+    guard location.hasGroup(.audit) else { return false }
     let record = AuditRecord(
       caller: .ownersProcess, action: action, group: group, outcome: outcome, subject: subject, detail: detail)
     do {
       try AuditLog(of: self).append([record])
+      return true
     } catch {
-      notices.post(.unrecorded(reason: error.message))
+      if tells { notices.post(.unrecorded(reason: error.message)) }
+      return false
     }
   }
 }

@@ -70,17 +70,23 @@ extension SecretStore {
   ) throws(VaultError) -> AcceptedState {
     let group = try AccessGroup.Name(name)
     let isRecorded = Locked(false)
-    let accepted = try accept(group, takesAnother, isDroppingUnproved) { state in
-      guard confirm(state) else { return false }
-      guard self.access.isOwners, group != .audit else { return true }
-      self.record(.accept, group: name)
-      isRecorded.withLock { $0 = true }
-      return true
+    do throws(VaultError) {
+      let accepted = try accept(group, takesAnother, isDroppingUnproved) { state in
+        guard confirm(state) else { return false }
+        // The state of a file that is too damaged to be changed in place is offered again.
+        guard self.access.isOwners, group != .audit, !isRecorded.withLock({ $0 }) else { return true }
+        self.record(.accept, group: name)
+        isRecorded.withLock { $0 = true }
+        return true
+      }
+      // A removal needs no consent, and the record itself cannot be written before it is accepted.
+      let isDone = accepted != .nothingToAccept && accepted != .declined
+      if access.isOwners, isDone, !isRecorded.withLock({ $0 }) { record(.accept, group: name) }
+      return accepted
+    } catch {
+      if isRecorded.withLock({ $0 }) { record(.accept, group: name, AuditRecord.Outcome(error)) }
+      throw error
     }
-    // A removal needs no consent, and the record itself cannot be written before it is accepted.
-    let isDone = accepted != .nothingToAccept && accepted != .declined
-    if access.isOwners, isDone, !isRecorded.withLock({ $0 }) { record(.accept, group: name) }
-    return accepted
   }
 
   private func accept(

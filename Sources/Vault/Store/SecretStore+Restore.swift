@@ -39,6 +39,7 @@ extension SecretStore {
     let names = try groups(names, inBackup: location.outside(path))
     try location.makeStateFolder(of: access.ownerKey)
     let detail = names.map(\.description).joined(separator: " ")
+    let hasRecord = location.hasGroup(.audit)
     return try recording(.restoreBackup, detail: detail) { () throws(VaultError) in
       let groupsFolder = "\(location.home)/\(IdentityFolder.groupsName)"
       guard Folder.makeNew(groupsFolder) || errno == EEXIST else {
@@ -49,10 +50,10 @@ extension SecretStore {
       let leaves = try leftOutOfRestoration()
       for name in names {
         let keepsOwn = name == .registry || isWhole && name == .audit
-        let step = try Restoration(of: name, in: self, from: path, replacing, keepsOwn, drafts, leaving: leaves) {
-          progress(name.description, $0)
-        }
-        steps.append(step)
+        steps.append(
+          try Restoration(of: name, in: self, from: path, replacing, keepsOwn, drafts, leaving: leaves) {
+            progress(name.description, $0)
+          })
       }
       // The registry is restored last: the store is incomplete without it.
       var missing = try completeRegistry(&steps)
@@ -65,7 +66,7 @@ extension SecretStore {
         }
       }
       // What came back does not contain it.
-      if replaced.contains(.audit) { record(.restoreBackup, detail: AccessGroup.Name.audit.description) }
+      if hasRecord, replaced.contains(.audit) { record(.restoreBackup, detail: detail) }
       for index in steps.indices { steps[index].followLog(in: self) }
       if isWhole {
         let restored = Set(names.map(\.description))

@@ -33,7 +33,7 @@ extension SecretStore {
   ///   ``VaultError/notFound(_:)``, ``VaultError/busy(group:)``, ``VaultError/storage(_:)``.
   public func unshareGroup(_ name: String) throws(VaultError) {
     _ = try owner()
-    try recording(.unshare, group: name) { () throws(VaultError) in try take(.closed, name) }
+    try recording(.unshare, group: group(name).name.description) { () throws(VaultError) in try take(.closed, name) }
   }
 
   static let boundAndShared = VaultError.invalid(

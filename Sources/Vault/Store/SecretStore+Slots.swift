@@ -29,9 +29,9 @@ extension SecretStore {
   ///   ``VaultError/busy(group:)``, ``VaultError/storage(_:)``.
   public func changePassphrase(to passphrase: borrowing Secret) throws(VaultError) {
     let bytes = try passphrase.guardedNewPassphrase()
-    try changeIdentity { (file, identity) throws(VaultError) in
+    try changeIdentity(.changeSlot) { (file, identity) throws(VaultError) in
       try file.setPassphrase(bytes, of: identity)
-      record(.changeSlot, detail: Slot.Kind.passphrase.name)
+      return ((), nil, Slot.Kind.passphrase.name)
     }
   }
 
@@ -104,35 +104,36 @@ extension SecretStore {
   ///   ``VaultError/busy(group:)``, ``VaultError/damaged(group:level:detail:)``, ``VaultError/storage(_:)``. The
   ///   identity is unchanged then.
   public func removeSlot(_ number: Int) throws(VaultError) {
-    let file = try changeIdentity { (file, _) throws(VaultError) in
+    let file = try changeIdentity(.removeSlot) { (file, _) throws(VaultError) in
       try file.remove(number: number)
-      record(.removeSlot, subject: String(number))
-      return file
+      return (file, String(number), nil)
     }
     location.forgetKeyFile(unless: file)
   }
 
   private func addSlot(_ make: (IdentityFile, Identity) throws(VaultError) -> Slot) throws(VaultError) -> Slot {
-    try changeIdentity { (file, identity) throws(VaultError) in
+    try changeIdentity(.addSlot) { (file, identity) throws(VaultError) in
       let slot = try make(file, identity)
       try file.add(slot)
-      record(.addSlot, subject: String(slot.number), detail: slot.kind.name)
-      return slot
+      return (slot, String(slot.number), slot.kind.name)
     }
   }
 
   /// Changes the identity file, which must still belong to this store's owner, and keeps other processes from changing
-  /// it meanwhile. It is written after `body`.
-  func changeIdentity<Result>(
-    _ body: (inout IdentityFile, Identity) throws(VaultError) -> Result
+  /// it meanwhile. It is recorded and written after `body`, which also returns what the record names.
+  private func changeIdentity<Result>(
+    _ action: AuditRecord.Action,
+    _ body: (inout IdentityFile, Identity) throws(VaultError) -> (Result, subject: String?, detail: String?)
   ) throws(VaultError) -> Result {
     let identity = try owner()
-    return try location.identityFolder.change { (file) throws(VaultError) in
+    return try location.identityFolder.change { (act, write) throws(VaultError) in
+      try recording(action, subject: act.subject, detail: act.detail, write)
+    } _: { (file) throws(VaultError) in
       guard file.ownerKey == identity.ownerKey else {
         throw .damaged(.identity, "another store's identity has replaced it")
       }
       return try body(&file, identity)
-    }
+    }.0
   }
 }
 
