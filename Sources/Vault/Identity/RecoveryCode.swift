@@ -170,6 +170,4 @@ struct RecoveryCode: Sendable {
   }
 }
 
-extension Label {
-  fileprivate static let recovery = Label("vault1.recovery")
-}
+extension Label { fileprivate static let recovery = Label("vault1.recovery") }

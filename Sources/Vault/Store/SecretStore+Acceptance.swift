@@ -82,6 +82,8 @@ extension SecretStore {
       // A removal needs no consent, and the record itself cannot be written before it is accepted.
       let isDone = accepted != .nothingToAccept && accepted != .declined
       if access.isOwners, isDone, !isRecorded.withLock({ $0 }) { record(.accept, group: name) }
+      let outcome = AuditRecord.Outcome(.declined)
+      if accepted == .declined, isRecorded.withLock({ $0 }) { record(.accept, group: name, outcome) }
       return accepted
     } catch {
       if isRecorded.withLock({ $0 }) { record(.accept, group: name, AuditRecord.Outcome(error)) }
