@@ -29,8 +29,10 @@ extension Applications {
       try store.makeServiceGroups()
       let known = try store.registry().application(Applications.service)
       let service = known.flatMap { $0.issued != nil && $0.standing != .revoked ? $0 : nil }
-      for group in service == nil ? [] : try unserved(id) {
-        _ = try store.grant(group.rights, in: group.name, to: Applications.service, service!)
+      if let service {
+        for group in try unserved(id) {
+          _ = try store.grant(group.rights, in: group.name, to: Applications.service, service)
+        }
       }
       let unserved = service == nil ? try groups(of: id) : []
       let binding = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
