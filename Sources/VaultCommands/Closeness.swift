@@ -3,8 +3,8 @@ internal import Vault
 
 /// Finds which of our words was mistyped, so that a hint can name it instead of repeating what was typed.
 enum Closeness {
-  /// - Returns: the nearest of `words`, if at most two letters differ, one for a word of three letters, and at least two
-  ///   letters are the same.
+  /// - Returns: the nearest of `words`, if at most two letters differ, one for a word of four letters or fewer, and at
+  ///   least two letters are the same.
   static func nearest(to typed: String, among words: [String]) -> String? {
     // A long text cannot be one of our words, and comparing it would take long.
     guard typed.utf8.count <= 32 else { return nil }
@@ -13,7 +13,7 @@ enum Closeness {
     let nearest = words.map { ($0, distance(Array(typed.utf8), Array($0.utf8))) }.min { $0.1 < $1.1 }
     guard let (word, distance) = nearest else { return nil }
     let shorter = min(word.utf8.count, typed.utf8.count)
-    return distance <= (shorter > 3 ? 2 : 1) && distance < shorter - 1 ? word : nil
+    return distance <= (shorter > 4 ? 2 : 1) && distance < shorter - 1 ? word : nil
   }
 
   /// Like ``nearest(to:among:)`` for names of items, but ignores case.

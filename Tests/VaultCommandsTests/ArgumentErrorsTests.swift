@@ -106,6 +106,8 @@ import Testing
     #expect(Closeness.nearest(to: "--ouput", among: words) == "--output")
     #expect(Closeness.nearest(to: "--josn", among: words) == "--json")
     #expect(Closeness.nearest(to: "--password", among: words) == nil)
+    #expect(Closeness.nearest(to: "nope", among: ["copy", "get"]) == nil)
+    #expect(Closeness.nearest(to: "cpoy", among: ["copy", "get"]) == "copy")
     #expect(Closeness.nearest(to: String(repeating: "-", count: 10_000), among: words) == nil)
   }
 }
