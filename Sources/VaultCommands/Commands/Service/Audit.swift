@@ -16,8 +16,8 @@ struct ShowAudit: Command {
       what it was about. With --json each line is an object. --follow waits for new records until it is interrupted; \
       without --since it begins with the next one.
 
-      Each record is a decision of vaultd or an act of the owner. To prove that none was dropped or replaced: vault \
-      audit verify
+      Each record is a decision of vaultd or an act of the owner. An act is recorded before it is done; if it fails, \
+      a second record has the error as its result. To prove that no record was dropped or replaced: vault audit verify
       """,
     example: """
       vault audit --since 1d --denied
