@@ -97,6 +97,9 @@ package enum ForeignFormat: String, CaseIterable, Sendable {
   /// A YAML or JSON file of sops, encrypted for age.
   case sops
 
+  /// The first bytes of every database of KeePass, whatever its version.
+  package static let keePassMark: [UInt8] = [0x03, 0xD9, 0xA2, 0x9A]
+
   /// Whether a file of this format always needs a passphrase or a key file.
   package var isAlwaysLocked: Bool { self == .kdbx }
 }

@@ -131,7 +131,7 @@ public final class GroupWatch: Sendable {
           found.items[row.token] = KnownItem(
             name: item.name, version: item.version, changed: item.changed.milliseconds)
         }
-        // What has not changed is not read again.
+        // A state that was already seen may grow too old; nothing of it is read again.
         if tree !== known.tree { try group.requireRecent(state) }
         found.tree = tree
         return (hasKey ? before : known.items, found)

@@ -42,7 +42,7 @@ package struct KeePassFile {
   /// The maximum size of the unpacked content in bytes.
   static let limit = 128 << 20
 
-  static let signature: [UInt8] = [0x03, 0xD9, 0xA2, 0x9A, 0x67, 0xFB, 0x4B, 0xB5]
+  static let signature = ForeignFormat.keePassMark + [0x67, 0xFB, 0x4B, 0xB5]
 
   /// Reads the entries.
   ///
@@ -57,7 +57,7 @@ package struct KeePassFile {
 
   init(_ file: [UInt8], _ key: KeePassKey) throws(ImportFault) {
     guard file.starts(with: Self.signature) else {
-      if file.starts(with: [0x03, 0xD9, 0xA2, 0x9A, 0x65, 0xFB, 0x4B, 0xB5]) {
+      if file.starts(with: ForeignFormat.keePassMark + [0x65, 0xFB, 0x4B, 0xB5]) {
         throw ImportFault("it is a database of KeePass 1; KeePass 2 or KeePassXC can convert it", .unsupported)
       }
       throw ImportFault("it is not a database of KeePass", .damaged)

@@ -146,7 +146,7 @@ extension VaultError.Disorder {
     case .tooOld(let seconds, let limit):
       "its newest proved state is \(seconds) seconds old, where its remote permits \(limit)"
     case .tooEarly(let seconds, let limit):
-      "its newest proved state is signed \(seconds) seconds ahead of this machine's clock, where its remote permits \(limit)"
+      "its newest proved state is dated \(seconds) seconds ahead of this machine's clock, where its remote permits \(limit)"
     }
   }
 }

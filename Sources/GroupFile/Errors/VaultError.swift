@@ -97,7 +97,7 @@ public enum VaultError: Error, Sendable, Equatable {
     case outcomeUnknown(ChangeID?)
     /// The newest proved state is older than the remote permits: its changes may be withheld, or nobody makes any.
     case tooOld(seconds: UInt64, limit: UInt64)
-    /// The newest proved state is signed for a time in the future, farther away than the remote permits an old one to be.
+    /// The newest proved state is dated in the future, by more than the age that the remote permits.
     case tooEarly(seconds: UInt64, limit: UInt64)
   }
 

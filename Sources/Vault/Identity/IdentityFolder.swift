@@ -56,12 +56,10 @@ struct IdentityFolder: Sendable {
 
   /// Changes the identity file, and keeps other processes from changing it meanwhile.
   ///
-  /// - Parameter writing: calls what writes the file, which `body` has changed.
+  /// - Parameter body: gets the file, and a function that writes the changed one.
   /// - Throws: what ``read()`` throws, what `body` throws, `busy`. The file is not changed then.
   func change<Result>(
-    writing: (Result, () throws(VaultError) -> Void) throws(VaultError) -> Void = { (_, write) throws(VaultError) in
-      try write()
-    }, _ body: (inout IdentityFile) throws(VaultError) -> Result
+    _ body: (IdentityFile, (IdentityFile) throws(VaultError) -> Void) throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     let home = try openHome()
     // Read before locking, so that no lock file is created where there is no store.
@@ -69,11 +67,8 @@ struct IdentityFolder: Sendable {
     let folder = try identityFolder(in: home)
     let lock = try lock(folder)
     defer { lock.unlock() }
-    var file = try IdentityFile(parsing: try bytes(in: home))
-    let before = file
-    let result = try body(&file)
-    try writing(result) { () throws(VaultError) in if file != before { try replace(file, in: folder) } }
-    return result
+    let file = try IdentityFile(parsing: try bytes(in: home))
+    return try body(file) { (changed) throws(VaultError) in if changed != file { try replace(changed, in: folder) } }
   }
 
   /// Throws if a store exists, unless its recovery was begun and not finished.

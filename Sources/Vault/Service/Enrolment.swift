@@ -162,19 +162,22 @@ extension SecretStore {
     if isNew { record(.beginAudit) }
   }
 
-  /// Records an act of the owner, and then does it: a killed command leaves no act out of the record. An act that fails
-  /// is recorded again, with the error, and not at all if its group is missing, or exists already.
+  /// Records an act of the owner, and then does it, so that a killed command does not hide it. If the act fails, it is
+  /// recorded again, with the error.
+  ///
+  /// Nothing is recorded of an act whose group is missing, or exists although it is to be created, unless it succeeds.
   func recording<Result: ~Copyable>(
     _ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil,
     _ act: () throws(VaultError) -> Result
   ) throws(VaultError) -> Result {
     _ = try owner()
     let isThere = group.map { AccessGroupFile.exists(in: location.groupFolder($0)) }
-    // An act on the record itself may be what makes it writable again.
-    let isOnRecord = group == AccessGroup.Name.audit.description
     var isRecorded = location.hasGroup(.audit) && isThere != (action == .createGroup)
     if isRecorded {
-      isRecorded = record(action, group: group, subject: subject, detail: detail, telling: !isOnRecord) || !isOnRecord
+      // An act on the record itself may be what makes it writable again, and is then recorded afterwards.
+      let isOnRecord = group == AccessGroup.Name.audit.description
+      let isWritten = record(action, group: group, subject: subject, detail: detail, telling: !isOnRecord)
+      isRecorded = isWritten || !isOnRecord
     }
     do throws(VaultError) {
       let result = try act()
@@ -189,6 +192,8 @@ extension SecretStore {
 
   /// Adds an act of the owner to the record, if the store keeps one. If that fails, a notice says so, and the act goes
   /// on: no full disk keeps the owner from revoking a credential.
+  ///
+  /// - Returns: whether it was added.
   @discardableResult
   func record(
     _ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil,

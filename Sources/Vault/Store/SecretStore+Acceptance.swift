@@ -79,11 +79,12 @@ extension SecretStore {
         isRecorded.withLock { $0 = true }
         return true
       }
+      switch (accepted, isRecorded.withLock { $0 }) {
+      case (.declined, true): record(.accept, group: name, AuditRecord.Outcome(.declined))
+      case (.declined, false), (.nothingToAccept, _), (_, true): break
       // A removal needs no consent, and the record itself cannot be written before it is accepted.
-      let isDone = accepted != .nothingToAccept && accepted != .declined
-      if access.isOwners, isDone, !isRecorded.withLock({ $0 }) { record(.accept, group: name) }
-      let outcome = AuditRecord.Outcome(.declined)
-      if accepted == .declined, isRecorded.withLock({ $0 }) { record(.accept, group: name, outcome) }
+      default: if access.isOwners { record(.accept, group: name) }
+      }
       return accepted
     } catch {
       if isRecorded.withLock({ $0 }) { record(.accept, group: name, AuditRecord.Outcome(error)) }
@@ -100,16 +101,17 @@ extension SecretStore {
     if name == .registry, !AccessGroupFile.exists(in: file.folder) { return try remakeRegistry(confirm) }
     let owner = access.isOwners ? try ownersAcceptance(of: name) : nil
     let leaves = owner?.revokes ?? { _ in false }
-    func accept(_ owner: (OwnersAcceptance, DraftPlaces)?) -> Result<AcceptedState, VaultError> {
+    func attempt(_ owner: (OwnersAcceptance, DraftPlaces)?) -> Result<AcceptedState, VaultError> {
       Result { () throws(VaultError) in
         try file.accept(owner, another: takesAnother) { confirm(ReturningState($0, leaves)) }
       }
     }
-    let result = try owner.map { (owner) throws(VaultError) in
-      try replacing(name) { (drafts) throws(VaultError) in accept((owner, drafts.places(of: name))) }
-    }
+    let result =
+      if let owner {
+        try replacing(name) { (drafts) throws(VaultError) in attempt((owner, drafts.places(of: name))) }
+      } else { attempt(nil) }
     let accepted: AcceptedState
-    do throws(VaultError) { accepted = try (result ?? accept(nil)).get() } catch {
+    do throws(VaultError) { accepted = try result.get() } catch {
       if owner != nil, file.canAvoid(error) {
         return try acceptRebuilt(name, file, takesAnother, isDroppingUnproved, confirm, instead: error)
       }

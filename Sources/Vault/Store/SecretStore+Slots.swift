@@ -120,20 +120,23 @@ extension SecretStore {
   }
 
   /// Changes the identity file, which must still belong to this store's owner, and keeps other processes from changing
-  /// it meanwhile. It is recorded and written after `body`, which also returns what the record names.
+  /// it meanwhile.
+  ///
+  /// - Parameter body: changes the file, which is then recorded and written; returns also what the record names.
   private func changeIdentity<Result>(
     _ action: AuditRecord.Action,
     _ body: (inout IdentityFile, Identity) throws(VaultError) -> (Result, subject: String?, detail: String?)
   ) throws(VaultError) -> Result {
     let identity = try owner()
-    return try location.identityFolder.change { (act, write) throws(VaultError) in
-      try recording(action, subject: act.subject, detail: act.detail, write)
-    } _: { (file) throws(VaultError) in
-      guard file.ownerKey == identity.ownerKey else {
+    return try location.identityFolder.change { (found, write) throws(VaultError) in
+      guard found.ownerKey == identity.ownerKey else {
         throw .damaged(.identity, "another store's identity has replaced it")
       }
-      return try body(&file, identity)
-    }.0
+      var file = found
+      let (result, subject, detail) = try body(&file, identity)
+      try recording(action, subject: subject, detail: detail) { [file] () throws(VaultError) in try write(file) }
+      return result
+    }
   }
 }
 

@@ -226,7 +226,7 @@ extension VaultError {
     case .unordered(_, .notHere):
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
     case .unordered(_, .tooEarly):
-      "set the clock of this machine, or of the one that signed it, and then sign another state: vault group rotate"
+      "correct the clock that is wrong, here or where the state was signed; then the owner can sign a new one: vault group rotate"
     case .unordered(_, .tooOld):
       "to see how old it may be: vault remote list --json; to change that: vault remote add with --replace, and without --max-age or with --heartbeat"
     case .unordered(_, .refused) where circumstances.isApplication:

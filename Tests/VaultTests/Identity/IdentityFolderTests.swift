@@ -303,3 +303,17 @@ private enum ChildProcess {
     temporary.setMode("store/identity", 0o700)
   }
 }
+
+extension IdentityFolder {
+  /// Changes the identity file without a record of it.
+  fileprivate func change<Result>(
+    _ body: (inout IdentityFile) throws(VaultError) -> Result
+  ) throws(VaultError) -> Result {
+    try change { (found, write) throws(VaultError) in
+      var file = found
+      let result = try body(&file)
+      try write(file)
+      return result
+    }
+  }
+}

@@ -246,7 +246,6 @@ struct SecretStoreTests {
           edit.set("item \(Int.random(in: 0..<1_000, using: &random))", to: number)
         }
       }
-      // Versions of items that are made anew begin at 1 again, so one of each name is enough.
       for name in known.keys.shuffled().prefix(round % 3) { try group.remove(name) }
       if round % 10 == 7 { try owner.compactGroup("default") }
       if round % 13 == 12 { try owner.rotateGroup("default") }

@@ -1,5 +1,6 @@
 internal import Exchange
 import Glibc
+internal import Ground
 internal import Vault
 
 /// `vault export`
@@ -21,9 +22,9 @@ struct ExportItems: Command {
 
       kdbx is a database of KeePass and KeePassXC, with former versions, and with bytes as attachments; its \
       passphrase is asked for twice. A database that is in FILE already is replaced only with --replace; nothing is \
-      added to it. bitwarden is the JSON that Bitwarden imports, with former passwords. csv is a \
-      table of name, url, username, password, notes and totp. With these three, everything that the format cannot \
-      hold, or that import would read back in another form, is listed.
+      added to it. bitwarden is the JSON that Bitwarden imports, with former passwords. csv is a table of name, url, \
+      username, password, notes and totp. With these three, everything that the format cannot hold, or that import \
+      would read back in another form, is listed.
       """,
     example: """
       vault export --to json --group team.shared --output team.json
@@ -78,11 +79,8 @@ struct ExportItems: Command {
 
   /// A database may hold a user's only copy of other passwords, and they may expect that an export adds to it.
   private func refuseDatabase(at path: String) throws(Failure) {
-    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-    guard descriptor >= 0 else { return }
-    defer { close(descriptor) }
-    var signature: UInt32 = 0
-    guard unsafe read(descriptor, &signature, 4) == 4, UInt32(littleEndian: signature) == 0x9AA2_D903 else { return }
+    let mark = ForeignFormat.keePassMark
+    guard let file = try? OpenFile(path, O_RDONLY | O_NONBLOCK), file.bytes(mark.count, at: 0) == mark else { return }
     throw Failure(
       .exists, "the file of --output is a database of KeePass, and all that it holds would be lost",
       hint: "name another file; to replace the database: --replace")

@@ -10,11 +10,12 @@ struct PrintEnvironment: Command {
                 [--shell bash|fish|json|yaml|dotenv|docker|github]
       """,
     more: """
-      db/password becomes DB_PASSWORD, and token becomes TOKEN; a name that is already a valid variable with a \
-      capital or _ in it, such as http_port or TF_VAR_region, stays the same; two items with the same variable are an error. A group that anyone besides its \
-      owner and you can write is refused, because every writer of a group chooses names in it: list the variables \
-      with --only, give them a prefix with --env-prefix, or accept all names with --trust-names. An item whose \
-      variable can hijack a program (PATH, LD_PRELOAD) is refused in any group, unless it is listed or trusted.
+      db/password becomes DB_PASSWORD, and token becomes TOKEN. A name that is already a valid variable with a \
+      capital or _ in it, such as http_port or TF_VAR_region, stays the same. Two items with the same variable are an \
+      error. A group that anyone besides its owner and you can write is refused, because every writer of a group \
+      chooses names in it: list the variables with --only, give them a prefix with --env-prefix, or accept all names \
+      with --trust-names. An item whose variable can hijack a program (PATH, LD_PRELOAD) is refused in any group, \
+      unless it is listed or trusted.
 
       bash, the default, is for every POSIX shell: values are in single quotes and never executed, but put the $( ) \
       around vault env in double quotes. fish is for fish: vault env --shell fish | source. docker is for docker's \

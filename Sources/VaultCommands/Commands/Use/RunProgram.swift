@@ -13,12 +13,13 @@ struct RunProgram: Command {
     more: """
       References (vault://GROUP/NAME) in the environment, in env files and after --set are replaced by values before \
       the program starts; if one cannot be read, it does not start. -g sets a variable for each item of a group: \
-      db/password becomes DB_PASSWORD, and token becomes TOKEN; a name that is already a valid variable with a \
-      capital or _ in it, such as http_port, stays the same. With only --prefix or a similar option, the group is VAULT_GROUP or the default. Later sources take \
-      precedence: environment, env files, group, --set, --as-file, --netrc. The program does not get the variables \
-      that tell vault where the store is and what opens it, and its core dumps stay off. Without -g and similar \
-      options, run uses the .vault of the folder or of one above it, once it was allowed (vault allow). The exit \
-      status is the program's; 127 and 126 mean that it was not found or is not executable.
+      db/password becomes DB_PASSWORD, and token becomes TOKEN. A name that is already a valid variable with a \
+      capital or _ in it, such as http_port, stays the same. With only --prefix or a similar option, the group is \
+      VAULT_GROUP or the default. Later sources take precedence: environment, env files, group, --set, --as-file, \
+      --netrc. The program does not get the variables that tell vault where the store is and what opens it, and its \
+      core dumps stay off. Without -g and similar options, run uses the .vault of the folder or of one above it, once \
+      it was allowed (vault allow). The exit status is the program's; 127 and 126 mean that it was not found or is not \
+      executable.
 
       A group that anyone besides its owner and you can write is refused, because every writer of a group chooses \
       names in it: list the variables with --only, give them a prefix with --env-prefix, or accept all names with \
