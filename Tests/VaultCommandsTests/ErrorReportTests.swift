@@ -173,7 +173,7 @@ import Vault
     ),
     (
       .wrongKey(.passphrase), 16, "wrong passphrase",
-      "try again; if it is the store's and you forgot it, choose another with the recovery code: vault passphrase change --recovery-fd 0"
+      "try again; if it is the store's and you forgot it, see what else opens the store: vault slot list; a recovery code lets you choose another: vault passphrase change --recovery-fd 0"
     ),
     (
       .wrongKey(.keyFile), 16, "wrong key file",

@@ -69,22 +69,23 @@ extension Applications {
     _ id: String, _ alternative: ServiceBinding.Alternative? = nil
   ) throws(VaultError) -> ServiceBinding? {
     _ = try store.owner()
-    // Even if the binding is already gone: an earlier call may have been interrupted. The binding is removed even if the
-    // tokens cannot be.
-    let ended = Result { () throws(VaultError) in try endTokens(of: id) }
-    guard try store.serviceBinding(of: id) != nil else {
-      try ended.get()
+    if case .success(nil) = Result(catching: { () throws(VaultError) in try store.serviceBinding(of: id) }) {
+      // An earlier call, which is on record, may have been interrupted.
+      try endTokens(of: id)
       throw .notFound(.binding)
     }
     return try store.recording(.unbind, subject: id, detail: alternative?.description ?? "all") {
       () throws(VaultError) in
-      let left = try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
-        let count = alternatives.count
-        alternatives.removeAll { alternative?.hasConditions(of: $0) ?? true }
-        guard alternatives.count < count else { throw .notFound(.binding) }
+      // Neither a damaged binding nor damaged tokens keep the other.
+      let left = Result { () throws(VaultError) in
+        try store.changeBinding(of: id) { (alternatives) throws(VaultError) in
+          let count = alternatives.count
+          alternatives.removeAll { alternative?.hasConditions(of: $0) ?? true }
+          guard alternatives.count < count else { throw .notFound(.binding) }
+        }
       }
       try endTokens(of: id)
-      return left
+      return try left.get()
     }
   }
 

@@ -241,7 +241,7 @@ extension VaultError {
       "try again; see who holds it: fuser -v on the group's folder, its files, the folder above it and the files in set-aside"
     case .wrongKey(.keyFile): "see which key file is remembered: vault paths; name the right one: --key-file FILE"
     case .wrongKey(.passphrase):
-      "try again; if it is the store's and you forgot it, choose another with the recovery code: vault passphrase change --recovery-fd 0"
+      "try again; if it is the store's and you forgot it, see what else opens the store: vault slot list; a recovery code lets you choose another: vault passphrase change --recovery-fd 0"
     case .wrongKey: "check which key or passphrase belongs to this store"
     case .mistypedCode:
       "compare it with what was written down: 8 groups of 5 characters, each ending in a check character"

@@ -105,6 +105,27 @@ import Testing
     #expect(unsafe !seen.isEmpty && seen.allSatisfy { $0 == ["issue allowed", "bind allowed"] })
   }
 
+  @Test func `an application that is unbound keeps its tokens until that is recorded`() throws {
+    try fixture.store.issue("app")
+    try fixture.owner().applications.bind("app", .init(user: "0"))
+    let tokens = try fixture.service().group("vault.tokens")
+    try tokens.set("token", to: "hash", .init(attributes: ["application": "app"]))
+    // While somebody writes to the record, nobody else can.
+    let folder = fixture.store.location.groupFolder("vault.audit")
+    let connection = try Connection(at: ContainerPlace(folder: folder), access: .writing)
+    try connection.begin(.immediate)
+    let applications = try fixture.owner().applications
+    let unbound = Thread { _ = try? applications.unbind("app") }
+    unbound.start()
+    Thread.sleep(forTimeInterval: 1)
+    #expect(try tokens.items().count == 1)
+    connection.rollback()
+    connection.close()
+    while !unbound.isFinished { Thread.sleep(forTimeInterval: 0.01) }
+    #expect(try tokens.items().isEmpty)
+    #expect(try acts.last == "unbind allowed" && fixture.owner().serviceBindings().isEmpty)
+  }
+
   @Test func `a path is no name of a group in the record`() throws {
     #expect(throws: VaultError.self) { try fixture.owner().unshareGroup("../groups/default") }
     #expect(try acts.isEmpty)
