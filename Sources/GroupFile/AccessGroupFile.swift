@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Ground
 
 /// One access group's file, opened as one member: begins verified reads and writes, from any thread.
 package final class AccessGroupFile: Sendable {

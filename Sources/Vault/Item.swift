@@ -1,4 +1,3 @@
-public import GroupFile
 @_spi(_Unicode) internal import Swift
 
 /// The metadata of one item, which can be read without opening its secret.

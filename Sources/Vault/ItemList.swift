@@ -1,5 +1,3 @@
-public import GroupFile
-
 /// A group's current items, one at a time, each proved before it is returned; opens no secret by itself.
 ///
 /// It shows one state of the group for as long as it exists. The order is not that of the names, because names are

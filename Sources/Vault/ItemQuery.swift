@@ -1,5 +1,3 @@
-public import GroupFile
-
 /// Which items of a group a list returns; by default all of them.
 public struct ItemQuery: Sendable, Equatable {
   /// Only items whose names begin with this; compared in NFC, byte by byte.

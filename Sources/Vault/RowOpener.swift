@@ -1,5 +1,3 @@
-internal import GroupFile
-
 struct OpenedRows: Sendable {
   var items: [Item] = []
   var texts = ItemTexts()

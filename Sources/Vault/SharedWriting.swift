@@ -1,5 +1,4 @@
 internal import Glibc
-internal import GroupFile
 
 /// Changes of one group that several threads make at the same time, sharing one commit.
 ///

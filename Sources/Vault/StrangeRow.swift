@@ -1,5 +1,3 @@
-public import GroupFile
-
 /// A row that a writer of a group signed but that is not a valid item: its name is invalid or belongs to another place,
 /// it does not open, or no version can follow it. Only a program other than Vault writes such a row.
 public struct StrangeRow: Sendable, Equatable {

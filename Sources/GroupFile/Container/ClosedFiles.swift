@@ -1,6 +1,5 @@
 internal import CVaultSQLite
 internal import Glibc
-internal import Ground
 internal import Sealing
 
 extension AccessGroupFile {

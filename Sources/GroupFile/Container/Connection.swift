@@ -1,6 +1,4 @@
 internal import CVaultSQLite
-internal import Glibc
-internal import Ground
 
 /// One SQLite connection to a group's file, used by one thread at a time. An attacker may have written the file.
 @safe package final class Connection {

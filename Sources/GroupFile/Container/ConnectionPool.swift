@@ -1,6 +1,5 @@
 internal import CVaultSQLite
 internal import Glibc
-internal import Ground
 
 /// The connections of this process for each file (device and inode), and the writers' turns. Safe from any thread.
 /// SQLite keeps one record of its locks per file and process, and a forked child inherits it without the locks. So idle

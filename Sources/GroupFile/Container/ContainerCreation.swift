@@ -1,7 +1,6 @@
 internal import CVaultSQLite
 internal import CVaultSystem
 internal import Glibc
-internal import Ground
 
 extension Connection {
   /// Creates an empty group file under a temporary name in `folder`, with `fileMode`, open for its first transaction.

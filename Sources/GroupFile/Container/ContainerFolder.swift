@@ -1,6 +1,5 @@
 internal import CVaultSystem
 internal import Glibc
-internal import Ground
 
 /// A Unix group whose users may use the files of an access group.
 ///

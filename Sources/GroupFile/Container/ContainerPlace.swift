@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Ground
 
 /// The folder of a group and the files in it, examined only with `lstat`.
 ///

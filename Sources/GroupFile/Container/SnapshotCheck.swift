@@ -1,6 +1,4 @@
 internal import CVaultSQLite
-internal import Glibc
-internal import Ground
 
 /// The last results of checking a connection's file. Each transaction checks again, in full if tables have changed.
 struct SnapshotCheck {

@@ -1,7 +1,6 @@
 internal import CVaultSQLite
 internal import CVaultSystem
 internal import Glibc
-internal import Ground
 
 /// A prepared statement that checks each value's type and length before it returns it.
 ///

@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Ground
 
 /// The right to write, first among the threads of this process, and then among all processes: a `flock` on the file
 /// `lock`.

@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Ground
 
 /// The right to write to one file among the threads of this process.
 ///

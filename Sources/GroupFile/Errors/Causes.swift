@@ -1,5 +1,3 @@
-internal import Ground
-
 /// The check that refused bytes. A reader of a group makes the checks in this order (format article, "Outcomes").
 @nonexhaustive
 public enum VerificationLevel: String, Sendable {

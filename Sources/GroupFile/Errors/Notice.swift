@@ -1,5 +1,3 @@
-internal import Ground
-
 /// Something that the user should know although the operation succeeded.
 @nonexhaustive
 public enum Notice: Sendable, Hashable {

@@ -1,4 +1,3 @@
-internal import Ground
 internal import KeyedArchives
 
 extension VaultError: CustomStringConvertible {

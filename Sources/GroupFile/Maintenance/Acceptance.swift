@@ -1,4 +1,3 @@
-internal import Ground
 package import Sealing
 
 /// The result of accepting a group's current state.

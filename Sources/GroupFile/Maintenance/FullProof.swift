@@ -1,4 +1,3 @@
-internal import Ground
 import Sealing
 
 /// Proves everything in a group file, and not only what an answer needs: each row, version, blob, node, wrap and link.

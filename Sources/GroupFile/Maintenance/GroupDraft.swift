@@ -1,6 +1,5 @@
 internal import CVaultSystem
 internal import Glibc
-internal import Ground
 
 /// A folder in which a group's file is prepared; once complete, it becomes the group, replacing an existing one.
 ///

@@ -1,4 +1,3 @@
-internal import Ground
 import Sealing
 
 /// Writes a group's new file, from any source of proved items and in any order.

@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Ground
 
 extension AccessGroupFile {
   /// Removes the group: flags its witness, so that the file cannot come back unnoticed, and moves its folder to the

@@ -1,4 +1,3 @@
-internal import Ground
 import Sealing
 
 package struct DraftPlaces: Sendable {

@@ -1,4 +1,3 @@
-internal import Ground
 import Sealing
 
 /// Gives a group a new key: opens every version of every item that the signed root proves and seals it again, under the

@@ -1,4 +1,3 @@
-internal import Ground
 import Sealing
 
 /// Identifies the request for a change, so that it can be repeated when nobody knows whether the change was made.

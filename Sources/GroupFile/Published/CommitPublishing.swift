@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Ground
 package import Sealing
 
 /// Orders the states of a published group among all hosts that have a copy of it.

@@ -1,4 +1,3 @@
-internal import Ground
 package import Sealing
 
 /// What one signed state of a published group adds to the state before it: the unit that a log of commits orders and

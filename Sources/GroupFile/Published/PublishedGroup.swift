@@ -1,5 +1,3 @@
-internal import Glibc
-
 extension AccessGroupFile {
   /// Proves a commit against the group's state, and makes its state this file's.
   ///

@@ -1,5 +1,3 @@
-internal import Ground
-
 /// The content that is sealed in addition to a value: its name and everything that a listing shows.
 package struct Attributes: Sendable, Equatable {
   /// The item's name in NFC.

@@ -1,4 +1,3 @@
-internal import Ground
 internal import Sealing
 
 /// One version of one item as stored: the exact bytes that the tree hashes, and the positions of its parts.

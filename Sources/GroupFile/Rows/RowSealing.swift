@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Ground
 import Sealing
 
 /// Opening and sealing the rows of the generation (format article, "Rows"), from any thread.

@@ -1,4 +1,3 @@
-internal import Ground
 import Sealing
 
 /// The rows of `item`, `version` and `blob`. Sizes and types are checked here; the tree proves the contents.

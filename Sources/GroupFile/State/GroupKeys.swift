@@ -1,4 +1,3 @@
-internal import Ground
 package import Sealing
 
 /// The keys of one group and generation, all derived from the group key (format article, "Keys").

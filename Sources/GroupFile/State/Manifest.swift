@@ -1,4 +1,3 @@
-internal import Ground
 package import Sealing
 
 /// A writer's signed statement of a group's current state (format article, "The manifest").

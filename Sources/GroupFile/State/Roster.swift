@@ -1,4 +1,3 @@
-internal import Ground
 package import Sealing
 
 /// The owner's signed list of a group's members, with their rights and the key (format article, "The roster").

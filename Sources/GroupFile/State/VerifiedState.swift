@@ -1,5 +1,3 @@
-internal import Glibc
-internal import Ground
 package import Sealing
 
 /// A state of a group whose wrap, roster and manifest were all verified.

@@ -1,4 +1,3 @@
-internal import Ground
 package import Sealing
 
 /// The newest state of one group that this machine has verified (format article, "The witness"), or that the owner knew

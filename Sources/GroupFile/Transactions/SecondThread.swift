@@ -1,6 +1,5 @@
 internal import CVaultSystem
 internal import Glibc
-internal import Ground
 import Synchronization
 
 /// A second thread for work on data that the caller has already read: sealing and opening rows.

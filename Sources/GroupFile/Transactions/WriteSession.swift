@@ -1,5 +1,3 @@
-internal import Ground
-
 /// The only writer of a group file: holds the lock, and an immediate transaction unless it reads alone, until it ends.
 final class WriteSession {
   let connection: Connection

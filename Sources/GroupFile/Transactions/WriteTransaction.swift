@@ -1,4 +1,3 @@
-internal import Ground
 package import Sealing
 
 /// One change of a group: all or nothing, signed once.

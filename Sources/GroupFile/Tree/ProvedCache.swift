@@ -1,4 +1,3 @@
-internal import Ground
 import Sealing
 
 /// Proved nodes, sealed rows and sealed values.

@@ -1,5 +1,3 @@
-public import GroupFile
-
 /// The owner's record of an application that has been issued a credential.
 public struct Application: Sendable, Equatable {
   /// The application's id, such as `com.example.notes`; its private group has the same name.

@@ -1,5 +1,3 @@
-public import GroupFile
-
 /// The result of binding an application.
 public struct BoundApplication: Sendable, Equatable {
   public let binding: ServiceBinding

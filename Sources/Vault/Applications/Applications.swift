@@ -1,5 +1,3 @@
-public import GroupFile
-
 /// The applications that the owner issued credentials to. Only the owner can use this.
 ///
 /// Any call throws ``VaultError/denied(_:)`` for anyone else, and the errors of reading the registry or a group.

@@ -1,5 +1,3 @@
-public import GroupFile
-
 /// A value that removed members could read.
 public struct Exposure: Sendable, Equatable {
   /// The group's name.

@@ -1,4 +1,3 @@
-public import GroupFile
 internal import Sealing
 
 extension Applications {

@@ -1,4 +1,3 @@
-internal import GroupFile
 internal import Sealing
 
 /// The owner's list of groups and applications: a sealed, signed and witnessed group, `vault.owner`, whose only member

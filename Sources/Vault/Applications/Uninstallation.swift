@@ -1,5 +1,3 @@
-public import GroupFile
-
 /// The result of an uninstallation for the application's groups; each list is sorted.
 public struct Uninstallation: Sendable, Equatable {
   /// Groups declared as purged, which were removed with all their items.

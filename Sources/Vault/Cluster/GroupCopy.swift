@@ -1,5 +1,4 @@
 internal import Glibc
-internal import GroupFile
 package import Sealing
 
 package struct GroupCopy: Sendable, Equatable {

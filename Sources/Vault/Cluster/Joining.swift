@@ -1,5 +1,4 @@
 internal import Glibc
-public import GroupFile
 internal import Sealing
 
 /// An application's credential file: which application it is for, and where its groups are.

@@ -1,4 +1,3 @@
-public import GroupFile
 internal import Sealing
 
 /// The items `login/REMOTE/APP` of `vault.service`: `user ‖ 0x0A ‖ password`, with no password for the remote's login.

@@ -1,4 +1,3 @@
-internal import GroupFile
 package import Sealing
 
 /// What an etcd user may do with the log of one published group.

@@ -1,5 +1,3 @@
-public import GroupFile
-
 extension SecretStore {
   /// Publishes a group: from now on, the cluster `remote` orders its changes, and every host that joins the group has a
   /// copy of it. The group gets a new key, so that the log begins with a complete file.

@@ -1,6 +1,3 @@
-internal import Ground
-public import GroupFile
-
 /// An etcd cluster that orders and keeps the commits of published groups: its address and login.
 ///
 /// The client key and the password are in guarded memory, and only ``key()`` and ``password()`` return them.

@@ -1,4 +1,3 @@
-public import GroupFile
 package import Sealing
 
 /// The remotes, and where groups are published: items of `vault.service`, which the owner writes and the service reads.

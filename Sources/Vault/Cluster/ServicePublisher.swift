@@ -1,5 +1,3 @@
-internal import GroupFile
-
 /// Orders a group's changes in its cluster, through this machine's `vaultd`.
 struct ServicePublisher: CommitPublishing {
   let group: String

@@ -1,4 +1,3 @@
-internal import GroupFile
 internal import Sealing
 
 /// The key material with which an application opens its groups (format article, "The credential").

@@ -1,5 +1,4 @@
 internal import Glibc
-internal import GroupFile
 internal import Sealing
 
 enum CredentialFile {

@@ -1,5 +1,4 @@
 internal import Glibc
-internal import GroupFile
 internal import Sealing
 
 /// The file `device.key` in the state folder: 32 random bytes that never leave this machine.

@@ -1,4 +1,3 @@
-internal import GroupFile
 internal import Sealing
 
 /// The root seed of a store's owner, and the keys derived from it (format article, "Keys").

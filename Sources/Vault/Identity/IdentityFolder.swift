@@ -1,6 +1,4 @@
 internal import Glibc
-internal import Ground
-public import GroupFile
 internal import Sealing
 
 /// The folder `identity` of a store: reads, creates and changes the identity file in it.

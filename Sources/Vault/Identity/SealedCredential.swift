@@ -1,4 +1,3 @@
-internal import GroupFile
 internal import Sealing
 
 /// A credential sealed with a passphrase, for handing it to a person (format article, "A sealed credential").

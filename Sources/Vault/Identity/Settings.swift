@@ -1,4 +1,3 @@
-internal import GroupFile
 internal import Sealing
 
 /// The facts other than witnesses that this machine remembers about a store: the file `settings-OWNER` in the state

@@ -1,5 +1,4 @@
 internal import Glibc
-public import GroupFile
 internal import Sealing
 
 /// A way to open the store: a passphrase, or a key with full entropy (format article, "Slots"). It reveals nothing

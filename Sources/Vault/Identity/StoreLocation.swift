@@ -1,5 +1,4 @@
 internal import Glibc
-public import GroupFile
 internal import Sealing
 
 /// The places of a store and its state folder, and how the environment says to open it.

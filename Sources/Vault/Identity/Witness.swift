@@ -1,5 +1,4 @@
 internal import Glibc
-internal import GroupFile
 internal import Sealing
 
 /// The witness of one group: `witness/OWNER/GROUP` in the state folder (format article, "The witness").

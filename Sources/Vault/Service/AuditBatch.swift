@@ -1,4 +1,3 @@
-internal import GroupFile
 internal import Sealing
 
 /// The records of one item, sealed together and bound to their place in the chain.

@@ -1,4 +1,3 @@
-internal import GroupFile
 package import Sealing
 
 /// A place in the chain of the record: the last batch and its link.

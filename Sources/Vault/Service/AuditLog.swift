@@ -1,4 +1,3 @@
-internal import GroupFile
 internal import Sealing
 
 /// The record of decisions: the group `vault.audit`, to which the service and the owner append.

@@ -1,5 +1,3 @@
-internal import Ground
-
 /// A calendar month, in UTC.
 struct AuditMonth: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// Months since January of the year 0.

@@ -1,4 +1,3 @@
-public import GroupFile
 internal import Sealing
 
 /// The records of a store, oldest first, one at a time. For use on one thread at a time.

@@ -1,5 +1,3 @@
-public import GroupFile
-
 /// One decision of the service, or one act of the owner.
 ///
 /// The texts come from callers, so they can contain anything. Escape them before writing them to a terminal.

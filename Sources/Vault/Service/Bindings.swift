@@ -1,5 +1,3 @@
-public import GroupFile
-
 extension SecretStore {
   /// All bindings, sorted by application. The owner and the service can read them.
   ///

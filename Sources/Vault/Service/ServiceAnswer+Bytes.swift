@@ -1,5 +1,3 @@
-internal import GroupFile
-
 extension ServiceAnswer {
   private enum Tag: UInt8 {
     case failure = 1

@@ -1,4 +1,3 @@
-internal import Ground
 internal import Sealing
 
 /// How the service identifies an application by its process or its certificate, without a credential file.

@@ -1,5 +1,3 @@
-internal import GroupFile
-
 /// A call of an access group that a program without a credential sends to `vaultd`.
 ///
 /// A message is `u32 length ‖ fields ‖ value`: fields as in an item's attributes, then the bytes of the value. Neither

@@ -1,5 +1,4 @@
 internal import Glibc
-public import GroupFile
 internal import Sealing
 
 /// A connection to `vaultd`, which identifies this process through the kernel and gives it the rights of its

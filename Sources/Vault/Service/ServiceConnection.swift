@@ -1,6 +1,5 @@
 internal import CVaultSystem
 internal import Glibc
-internal import GroupFile
 internal import Sealing
 
 /// One connection to the socket of `vaultd`. It implements the small part of HTTP/1.1 that the two use.

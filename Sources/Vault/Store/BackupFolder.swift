@@ -1,6 +1,4 @@
 internal import Glibc
-internal import Ground
-internal import GroupFile
 
 /// The folder of a backup in progress: everything is in its subfolder `.incomplete` until the backup is complete.
 ///

@@ -1,6 +1,4 @@
 internal import Glibc
-internal import Ground
-internal import GroupFile
 
 /// The folder `set-aside` in the store: new groups are drafted in it before they replace others, and replaced files are
 /// kept in it.

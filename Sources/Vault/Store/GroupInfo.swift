@@ -1,5 +1,3 @@
-public import GroupFile
-
 /// A group's metadata.
 public struct GroupInfo: Sendable {
   public let name: String

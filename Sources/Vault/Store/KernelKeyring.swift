@@ -1,6 +1,5 @@
 internal import CVaultSystem
 internal import Glibc
-internal import GroupFile
 internal import Sealing
 
 /// Keys that the kernel keeps for this user: not in any file, never swapped, erased at a deadline or at shutdown.

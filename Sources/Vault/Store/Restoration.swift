@@ -1,5 +1,3 @@
-internal import Glibc
-internal import GroupFile
 internal import Sealing
 
 /// The restoration of one group: first as a proved draft, then in the group's place.

@@ -1,4 +1,3 @@
-public import GroupFile
 internal import Sealing
 
 /// A state that is about to be accepted, and what accepting it would bring back.

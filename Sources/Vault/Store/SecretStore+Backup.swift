@@ -1,5 +1,3 @@
-public import GroupFile
-
 /// The result of a backup.
 public struct StoreBackup: Sendable {
   /// The backup's folder, an absolute path.

@@ -1,4 +1,3 @@
-internal import GroupFile
 internal import Sealing
 
 extension SecretStore {

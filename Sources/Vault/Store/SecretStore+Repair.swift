@@ -1,5 +1,3 @@
-public import GroupFile
-
 extension SecretStore {
   /// Rebuilds a damaged group from every item that its last signed state proves, with a new signed roster and manifest.
   ///

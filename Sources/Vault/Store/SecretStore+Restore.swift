@@ -1,6 +1,4 @@
 internal import Glibc
-internal import Ground
-public import GroupFile
 
 extension SecretStore {
   /// Restores the groups of a backup.

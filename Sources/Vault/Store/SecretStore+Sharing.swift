@@ -1,5 +1,4 @@
 internal import Glibc
-public import GroupFile
 
 extension SecretStore {
   /// Lets the users of a Unix group open the files of a group: folder 2770 and files 0660, or 2750 and 0640 if they may

@@ -1,5 +1,4 @@
 internal import Glibc
-public import GroupFile
 internal import Sealing
 
 /// The slots that open the store. Each call rewrites one slot of the identity file and changes no other slot and no

@@ -1,5 +1,3 @@
-public import GroupFile
-
 /// An open store: an identity and the access groups below one folder.
 ///
 /// Safe from any number of threads. It keeps no lock and no plaintext between calls; keys stay in guarded memory for as

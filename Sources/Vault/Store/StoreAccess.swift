@@ -1,4 +1,3 @@
-public import GroupFile
 internal import Sealing
 
 /// The role in which a store is open.

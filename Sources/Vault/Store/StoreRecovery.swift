@@ -1,5 +1,3 @@
-public import GroupFile
-
 /// A key for the identity of a store or backup: it may open any of the slots.
 public enum SlotKey: ~Copyable, Sendable {
   /// A recovery code as typed, in either case, with spaces, hyphens or nothing between its groups.

@@ -1,4 +1,3 @@
-public import GroupFile
 internal import Sealing
 
 /// A summary of a store. It can be made of a locked or unlocked store, and never prompts.

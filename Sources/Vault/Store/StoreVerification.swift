@@ -1,5 +1,3 @@
-public import GroupFile
-
 /// The result of proving one group completely.
 public struct GroupVerification: Sendable {
   public let name: String

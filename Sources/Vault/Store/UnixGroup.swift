@@ -1,7 +1,5 @@
 internal import CVaultSystem
 internal import Glibc
-internal import Ground
-public import GroupFile
 
 extension UnixGroup {
   /// The group's name in the system's database, or its number in decimal digits if it has no name.

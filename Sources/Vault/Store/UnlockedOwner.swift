@@ -1,4 +1,3 @@
-public import GroupFile
 internal import Sealing
 
 /// The owner as the kernel's keyring knows them (format article, "The kernel's keyring"): a member of their groups, who

@@ -1,4 +1,3 @@
-public import GroupFile
 internal import Sealing
 
 /// The characters that a generated secret is drawn from.

@@ -1,5 +1,3 @@
-internal import GroupFile
-
 /// The tagged fields of a record that is read as a whole. Each field is checked when it is taken.
 struct Fields<Tag: RawRepresentable<UInt8>> {
   private var fields: [(tag: UInt8, bytes: ArraySlice<UInt8>)] = []

@@ -1,6 +1,5 @@
 internal import CVaultSystem
 internal import Glibc
-public import GroupFile
 internal import Sealing
 
 /// A value's bytes while they are open in memory: locked, lent for the duration of a call, and wiped at the end.

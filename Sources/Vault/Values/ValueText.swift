@@ -1,5 +1,3 @@
-internal import Ground
-
 /// The canonical text that is stored for a value of a kind.
 public enum ValueText {
   /// Checks `text` and returns the form that is stored: numbers without leading zeros, dates in UTC, UUIDs in upper

@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Ground
 
 /// The pages of a group's file, read without SQLite, so that a damaged page loses only its own content.
 ///

@@ -1,5 +1,4 @@
 internal import Glibc
-internal import Ground
 
 /// The frames of a log (https://www.sqlite.org/walformat.html), and which of them readers see.
 struct LogFrames: ~Copyable {

@@ -1,6 +1,5 @@
 internal import CVaultSQLite
 internal import Glibc
-internal import Ground
 import Sealing
 
 /// A raw copy of a group's damaged file, with its log merged into it.

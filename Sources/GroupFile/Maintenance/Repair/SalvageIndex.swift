@@ -1,4 +1,3 @@
-internal import Ground
 import Sealing
 
 /// Every record of a group's file that can still be read, with its place and possible meaning.
