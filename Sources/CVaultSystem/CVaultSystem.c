@@ -115,6 +115,8 @@ long csystem_peer_label(int socket, char *buffer, size_t capacity) {
   return getsockopt(socket, SOL_SOCKET, SO_PEERSEC, buffer, &size) == 0 ? (long)size : -1;
 }
 
+void csystem_close_on_exec(int first) { (void)close_range((unsigned)first, ~0U, CLOSE_RANGE_CLOEXEC); }
+
 int csystem_lock_memory(void) { return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT); }
 
 void csystem_raise_descriptor_limit(void) {

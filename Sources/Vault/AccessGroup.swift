@@ -16,6 +16,8 @@ public final class AccessGroup: Sendable {
   let notices: NoticeBoard
   /// The request that all changes are made for; without one, each change is a request of its own.
   let request: ChangeID?
+  /// The application that changes are made for, with the rights that it needs; `nil` if this member makes its own.
+  private let principal: (application: String, rights: MemberRights)?
   /// What the copies of this object share.
   private let shared: Shared
   /// What stays while this object does: the store, whose rules hold for every call, and the group that the store knows.
@@ -48,14 +50,17 @@ public final class AccessGroup: Sendable {
     requireRecent: @escaping @Sendable (VerifiedState) throws(VaultError) -> Void = { _ in }
   ) {
     (self.name, self.place, self.notices, request) = (name, place, notices, nil)
-    (shared, kept) = (Shared(), nil)
+    (shared, kept, principal) = (Shared(), nil, nil)
     self.requireRecent = requireRecent
   }
 
   /// A group that is `group`, and keeps `store` open.
-  init(_ group: AccessGroup, of store: SecretStore?, answering request: ChangeID? = nil) {
+  init(
+    _ group: AccessGroup, of store: SecretStore?, answering request: ChangeID? = nil,
+    for principal: (application: String, rights: MemberRights)? = nil
+  ) {
     (name, place, notices) = (group.name, group.place, group.notices)
-    (shared, self.request) = (group.shared, request)
+    (shared, self.request, self.principal) = (group.shared, request, principal ?? group.principal)
     requireRecent = group.requireRecent
     kept = (store, group.kept?.group ?? group)
   }
@@ -63,6 +68,18 @@ public final class AccessGroup: Sendable {
   /// This group for one request, which may be repeated: no item is changed for it again as long as a version that was
   /// written for it is kept. The call then returns that version's number, and compares no value.
   public func answering(_ request: ChangeID) -> AccessGroup { AccessGroup(self, of: kept?.store, answering: request) }
+
+  /// This group for changes on behalf of an application: each throws ``VaultError/denied(_:)`` unless the application is
+  /// a member with `rights` in the very state that is changed.
+  package func acting(for application: String, with rights: MemberRights) -> AccessGroup {
+    AccessGroup(self, of: kept?.store, answering: request, for: (application, rights))
+  }
+
+  func requireRights(in state: VerifiedState) throws(VaultError) {
+    guard let principal else { return }
+    let found = state.roster.members.first { $0.application == principal.application }?.rights
+    guard let found, found >= principal.rights else { throw .denied(found == nil ? .notAMember : .readOnly) }
+  }
 
   /// - Throws: ``VaultError/denied(_:)`` if only `vaultd` can open it.
   var file: AccessGroupFile {

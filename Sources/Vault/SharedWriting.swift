@@ -206,6 +206,7 @@ extension AccessGroup {
     let known = request
     var request = known
     func change(_ transaction: WriteTransaction) throws -> Result {
+      try requireRights(in: transaction.view.state)
       if request == nil, transaction.view.state.isPublished { request = ChangeID() }
       transaction.answer(request, isNew: known == nil)
       defer { transaction.answer(nil, isNew: true) }

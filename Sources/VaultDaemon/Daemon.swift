@@ -141,8 +141,9 @@
             replication?.endAll()
             joined.close()
           }))
+      let bodies = BodyBudget(limit: configuration.limits.bodies)
       let answer = Interface(
-        seal: seal, limits: configuration.limits, bodies: BodyBudget(limit: configuration.limits.bodies),
+        seal: seal, limits: configuration.limits, bodies: bodies,
         answers: BodyBudget(limit: configuration.limits.answers),
         failures: Failures(limit: configuration.limits.failuresPerMinute),
         metrics: DaemonMetrics(connections), replication: replication, logger: logger
@@ -162,7 +163,7 @@
       let agents = sockets.filter { $0.name == ListeningSocket.agent }.map { socket in
         AgentDoor(
           socket: socket, manager: configuration.manager, usesPeerDescriptors: configuration.usesPeerDescriptors,
-          limits: configuration.limits, connections: connections,
+          limits: configuration.limits, connections: connections, bodies: bodies,
           answer: SSHAgent(seal: seal, asking: asking, logger: logger).answer)
       }
       let secrets =

@@ -91,6 +91,8 @@
       unsafe setenv(Self.pathsVariable, kept.compactMap(\.path).joined(separator: "\n"), 1)
       var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
       unsafe words.append(nil)
+      // Libraries leave some descriptors open on exec, which each new version would only gather.
+      csystem_close_on_exec(CInt(3 + kept.count))
       Signals.ignore()
       unsafe execv(program, &words)
       return errno

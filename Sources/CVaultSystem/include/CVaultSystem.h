@@ -55,6 +55,8 @@ int csystem_peer_process(int socket);
 /// The peer's AppArmor or SELinux label: SO_PEERSEC. -1 if there is none.
 long csystem_peer_label(int socket, char *buffer, size_t capacity);
 
+/// Closes the descriptors from this number on when this process becomes another program, or starts one.
+void csystem_close_on_exec(int first);
 /// Locks this process's memory, pages of the future included, once they are touched.
 int csystem_lock_memory(void);
 /// Lets this process, and programs that it starts, open 16,384 files instead of the usual 1,024, if the system permits it.

@@ -54,9 +54,13 @@
         seal: seal, replication: replication, limits: limits, bodies: bodies, failures: failures)
       if let answer = try await cluster.answer(to: request, target, connection) { return answer }
       guard let opened = seal.current else { throw Refusal.sealed }
-      let visit = try await Blocking.$caller.withValue(connection.peer.key) {
-        try await opened.visit(connection, token: connection.token(of: request))
+      let arrival = ContinuousClock.now
+      func identify() async throws -> Visit {
+        try await Blocking.$caller.withValue(connection.peer.key) {
+          try await opened.visit(connection, token: connection.token(of: request))
+        }
       }
+      let visit = try await identify()
       let (caller, isKnown) = (visit.caller, visit.application != nil)
       guard !failures.isBlocked(caller) else { throw Refusal.tooManyFailures }
       do {
@@ -64,8 +68,11 @@
           request.body, to: caller, upTo: isKnown ? limits.body : limits.strangersBody,
           else: isKnown ? .tooLarge : .unknownCaller
         ) { body in
-          // It may have been sealed while the body arrived.
+          // While a body arrives late, the daemon may be sealed, and a token or a binding may end.
           guard !seal.isSealed else { throw Refusal.sealed }
+          if arrival.duration(to: .now) > .milliseconds(100) {
+            guard try await identify().application == visit.application else { throw Refusal.denied }
+          }
           return try await Blocking.$caller.withValue(caller) { try await dispatch(request, target, body, visit) }
         }
         return try answers.count(answer, for: caller)

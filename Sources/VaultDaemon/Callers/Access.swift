@@ -8,7 +8,8 @@
   struct Access: Sendable {
     let store: SecretStore
 
-    /// The group, for an application with at least these rights.
+    /// The group, for an application with at least these rights. It changes nothing for an application that has lost
+    /// them meanwhile.
     ///
     /// - Throws: ``Refusal/denied`` if the application has no such rights or the group does not exist: only members
     ///   learn which groups exist.
@@ -22,7 +23,7 @@
         }
       }
       guard let rights = info.rights(of: application), rights >= needed else { throw .denied }
-      return group
+      return group.acting(for: application, with: needed)
     }
 
     /// The groups that the daemon can open and that the application is a member of, with the application's rights and

@@ -13,8 +13,13 @@
     }
 
     private let state = Mutex(State())
-    /// The numbers of users by name. They are looked up again after five seconds: the list may be on the network.
-    private let users = Mutex((found: [String: UInt32](), since: ContinuousClock.now))
+    /// The numbers of users by name; `nil` for an unknown one. They are looked up again after five seconds: the list may
+    /// be on the network.
+    private let users = Mutex([String: (number: UInt32?, end: ContinuousClock.Instant)]())
+    private let look: @Sendable (String) -> UInt32?
+
+    /// - Parameter look: finds the number of a user by name.
+    init(look: @escaping @Sendable (String) -> UInt32? = UnixUser.number(of:)) { self.look = look }
 
     /// The application of the process at the other end of a connection; `nil` if no binding matches it, or if bindings
     /// of two applications do, because then it is ambiguous.
@@ -29,13 +34,16 @@
     }
 
     private func number(of user: String) -> UInt32? {
-      let known = users.withLock { users in
-        if users.since.duration(to: .now) > .seconds(5) { users = ([:], .now) }
-        return users.found[user]
+      let known: UInt32?? = users.withLock { users in
+        guard let found = users[user] else { return nil }
+        if found.end > .now { return .some(found.number) }
+        // The list may take long to answer, and one thread is enough to ask; the others use what was known.
+        users[user]?.end = .now + .seconds(5)
+        return nil
       }
       if let known { return known }
-      let number = UnixUser.number(of: user)
-      users.withLock { $0.found[user] = number }
+      let number = look(user)
+      users.withLock { $0[user] = (number, .now + .seconds(5)) }
       return number
     }
 

@@ -11,6 +11,7 @@
     let usesPeerDescriptors: Bool
     let limits: Limits
     let connections: Connections
+    let bodies: BodyBudget
     let answer: @Sendable (ByteBuffer, Peer) async -> ByteBuffer
 
     func run() async throws {
@@ -20,7 +21,7 @@
             try channel.keepFromPrograms()
             let peer = try channel.peer(usesDescriptor: usesPeerDescriptors, manager: manager)
             guard let place = connections.enter(peer) else { throw ChannelError.eof }
-            let messages = AgentMessages(limits) { message in
+            let messages = AgentMessages(limits, bodies, of: peer.key) { message in
               defer { withExtendedLifetime(place) {} }
               return await answer(message, peer)
             }
@@ -41,8 +42,12 @@
     private static let limit = 256 * 1_024
 
     private let limits: Limits
+    private let bodies: BodyBudget
+    private let caller: String
     private let answer: @Sendable (ByteBuffer) async -> ByteBuffer
     private var waiting = ByteBuffer()
+    /// The bytes that have arrived and are not yet answered, as they are counted for the caller.
+    private var held = 0
     private var answering: Task<Void, Never>?
     /// Whether only the messages that have arrived are still answered, because the client has finished sending or the
     /// daemon ends.
@@ -52,13 +57,26 @@
     /// Whether the timer is that of a message that has begun.
     private var hasBegun = false
 
-    init(_ limits: Limits, _ answer: @escaping @Sendable (ByteBuffer) async -> ByteBuffer) {
-      (self.limits, self.answer) = (limits, answer)
+    init(
+      _ limits: Limits, _ bodies: BodyBudget, of caller: String,
+      _ answer: @escaping @Sendable (ByteBuffer) async -> ByteBuffer
+    ) {
+      (self.limits, self.bodies, self.caller, self.answer) = (limits, bodies, caller, answer)
     }
 
     func handlerAdded(context: ChannelHandlerContext) { limit(limits.idle, context) }
 
-    func handlerRemoved(context: ChannelHandlerContext) { timer?.cancel() }
+    func handlerRemoved(context: ChannelHandlerContext) {
+      timer?.cancel()
+      giveBack(held)
+    }
+
+    private func giveBack(_ count: Int) {
+      // Nothing is held any more once the connection is closed.
+      let count = min(count, held)
+      held -= count
+      bodies.giveBack(count, of: caller)
+    }
 
     /// Gives the client this time for what it does next.
     private func limit(_ time: Duration, _ context: ChannelHandlerContext) {
@@ -69,8 +87,10 @@
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       var bytes = unwrapInboundIn(data)
+      let count = bytes.readableBytes
+      guard held + count <= 2 * Self.limit, bodies.take(count, for: caller) else { return context.close(promise: nil) }
+      held += count
       waiting.writeBuffer(&bytes)
-      guard waiting.readableBytes <= 2 * Self.limit else { return context.close(promise: nil) }
       answerNext(context)
     }
 
@@ -103,6 +123,7 @@
           handler.limit(handler.limits.transfer, context)
           context.writeAndFlush(handler.wrapOutboundOut(framed)).whenComplete { _ in
             let (handler, context) = bound.value
+            handler.giveBack(4 + Int(length))
             handler.answering = nil
             handler.answerNext(context)
           }

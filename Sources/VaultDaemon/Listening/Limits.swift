@@ -77,7 +77,7 @@
       }
     }
 
-    private func giveBack(_ count: Int, of caller: String) {
+    func giveBack(_ count: Int, of caller: String) {
       state.withLock { state in
         state.all -= count
         let left = state.ofCallers[caller, default: 0] - count

@@ -158,13 +158,12 @@
       try? output.fileHandleForWriting.close()
       guard let number = started else { return nil }
       let reading = output.fileHandleForReading
-      let text = await withTaskCancellationHandler {
+      let answer = await withTaskCancellationHandler {
         await withCheckedContinuation { continuation in
           Thread.detachNewThread {
             try? input.fileHandleForWriting.write(contentsOf: Data(commands.joined(separator: "\n").utf8))
             try? input.fileHandleForWriting.close()
-            let answer = (try? reading.readToEnd()) ?? Data()
-            continuation.resume(returning: answer)
+            continuation.resume(returning: Self.answer(readFrom: reading.fileDescriptor, question: 3))
           }
         }
       } onCancel: {
@@ -173,19 +172,18 @@
       }
       var status: Int32 = 0
       while unsafe waitpid(number, &status, 0) == -1, errno == EINTR {}
-      return Self.answer(in: [UInt8](text), question: 3)
+      return answer
     }
 
-    /// Starts the program in a process group of its own, without the daemon's descriptors, which are all closed on exec.
+    /// Starts the program in a process group of its own, without the daemon's descriptors.
     ///
     /// Foundation's Process looks for the highest descriptor, and reads beyond the end of their list if there are more than
     /// a thousand (swift-corelibs-foundation#5472).
     ///
     /// - Returns: its number; `nil` if it cannot be started.
     private func start(_ input: Pipe, _ output: Pipe) -> pid_t? {
-      for handle in [input, output].flatMap({ [$0.fileHandleForReading, $0.fileHandleForWriting] }) {
-        _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
-      }
+      // Libraries leave some descriptors open on exec.
+      csystem_close_on_exec(STDERR_FILENO + 1)
       var actions = unsafe posix_spawn_file_actions_t()
       unsafe posix_spawn_file_actions_init(&actions)
       defer { unsafe posix_spawn_file_actions_destroy(&actions) }
@@ -206,10 +204,26 @@
       return code == 0 ? number : nil
     }
 
+    /// The answer in what pinentry writes, of which no copy is left in memory.
+    private static func answer(readFrom descriptor: CInt, question: Int) -> TypedBytes? {
+      var text = [UInt8](repeating: 0, count: 64 * 1_024)
+      defer { unsafe explicit_bzero(&text, text.count) }
+      var count = 0
+      while count < text.count {
+        let read = unsafe text.withUnsafeMutableBytes { space in
+          unsafe Glibc.read(descriptor, space.baseAddress! + count, space.count - count)
+        }
+        if read < 0, errno == EINTR { continue }
+        guard read > 0 else { break }
+        count += read
+      }
+      return answer(in: text[..<count], question: question)
+    }
+
     /// The answer in what pinentry wrote: the greeting, and one status for each command.
     ///
     /// - Parameter question: the number of commands before the question.
-    static func answer(in text: [UInt8], question: Int) -> TypedBytes? {
+    private static func answer(in text: ArraySlice<UInt8>, question: Int) -> TypedBytes? {
       var (statuses, typed): (Int, [UInt8]) = (0, [])
       for line in text.split(separator: UInt8(ascii: "\n")) {
         if line.starts(with: Array("D ".utf8)) {
@@ -224,6 +238,7 @@
 
     private static func unescaped(_ line: ArraySlice<UInt8>) -> [UInt8] {
       var (bytes, rest): ([UInt8], ArraySlice<UInt8>) = ([], line)
+      bytes.reserveCapacity(line.count)
       while let byte = rest.popFirst() {
         guard byte == UInt8(ascii: "%"), rest.count >= 2,
           let code = UInt8(String(decoding: rest.prefix(2), as: UTF8.self), radix: 16)

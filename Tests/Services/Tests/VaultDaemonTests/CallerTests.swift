@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import VaultFoundation
 
@@ -79,6 +80,35 @@ struct CallerTests {
     #expect(try !ServiceBinding.Alternative(unit: "other.service", user: "33").matches(peer))
     peer.isProcessCertain = true
     #expect(alternatives.map { $0.matches(peer) } == [true, false, true])
+  }
+
+  @Test func `a user that does not exist is looked up once in a while, and not for each request`() throws {
+    let daemon = try RunningDaemon(binds: false, serves: false)
+    try daemon.bind("web", user: "missing")
+    let looks = Atomic(0)
+    let callers = Callers { _ in
+      looks.add(1, ordering: .relaxed)
+      return nil
+    }
+    var peer = Peer()
+    peer.user = getuid()
+    for _ in 0..<10 { #expect(try callers.application(of: peer, in: daemon.owner()) == nil) }
+    // A slow machine may take more than the five seconds after which it is asked again.
+    #expect(looks.load(ordering: .relaxed) < 10)
+  }
+
+  @Test func `a change that waits is not made for an application that has lost its rights meanwhile`() throws {
+    let daemon = try RunningDaemon(serves: false)
+    let owner = try daemon.owner()
+    let access = Access(store: try #require(daemon.seal.current?.store))
+    let group = try access.group("web", for: "web", .write)
+    try group.set("a", to: "before")
+    try owner.grant(.read, in: "web", to: "web")
+    #expect(throws: VaultError.denied(.readOnly)) { try group.set("a", to: "after") }
+    #expect(throws: VaultError.denied(.readOnly)) { try group.answering(ChangeID()).remove("a") }
+    try owner.revoke("web", from: "web")
+    #expect(throws: VaultError.denied(.notAMember)) { try group.transaction { $0.set("a", to: "after") } }
+    #expect(try daemon.text("a", in: "web") == "before")
   }
 
   @Test func `only units of the right manager are units`() {

@@ -38,6 +38,26 @@ struct HealthTests {
     #expect(answer.status == .serviceUnavailable)
   }
 
+  @Test(arguments: ["binding", "token", "none"])
+  func `a request whose body arrives after its binding or token has ended is refused`(_ end: String) async throws {
+    let daemon = try RunningDaemon(binds: end != "token", serves: false)
+    if end == "token" { try daemon.bind("web", user: "4000000") }
+    try daemon.set("a", in: "web", to: "secret")
+    let token = end == "token" ? try daemon.token(of: "web") : nil
+    var peer = Peer()
+    peer.user = getuid()
+    let body = AsyncStream<ByteBuffer> {
+      if end != "none" { try? daemon.unbind("web") }
+      try? await Task.sleep(for: .milliseconds(200))
+      return nil
+    }
+    var head = HTTPRequest(method: .get, scheme: "http", authority: "vaultd", path: "/v1/web/data/a")
+    if let token, let name = HTTPField.Name("X-Vault-Token") { head.headerFields[name] = token }
+    let answer = await daemon.interface().answer(
+      Request(head: head, body: .init(asyncSequence: body)), over: Connection(peer: peer))
+    #expect(answer.status == (end == "none" ? .ok : .forbidden))
+  }
+
   @Test(arguments: [false, true])
   func `a daemon that is sealed while it opens its store again stays sealed`(fails: Bool) throws {
     let daemon = try RunningDaemon(serves: false)
@@ -210,6 +230,8 @@ struct HealthTests {
     #expect(health.status == 503)
     #expect(health.body.contains(#""sealed":true"#))
     #expect(try await daemon.curl("/v1/sys/health?sealedcode=202").status == 202)
+    let probe = try await daemon.curl("/v1/sys/health?standbyok=true&sealedcode=204&uninitcode=204")
+    #expect(probe.status == 204 && probe.body.isEmpty)
     #expect(try await daemon.curl("/v1/sys/seal-status").body.contains(#""sealed":true"#))
     #expect(try await daemon.curl("/metrics").body.contains("vaultd_sealed 1"))
     try FileManager.default.removeItem(atPath: daemon.folder + "/credential")

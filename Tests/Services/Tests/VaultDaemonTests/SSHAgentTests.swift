@@ -86,7 +86,7 @@ struct SSHAgentTests {
       echo OK
       while read -r command rest; do
         case $command in
-          SETDESC) echo "$rest" >>"$0.asked"; echo OK ;;
+          SETDESC) echo "$rest" >>"$0.asked"; ls -l /proc/$$/fd >"$0.open"; echo OK ;;
           CONFIRM) echo \(answer) ;;
           BYE) exit ;;
           *) echo OK ;;
@@ -98,9 +98,15 @@ struct SSHAgentTests {
   }
 
   @Test func `a key with confirmation signs only if a person agrees, and they see which program asks`() async throws {
-    defer { for end in ["", "-pinentry", "-pinentry.asked"] { unlink(socket + end) } }
-    let text = try await makeKey("ssh/mine", in: "web")
-    try await daemon.owner().group("web").change("ssh/mine", Details(attributes: [SSHKey.confirmAttribute: "yes"]))
+    let ends = ["", "-pinentry", "-pinentry.asked", "-pinentry.open"]
+    defer { for end in ends { unlink(socket + end) } }
+    // A library has left a descriptor open on exec.
+    let path = daemon.folder + "/left open"
+    let descriptor = open(path, O_RDWR | O_CREAT, 0o600)
+    defer { close(descriptor) }
+    let name = "ssh/mine" + String(repeating: " ", count: 200) + "?"
+    let text = try await makeKey(name, in: "web")
+    try await daemon.owner().group("web").change(name, Details(attributes: [SSHKey.confirmAttribute: "yes"]))
     // There is nobody to ask.
     #expect(try await !signAndVerify(text).contains("Good"))
     try await answerQuestions("ERR 83886179 cancelled")
@@ -110,7 +116,9 @@ struct SSHAgentTests {
     let said = try await signAndVerify(text)
     #expect(said.contains("Good"), "\(said)")
     let asked = try String(contentsOfFile: socket + "-pinentry.asked", encoding: .utf8)
-    #expect(asked.contains("ssh-keygen") && asked.contains("ssh/mine"))
+    #expect(asked.contains("ssh-keygen") && asked.contains("ssh/mine") && asked.contains("…"))
+    let opened = try String(contentsOfFile: socket + "-pinentry.open", encoding: .utf8)
+    #expect(opened.contains("/dev/null") && !opened.contains(path), "\(opened)")
   }
 
   @Test func `an expired key is neither listed nor used`() async throws {
@@ -443,7 +451,7 @@ struct SSHAgentTests {
     let (begun, going) = (AsyncStream<Void>.makeStream(), AsyncStream<Void>.makeStream())
     let door = AgentDoor(
       socket: try .unix(at: path, name: ListeningSocket.agent), manager: .system, usesPeerDescriptors: true,
-      limits: limits, connections: Connections(limits)
+      limits: limits, connections: Connections(limits), bodies: BodyBudget(limit: limits.bodies)
     ) { (_, _) in
       begun.continuation.yield()
       for await _ in going.stream { break }
@@ -468,12 +476,40 @@ struct SSHAgentTests {
     try await running.value
   }
 
+  @Test(.timeLimit(.minutes(5)))
+  func `what callers have sent and not finished is limited for all together, and freed with the connection`()
+    async throws
+  {
+    let path = socket + "-door"
+    defer { for end in ["", "-door"] { unlink(socket + end) } }
+    let bodies = BodyBudget(limit: 300_000)
+    let door = AgentDoor(
+      socket: try .unix(at: path, name: ListeningSocket.agent), manager: .system, usesPeerDescriptors: true,
+      limits: Limits(), connections: Connections(Limits()), bodies: bodies
+    ) { (_, _) in ByteBuffer(integer: UInt8(6)) }
+    let running = Task { try await ServiceGroup(services: [door], logger: RunningDaemon.logger).run() }
+    var first = try Optional(#require(RawClient(path)))
+    first?.send([0, 3, 0, 0] + [UInt8](repeating: 0, count: 120_000))
+    while bodies.held < 120_004 { try await Task.sleep(for: .milliseconds(20)) }
+    let second = try #require(RawClient(path))
+    await onThread { _ = second.send([0, 3, 0, 0] + [UInt8](repeating: 0, count: 120_000)) }
+    #expect(await onThread { second.receive() } ?? [] == [])
+    first = nil
+    while bodies.held > 0 { try await Task.sleep(for: .milliseconds(20)) }
+    let third = try #require(RawClient(path))
+    third.send([0, 0, 0, 1, 11])
+    #expect(await onThread { third.receive() } == [0, 0, 0, 1, 6])
+    while bodies.held > 0 { try await Task.sleep(for: .milliseconds(20)) }
+    running.cancel()
+    _ = await running.result
+  }
+
   @Test(.timeLimit(.minutes(5))) func `a connected client does not keep an agent that is cancelled`() async throws {
     let path = socket + "-door"
     defer { for end in ["", "-door"] { unlink(socket + end) } }
     let door = AgentDoor(
       socket: try .unix(at: path, name: ListeningSocket.agent), manager: .system, usesPeerDescriptors: true,
-      limits: Limits(), connections: Connections(Limits())
+      limits: Limits(), connections: Connections(Limits()), bodies: BodyBudget(limit: 1 << 20)
     ) { (_, _) in ByteBuffer(integer: UInt8(6)) }
     let running = Task { try await ServiceGroup(services: [door], logger: RunningDaemon.logger).run() }
     let client = try #require(RawClient(path))
