@@ -242,6 +242,15 @@ extension Entry {
     return fields.map { names.name($0.name.fittingXML) }
   }
 
+  /// The names of the fields of one version that an import from KeePass replaces by `totp`.
+  package static func fieldsOfCodesInKeePass(_ fields: [Field]) -> [String] {
+    let texts = Dictionary(zip(namesInKeePass(fields), fields.map(\.text))) { first, _ in first }
+    // A source is written as `otp`, which an import prefers.
+    let isWritten = texts["totp"].map { OneTimeSource.url(of: $0) != nil } == true
+    guard !isWritten, let source = OneTimeSource.inKeePass(texts) else { return [] }
+    return source.fields.filter { texts[$0] != nil }
+  }
+
   /// Its names that XML cannot contain: its own and those of fields, attributes and attachments.
   package var namesUnfitForXML: Set<String> {
     let fields = ([current] + history).flatMap { $0.fields.map(\.name) }

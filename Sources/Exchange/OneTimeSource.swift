@@ -1,3 +1,5 @@
+internal import Ground
+
 /// The source of one-time codes, as services provide it:
 /// `otpauth://totp/NAME?secret=…&algorithm=SHA1&digits=6&period=30`, or the secret alone in 16 or more characters of
 /// base32.
@@ -53,6 +55,41 @@ package struct OneTimeSource: Sendable, Equatable {
   package static func url(of text: String) -> String? {
     guard !text.lowercased().hasPrefix("otpauth://") else { return text }
     let url = "otpauth://totp/vault?secret=" + text.filter { $0 != "-" && !$0.isWhitespace }
+    return (try? OneTimeSource(url)) == nil ? nil : url
+  }
+
+  /// The source in the fields of a KeePass entry, as `otpauth://`, and the fields that it replaces. KeePassXC has it in
+  /// `otp`, formerly in `TOTP Seed` and `TOTP Settings`; KeePass has it in `TimeOtp-Secret-Base32` and others.
+  ///
+  /// - Returns: nil if there is none, or if a URL cannot hold the secret and all of its settings.
+  package static func inKeePass(_ texts: [String: String]) -> (code: String, fields: Set<String>)? {
+    if let url = texts["otp"], url.lowercased().hasPrefix("otpauth://") { return (url, ["otp"]) }
+    if let seed = texts["TOTP Seed"] {
+      if seed.lowercased().hasPrefix("otpauth://") {
+        return (try? OneTimeSource(seed)) == nil ? nil : (seed, ["TOTP Seed"])
+      }
+      // Settings in another form, such as Steam's, are kept unchanged.
+      let settings = (texts["TOTP Settings"] ?? "30;6").split(separator: ";", omittingEmptySubsequences: false)
+      guard settings.count == 2, let url = url(seed, String(settings[0]), String(settings[1]), nil) else { return nil }
+      return (url, ["TOTP Seed", "TOTP Settings"])
+    }
+    let names = ["Secret-Base32", "Period", "Length", "Algorithm"].map { "TimeOtp-\($0)" }
+    let algorithm = texts[names[3]].map { $0.exchanging("HMAC-", for: "").filter { $0 != "-" } }
+    guard let secret = texts[names[0]], let url = url(secret, texts[names[1]], texts[names[2]], algorithm) else {
+      return nil
+    }
+    return (url, Set(names))
+  }
+
+  /// - Returns: nil if it would not be a source with exactly these settings.
+  private static func url(_ secret: String, _ period: String?, _ digits: String?, _ algorithm: String?) -> String? {
+    let secret = secret.filter { $0 != "-" && $0 != "=" && !$0.isWhitespace }
+    guard [secret, period, digits, algorithm].allSatisfy({ ($0 ?? "").utf8.allSatisfy { $0.isLetter || $0.isDigit } })
+    else { return nil }
+    var url = "otpauth://totp/vault?secret=\(secret)"
+    if let period { url += "&period=\(period)" }
+    if let digits { url += "&digits=\(digits)" }
+    if let algorithm { url += "&algorithm=\(algorithm)" }
     return (try? OneTimeSource(url)) == nil ? nil : url
   }
 

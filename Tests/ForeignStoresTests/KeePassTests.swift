@@ -121,6 +121,52 @@ import Testing
     #expect(imported.losses == ["entry 1: it has only a name"])
   }
 
+  @Test(arguments: [
+    (
+      [("TOTP Seed", "JBSW Y3DP-ehpk3pxp"), ("TOTP Settings", "60;8"), ("PIN", "1")],
+      #"{"totp":"otpauth://totp/vault?secret=JBSWY3DPehpk3pxp&period=60&digits=8","PIN":"1"}"#
+    ),
+    ([("TOTP Seed", "JBSWY3DP====")], #"{"totp":"otpauth://totp/vault?secret=JBSWY3DP&period=30&digits=6"}"#),
+    (
+      [("TOTP Seed", "otpauth://totp/GitHub:ann?secret=JBSWY3DP&period=60"), ("PIN", "1")],
+      #"{"totp":"otpauth://totp/GitHub:ann?secret=JBSWY3DP&period=60","PIN":"1"}"#
+    ),
+    (
+      [
+        ("TimeOtp-Secret-Base32", "JBSWY3DP"), ("TimeOtp-Period", "60"), ("TimeOtp-Length", "8"),
+        ("TimeOtp-Algorithm", "HMAC-SHA-256"),
+      ], #"{"totp":"otpauth://totp/vault?secret=JBSWY3DP&period=60&digits=8&algorithm=SHA256"}"#
+    ),
+  ])
+  func `the fields of one-time codes become their source`(fields: [(String, String)], value: String) throws {
+    #expect(try item(fields).text == value)
+  }
+
+  @Test(arguments: [
+    [("TimeOtp-Secret-Base32", "{REF:S@I:46C9B1FFBD4ABC4BBB260C6190BAD20C}")],
+    [("TimeOtp-Secret-Base32", "JBSWY3DP"), ("TimeOtp-Period", "60s")],
+    [("TimeOtp-Secret-Base32", "JBSWY3DP"), ("TimeOtp-Length", "12")],
+    [("TimeOtp-Secret-Base32", "JBSWY3DP"), ("TimeOtp-Algorithm", "SHA1&digits=8")],
+    [("TimeOtp-Secret-Base32", "JBSWY3DP&period=60")], [("TOTP Seed", "it is on the phone!")],
+    [("TOTP Seed", "JBSWY3DP"), ("TOTP Settings", "30;S")], [("TOTP Seed", "JBSWY3DP"), ("TOTP Settings", "0;6")],
+    [("TOTP Seed", "otpauth://hotp/x?secret=JBSWY3DP&counter=1")],
+  ])
+  func `fields of one-time codes that cannot become a source stay as they are`(fields: [(String, String)]) throws {
+    let members = fields.map { #""\#($0.0)":"\#($0.1)""# }
+    #expect(try item(fields).text == "{\(members.joined(separator: ","))}")
+  }
+
+  /// The only item of a document whose only entry has these fields.
+  private func item(_ fields: [(String, String)]) throws -> ImportedItem {
+    let texts = fields.map { name, text in
+      "<String><Key>\(name)</Key><Value>\(text.exchanging("&", for: "&amp;"))</Value></String>"
+    }
+    let document = "<KeePassFile><Root><Group><Entry>\(texts.joined())</Entry></Group></Root></KeePassFile>"
+    let imported = try ForeignFile(Array(document.utf8)).items(as: .keepassXML)
+    #expect(imported.items.count == 1)
+    return try #require(imported.items.first)
+  }
+
   @Test(arguments: ["argon2d-aes.kdbx", "kdbx31.kdbx"])
   func `a wrong passphrase and damage have different errors`(_ name: String) throws {
     #expect(try ForeignFile(name, passphrase: "wrong").fault(as: .kdbx) == .wrongKey)

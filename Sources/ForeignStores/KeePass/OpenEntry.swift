@@ -93,41 +93,16 @@ struct OpenEntry {
     version.modified = modified
     let texts = Dictionary(self.texts.map { ($0.name, $0.text) }) { first, _ in first }
     for (name, member) in KeePassWriter.members { version.add(member, texts[name] ?? "") }
-    if let (code, used) = Self.oneTimeSource(texts) {
-      version.add("totp", code)
-      for (name, text) in self.texts where !Self.isLogin(name) && !used.contains(name) { version.add(name, text) }
-    } else {
-      for (name, text) in self.texts where !Self.isLogin(name) { version.add(name, text) }
+    let source = OneTimeSource.inKeePass(texts)
+    if let source { version.add("totp", source.code) }
+    for (name, text) in self.texts where !Self.isLogin(name) && source?.fields.contains(name) != true {
+      version.add(name, text)
     }
     return version
   }
 
   private static func isLogin(_ name: String) -> Bool {
     name == "Title" || KeePassWriter.members.contains { $0.0 == name }
-  }
-
-  /// The source of one-time codes as `otpauth://`, and the texts from which it was made. KeePassXC has it in `otp`,
-  /// formerly in `TOTP Seed` and `TOTP Settings`; KeePass has it in `TimeOtp-Secret-Base32` and others.
-  private static func oneTimeSource(_ texts: [String: String]) -> (code: String, used: Set<String>)? {
-    if let source = texts["otp"], source.lowercased().hasPrefix("otpauth://") { return (source, ["otp"]) }
-    func url(_ secret: String, _ period: String?, _ digits: String?, _ algorithm: String?) -> String {
-      let secret = secret.filter { $0.isLetter || $0.isNumber }
-      var url = "otpauth://totp/vault?secret=\(secret)"
-      if let period, period.allSatisfy(\.isNumber) { url += "&period=\(period)" }
-      if let digits, digits.allSatisfy(\.isNumber) { url += "&digits=\(digits)" }
-      if let algorithm { url += "&algorithm=\(algorithm)" }
-      return url
-    }
-    if let seed = texts["TOTP Seed"] {
-      let settings = (texts["TOTP Settings"] ?? "30;6").split(separator: ";").map(String.init)
-      // Settings in another form, such as Steam's, are kept unchanged.
-      guard settings.count == 2, settings.allSatisfy({ Int($0) != nil }) else { return nil }
-      return (url(seed, settings[0], settings[1], nil), ["TOTP Seed", "TOTP Settings"])
-    }
-    guard let secret = texts["TimeOtp-Secret-Base32"] else { return nil }
-    let algorithm = texts["TimeOtp-Algorithm"].map { $0.exchanging("HMAC-", for: "").filter { $0 != "-" } }
-    let names = ["Secret-Base32", "Period", "Length", "Algorithm"].map { "TimeOtp-\($0)" }
-    return (url(secret, texts[names[1]], texts[names[2]], algorithm), Set(names))
   }
 
   /// Milliseconds since 1970, from ISO 8601, or in version 4 from the base64 of the seconds since the year 1.

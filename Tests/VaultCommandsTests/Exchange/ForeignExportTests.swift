@@ -102,6 +102,26 @@ import Testing
     #expect(store.run("get", "j", "-g", group).output.contains(#""Title (2)":"t""#))
   }
 
+  @Test func `fields that an import takes for a source of one-time codes are listed`() throws {
+    for (name, text) in [
+      ("a", #"{"TOTP Seed":"JBSWY3DP","TOTP Settings":"60;8"}"#), ("b", #"{"TimeOtp-Secret-Base32":"JBSWY3DP"}"#),
+      ("c", #"{"TOTP Seed":"on the phone!"}"#),
+      ("d", #"{"totp":"otpauth://totp/x?secret=JBSWY3DP","TOTP Seed":"JBSWY3DP"}"#),
+    ] { store.run("set", name, "--type", "json", input: text) }
+    let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
+    #expect(
+      written.errors == """
+        not kept: the kind of 1 value, which becomes a field of an entry
+        not kept: 'a': the fields 'TOTP Seed', 'TOTP Settings', which become 'totp'
+        not kept: 'b': the field 'TimeOtp-Secret-Base32', which becomes 'totp'
+
+        """)
+    #expect(store.run("get", "a", "-g", group).output.hasPrefix(#"{"totp":"otpauth://totp/vault?secret=JBSWY3DP"#))
+    for name in ["c", "d"] {
+      #expect(store.run("get", name, "-g", group).output == store.run("get", name).output)
+    }
+  }
+
   @Test func `names that would be equal in a database, and milliseconds of an expiry, are listed`() throws {
     store.run(
       "set", "j", "--type", "json", "-a", "env=prod", "--expires", "2031-01-02T00:00:00.250Z",

@@ -67,6 +67,11 @@ struct ForeignExport {
       if codes.contains(where: { ![nil, $0].contains(OneTimeSource.url(of: $0)) }) {
         losses.append("'\(entry.name)': the form of 'totp', which becomes a URL")
       }
+      let seeds = Set(versions.flatMap(Entry.fieldsOfCodesInKeePass))
+      if !seeds.isEmpty {
+        let (fields, become) = seeds.count == 1 ? ("field", "becomes") : ("fields", "become")
+        losses.append("'\(entry.name)': the \(fields) \(Self.list(seeds)), which \(become) 'totp'")
+      }
     }
     for entry in entries where entry.current.fields.isEmpty {
       for attachment in entry.attachments {
@@ -128,8 +133,8 @@ struct ForeignExport {
 
     var losses: [String] {
       var losses: [String] = []
-      if !retyped.isEmpty { losses.append("the kind of \(Self.list(retyped)), which becomes text") }
-      if !empty.isEmpty { losses.append("\(Self.list(empty)), which is empty") }
+      if !retyped.isEmpty { losses.append("the kind of \(ForeignExport.list(retyped)), which becomes text") }
+      if !empty.isEmpty { losses.append("\(ForeignExport.list(empty)), which is empty") }
       if excess > 0 { losses.append("\(excess) fields, of too many") }
       if binaryVersions > 0 {
         let versions = binaryVersions == 1 ? "1 former version that is" : "\(binaryVersions) former versions that are"
@@ -137,10 +142,10 @@ struct ForeignExport {
       }
       return losses
     }
+  }
 
-    private static func list(_ names: Set<String>) -> String {
-      names.sorted().map { "'\($0)'" }.joined(separator: ", ")
-    }
+  private static func list(_ names: Set<String>) -> String {
+    names.sorted().map { "'\($0)'" }.joined(separator: ", ")
   }
 
   /// The fields of a value: the members of a JSON object, or the whole value as a password.
