@@ -11,6 +11,17 @@ package struct Entry: Sendable, Equatable {
       self.name = name
       self.text = text
     }
+
+    /// Whether both have the same bytes. (Swift takes "é" in its two Unicode forms for equal, but two such passwords
+    /// differ.)
+    package static func == (left: Field, right: Field) -> Bool {
+      left.name.utf8.elementsEqual(right.name.utf8) && left.text.utf8.elementsEqual(right.text.utf8)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+      hasher.combine(Array(name.utf8))
+      hasher.combine(Array(text.utf8))
+    }
   }
 
   /// The entry's content at one time.

@@ -167,6 +167,22 @@ import Testing
     return try #require(imported.items.first)
   }
 
+  @Test func `passwords that differ only in their Unicode form are different`() throws {
+    let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
+    func entry(_ title: String, _ password: String, _ history: String = "") -> String {
+      "<Entry><String><Key>Title</Key><Value>\(title)</Value></String>"
+        + "<String><Key>Password</Key><Value>\(password)</Value></String><History>\(history)</History></Entry>"
+    }
+    let document =
+      "<KeePassFile><Root><Group>" + entry("a", composed) + entry("a", decomposed)
+      + entry("b", composed, entry("b", decomposed)) + "</Group></Root></KeePassFile>"
+    let imported = try ForeignFile(Array(document.utf8)).items(as: .keepassXML)
+    #expect(imported.items.map(\.name) == ["a", "a (2)", "b"] && imported.losses.isEmpty)
+    let passwords = imported.items.flatMap { [$0.value] + $0.older.map(\.value) }
+    #expect(
+      passwords == [composed, decomposed, composed, decomposed].map { Array(#"{"password":"\#($0)"}"#.utf8) })
+  }
+
   @Test(arguments: ["argon2d-aes.kdbx", "kdbx31.kdbx"])
   func `a wrong passphrase and damage have different errors`(_ name: String) throws {
     #expect(try ForeignFile(name, passphrase: "wrong").fault(as: .kdbx) == .wrongKey)

@@ -141,6 +141,15 @@ import Testing
         + #""attribute env (2)":"prod"}"#)
   }
 
+  @Test func `a label that differs from the user's name only in its Unicode form becomes a field`() throws {
+    store.run("set", "j", "--type", "json", "--label", "caf\u{E9}", input: "{\"username\":\"cafe\u{301}\"}")
+    let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
+    #expect(written.errors.contains("not kept: 1 label, which becomes a field of an entry\n"), "\(written.errors)")
+    #expect(
+      store.run("get", "j", "-g", group).output.utf8.elementsEqual(
+        "{\"username\":\"cafe\u{301}\",\"label\":\"caf\u{E9}\"}".utf8))
+  }
+
   @Test func `a name with characters that XML cannot contain is listed`() throws {
     store.run("set", "j", "--type", "json", input: #"{"a\u0001":"b","c":"\u0001"}"#)
     let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")

@@ -163,7 +163,7 @@ struct ForeignExport {
       changes.plainValues += 1
       version.add(item.kind == .url ? "url" : "password", text)
     }
-    if let label = item.label, label != version.text("username") { version.add("label", label) }
+    if let label = item.label, !label.utf8.elementsEqual(version.text("username").utf8) { version.add("label", label) }
     changes.excess += version.lostFields
     return version
   }
