@@ -87,6 +87,8 @@ package struct Entry: Sendable, Equatable {
   package var expires: UInt64?
   /// Its losses, without values.
   package var losses: [String] = []
+  /// Its parts that no item can hold, without values. Unlike a loss, they end an import with `--strict`.
+  package var refusals: [String] = []
 
   package init(_ name: String, at place: String) {
     self.name = name
@@ -113,7 +115,9 @@ extension ImportedItems {
       self.losses += entry.losses.map { "\(entry.place): \($0)" }
       let lostFields = entry.history.reduce(entry.current.lostFields) { $0 + $1.lostFields }
       if lostFields > 0 { self.losses.append("\(entry.place): \(lostFields) fields, of too many") }
+      refusals += entry.refusals.map { ImportFault($0, at: entry.place, .overLimit) }
       if entry.isEmpty {
+        guard entry.refusals.isEmpty else { continue }
         self.losses.append("\(entry.place): it has only a name")
       } else if let place = seen[entry.name]?[entry.content] {
         self.losses.append("\(entry.place): it is the same as \(place)")

@@ -111,6 +111,7 @@ private enum EntryJSON {
       ("history", .array(entry.history.map(object))), ("attachments", .array(entry.attachments.map(object))),
       ("attributes", .object(of: entry.attributes.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) })),
       ("notKept", .array(entry.losses.map { .string($0) })),
+      ("notImported", .array(entry.refusals.map { .string($0) })),
     ]
     if let expires = entry.expires { members.append(("expires", .number(String(expires)))) }
     return .object(of: members)
@@ -134,10 +135,11 @@ private enum EntryJSON {
     guard let name = value["name"]?.text, let place = value["place"]?.text,
       let current = value["current"].flatMap(version), let history = elements(value["history"], version),
       let attachments = elements(value["attachments"], attachment), let losses = elements(value["notKept"], \.text),
-      case .object(let attributes)? = value["attributes"]
+      let refusals = elements(value["notImported"], \.text), case .object(let attributes)? = value["attributes"]
     else { return nil }
     var entry = Entry(name, at: place)
-    (entry.current, entry.history, entry.attachments, entry.losses) = (current, history, attachments, losses)
+    (entry.current, entry.history, entry.attachments) = (current, history, attachments)
+    (entry.losses, entry.refusals) = (losses, refusals)
     for attribute in attributes { entry.attributes[attribute.name] = attribute.value.text }
     if case .number(let expires)? = value["expires"] { entry.expires = UInt64(expires) }
     return entry

@@ -41,6 +41,8 @@ package struct ImportedItems: Sendable, Equatable {
   package var items: [ImportedItem] = []
   /// What is lost, each with its position and without a value: `line 3: …`.
   package var losses: [String] = []
+  /// The parts of the file that cannot be imported.
+  package var refusals: [ImportFault] = []
 
   package init() {}
 }

@@ -114,10 +114,8 @@ func write(_ line: EntryLine) {
   guard case .entry(var entry) = line else { return write(line.json + [0x0A]) }
   // No item can hold more, so the attachment is dropped here.
   let kept = entry.attachments.filter { $0.bytes.count <= 1 << 20 }
-  if kept.count < entry.attachments.count {
-    entry.losses.append("an attachment of more than 1 MiB")
-    entry.attachments = kept
-  }
+  for _ in kept.count..<entry.attachments.count { entry.refusals.append("an attachment of more than 1 MiB") }
+  entry.attachments = kept
   write(EntryLine.entry(entry).json + [0x0A])
 }
 

@@ -152,6 +152,39 @@ import Testing
     #expect(json.output.contains(#""notImported":["stdin, item 2: "#))
   }
 
+  @Test(arguments: [true, false])
+  func `an attachment that is too large is named, and with --strict nothing is imported`(hasFields: Bool) {
+    // The base64 of 1 MiB and 1 byte.
+    let base64 = String(repeating: "A", count: 349_525 * 4) + "AAA="
+    let password = hasFields ? "<String><Key>Password</Key><Value>s3cret</Value></String>" : ""
+    let file = store.folder.write(
+      "att.xml",
+      Array(
+        """
+        <KeePassFile><Root><Group><Entry><String><Key>Title</Key><Value>a</Value></String>\(password)\
+        <Binary><Key>f</Key><Value>\(base64)</Value></Binary></Entry></Group></Root></KeePassFile>
+        """.utf8))
+    let place = "\(file), entry 1"
+    for option in [[], ["--dry-run"]] {
+      let strict = Transcript(
+        ["import", file, "--from", "keepass-xml", "--strict"] + option, environment: store.environment)
+      #expect(strict.status == 20)
+      #expect(strict.errors == "vault: error: \(place): an attachment of more than 1 MiB\n")
+      #expect(store.run("list").output.isEmpty)
+    }
+    let json = bringIn(file, "--from", "keepass-xml", "--dry-run", "--json")
+    #expect(json.output.contains(#""notKept":[],"notImported":["\#(place): an attachment of more than 1 MiB"]"#))
+    let done = bringIn(file, "--from", "keepass-xml")
+    #expect(done.status == 0)
+    #expect(
+      done.errors == """
+        imported into 'default': \(hasFields ? 1 : 0) new, 0 replaced, 0 unchanged, 1 not imported
+        not imported: \(place): an attachment of more than 1 MiB
+
+        """)
+    #expect(store.run("list").output.isEmpty == !hasFields)
+  }
+
   @Test func `a damaged file changes nothing, and no message shows its content`() throws {
     let damaged = store.folder.write("x.kdbx", Array("hunter2".utf8))
     let refused = bringIn(damaged, passphrase: "pw")

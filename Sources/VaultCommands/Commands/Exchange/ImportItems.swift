@@ -32,9 +32,9 @@ struct ImportItems: Command {
 
       An entry of KeePass, Bitwarden, 1Password or a keychain becomes such a JSON object with all of its fields. \
       Its folders become the beginning of its name, former passwords become versions, and an attachment becomes \
-      the item NAME/FILE. The command asks for the file's passphrase on the terminal. An entry that cannot be \
-      imported is named and left out; with --strict nothing is imported then. All other formats are imported \
-      completely or not at all.
+      the item NAME/FILE. The command asks for the file's passphrase on the terminal. An entry or attachment \
+      that cannot be imported is named and left out; with --strict nothing is imported then. All other formats are \
+      imported completely or not at all.
 
       If an item exists with another value, nothing is imported (22), unless --replace gives it a new version. An \
       equal value gets no new version, so an import can be repeated. --dry-run shows what would happen without \

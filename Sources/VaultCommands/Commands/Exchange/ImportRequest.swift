@@ -14,10 +14,12 @@ struct ImportRequest {
 
   /// Sets all of the items in one transaction, or none of them. A dry run takes no lock and changes nothing.
   ///
-  /// - Throws: `usage` for an item that the store cannot hold, `conflict` for two items with the same name, `exists` if
-  ///   an item would be replaced without `--replace`. A dry run has printed its table before it throws.
+  /// - Throws: `usage` or `overLimit` for an item that the store cannot hold, `conflict` for two items with the same
+  ///   name, `exists` if an item would be replaced without `--replace`. A dry run has printed its table before it
+  ///   throws `exists`.
   func run(in group: AccessGroup, _ session: Session) throws {
-    var refused: [String] = []
+    var refused = imported.refusals.map { "\(place($0.place ?? "")): \($0.words)" }
+    if !leavesOut, let fault = imported.refusals.first { throw Failure(fault.status, refused[0]) }
     let items = try leavesOut ? importable(in: group, &refused) : imported.items
     try requireDistinctNames()
     guard !isDryRun else { return try rehearse(items, refused, in: group, session) }
@@ -73,8 +75,10 @@ struct ImportRequest {
     return kept
   }
 
-  private func place(of item: ImportedItem) -> String {
-    let place = UTF8Text.onOneLine(item.place)
+  private func place(of item: ImportedItem) -> String { place(item.place) }
+
+  private func place(_ position: String) -> String {
+    let place = UTF8Text.onOneLine(position)
     return fileName.map { "\($0), \(place)" } ?? place
   }
 
