@@ -31,7 +31,7 @@ package struct Entry: Sendable, Equatable {
 
     package private(set) var fields: [Field] = []
     /// The number of fields above ``mostFields``.
-    package private(set) var lostFields = 0
+    package internal(set) var lostFields = 0
     /// When it was written, in milliseconds since 1970.
     package var modified: Int64?
     private var names = DistinctNames()

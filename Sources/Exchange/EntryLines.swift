@@ -120,6 +120,7 @@ private enum EntryJSON {
   private static func object(_ version: Entry.Version) -> JSONValue {
     var members = [("fields", JSONValue.object(of: version.fields.map { ($0.name, .string($0.text)) }))]
     if let modified = version.modified { members.append(("modified", .number(String(modified)))) }
+    if version.lostFields > 0 { members.append(("lostFields", .number(String(version.lostFields)))) }
     return .object(of: members)
   }
 
@@ -156,6 +157,7 @@ private enum EntryJSON {
     var version = Entry.Version()
     for field in fields { version.add(field.name, field.value.text ?? "") }
     if case .number(let modified)? = value["modified"] { version.modified = Int64(modified) }
+    if case .number(let count)? = value["lostFields"] { version.lostFields = Int(UInt32(count) ?? 0) }
     return version
   }
 

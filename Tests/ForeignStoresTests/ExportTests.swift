@@ -38,6 +38,16 @@ import Testing
     #expect(try ForeignFile(name).fault(as: .bitwarden) == .wrongKey)
   }
 
+  @Test func `fields above the limit are counted as lost`() throws {
+    let fields = (1...1_005).map { #"{"name":"f\#($0)","value":"\#($0)","type":0}"# }.joined(separator: ",")
+    let former = #"[{"lastUsedDate":"2026-01-01T00:00:00.000Z","password":"old"}]"#
+    let export =
+      #"{"items":[{"type":1,"name":"a","login":{"password":"p"},"passwordHistory":\#(former),"fields":[\#(fields)]}]}"#
+    let imported = try ForeignFile(Array(export.utf8)).items(as: .bitwarden)
+    #expect(imported.items.count == 1)
+    #expect(imported.losses == ["item 1: 6 fields, of too many"])
+  }
+
   @Test func `an encrypted export with an altered byte is refused`() throws {
     let text = String(decoding: try Vectors.bytes("bitwarden-pbkdf2.json"), as: UTF8.self)
     let start = try #require(text.firstRange(of: #""data": "2."#)).upperBound
