@@ -3,14 +3,15 @@ internal import Ground
 /// An entry of pass, the standard Unix password manager: the password on the first line, followed by other data.
 package enum PassEntry {
   /// The item of one entry. A single line is a text item. Several lines are a login, in which the first `login:`,
-  /// `user:` or `username:` line, the first `url:` line and the first `otpauth://` line have their own members, and all
-  /// other lines are notes. A document, such as a private key or JSON, is kept as it is, and an entry that is not UTF-8,
-  /// such as a picture, as bytes.
+  /// `user:` or `username:` line, the first `url:` line and the first line with a source of codes, `otpauth://` or
+  /// `totp:`, have their own members, and all other lines are notes. A document, such as a private key or JSON, is
+  /// kept as it is, and an entry that is not UTF-8, such as a picture, as bytes.
   ///
   /// - Parameters:
   ///   - name: the entry's path in the store, without `.gpg`.
   ///   - content: the content of its file.
-  ///   - keepsFields: whether a line `name: value` before the first other line is a field, as gopass writes it.
+  ///   - keepsFields: whether a line `name: value` before the first other line is a field, as gopass writes it. If its
+  ///     name is taken, or it has no value, it is kept in the notes.
   package static func item(_ name: String, _ content: [UInt8], keepsFields: Bool = false) -> ImportedItem {
     let place = "'\(name)'"
     guard let text = String(validating: content, as: UTF8.self) else {
@@ -24,10 +25,13 @@ package enum PassEntry {
     // pass-otp creates entries whose first line is an `otpauth://` URL.
     if !take(lines[0], codesOnly: true, into: &login) { login.password = lines[0] }
     var notes: [String] = []
+    var isAmongFields = keepsFields
     for line in lines.dropFirst() where !take(line, codesOnly: false, into: &login) {
-      if keepsFields, notes.isEmpty, let field = field(line), !login.others.contains(where: { $0.0 == field.0 }) {
+      let field = isAmongFields ? field(line) : nil
+      if let field, !field.1.isEmpty, !names.contains(field.0), !login.others.contains(where: { $0.0 == field.0 }) {
         login.others.append(field)
       } else {
+        isAmongFields = field != nil
         notes.append(line)
       }
     }
@@ -42,13 +46,14 @@ package enum PassEntry {
     return (try? JSONValue(parsing: text)) != nil
   }
 
-  /// The field of a line such as `PIN: 1234`; nil for other lines, and for names that a login itself uses.
+  /// The names that a login itself uses.
+  private static let names: Set = ["username", "password", "url", "notes", "totp"]
+
+  /// The field of a line such as `PIN: 1234`; nil for other lines.
   private static func field(_ line: String) -> (String, String)? {
     guard let colon = line.place(of: ": ") else { return nil }
     let name = String(line[..<colon.lowerBound])
-    guard (1...64).contains(name.utf8.count), !name.contains(" "),
-      !["username", "password", "url", "notes", "totp"].contains(name)
-    else { return nil }
+    guard (1...64).contains(name.utf8.count), !name.contains(" ") else { return nil }
     return (name, String(line[colon.upperBound...]))
   }
 
@@ -68,6 +73,9 @@ package enum PassEntry {
     case "url":
       guard login.url.isEmpty else { return false }
       login.url = text
+    case "totp":
+      guard login.totp.isEmpty, (try? OneTimeSource(text)) != nil else { return false }
+      login.totp = text
     default: return false
     }
     return true

@@ -23,6 +23,27 @@ import Testing
         == #"{"username":"ann","password":"pw","notes":"password: other\nfree text\nlate: x","PIN":"7"}"#)
   }
 
+  @Test(arguments: [
+    (
+      "totp: JBSWY3DPEHPK3PXP\nPIN: 1234\nhost: db1",
+      #"{"password":"pw","totp":"JBSWY3DPEHPK3PXP","PIN":"1234","host":"db1"}"#
+    ),
+    (
+      "url: https://a\nurl: https://b\npassword: x\nPIN: 1\nPIN: 2\ntotp: on the phone\nhost: db1",
+      #"{"password":"pw","url":"https://a","notes":"url: https://b\npassword: x\nPIN: 2\ntotp: on the phone","#
+        + #""PIN":"1","host":"db1"}"#
+    ),
+    ("PIN: \nhost: db1", #"{"password":"pw","notes":"PIN: ","host":"db1"}"#),
+    (
+      "otpauth://totp/x?secret=MY\ntotp: JBSWY3DPEHPK3PXP",
+      #"{"password":"pw","notes":"totp: JBSWY3DPEHPK3PXP","totp":"otpauth://totp/x?secret=MY"}"#
+    ),
+  ]) func `a line of gopass with a name that is taken, or without a value, ends no fields`(lines: String, value: String)
+  {
+    let item = PassEntry.item("a", Array("pw\n\(lines)".utf8), keepsFields: true)
+    #expect(String(decoding: item.value, as: UTF8.self) == value)
+  }
+
   @Test func `an entry of several lines becomes a login with notes`() {
     #expect(
       item("pw\nLogin: ann\nurl:https://a.test/\notpauth://totp/x?secret=MY\nPIN: 7\n\nuser: second\n")
