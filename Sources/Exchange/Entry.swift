@@ -244,9 +244,15 @@ extension Entry {
   /// The names of KeePass for its own fields.
   private static let namesOfKeePass: Set<String> = ["Title", "UserName", "Password", "URL", "Notes", "otp"]
 
-  /// The attributes that become fields of a KeePass database, which itself has only tags.
+  /// The attributes without a `modified` that KeePass's own time, which counts seconds, gives back as it is written.
+  package var attributesBesidesTime: [String: String] {
+    let time = current.modified.map { UTCDate.text($0 / 1_000 * 1_000) }
+    return attributes.filter { $0.key != "modified" || $0.value != time }
+  }
+
+  /// The attributes that become fields of a KeePass database, which itself has only tags and a time.
   package var fieldsOfAttributes: [Field] {
-    attributes.filter { $0.key != "tags" || !$0.value.fitsXML }.sorted { $0.key < $1.key }
+    attributesBesidesTime.filter { $0.key != "tags" || !$0.value.fitsXML }.sorted { $0.key < $1.key }
       .map { Field("attribute \($0.key)", $0.value) }
   }
 

@@ -36,7 +36,7 @@ package struct EntryExport {
   /// The parts that neither format can contain.
   private static func lostAlways(_ entry: Entry) -> [String] {
     var lost: [String] = []
-    if entry.attributes.contains(where: { $0.key != "modified" }) { lost.append("attributes") }
+    if !entry.attributes.isEmpty { lost.append("attributes") }
     if entry.expires != nil { lost.append("its expiry") }
     return lost
   }

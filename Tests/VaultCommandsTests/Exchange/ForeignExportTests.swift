@@ -150,6 +150,31 @@ import Testing
         "{\"username\":\"cafe\u{301}\",\"label\":\"caf\u{E9}\"}".utf8))
   }
 
+  @Test
+  func `an attribute 'modified' that no import would set again becomes a field, and Bitwarden and tables lose it`()
+    throws
+  {
+    for (name, text) in [("exact", "2020-01-02T00:00:00Z"), ("day", "2019-05-05"), ("word", "by-ann")] {
+      store.run("set", name, "--type", "json", "-a", "modified=\(text)", input: #"{"password":"p"}"#)
+    }
+    let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
+    #expect(
+      written.errors.hasSuffix("\nnot kept: the attributes of 2 items, which become fields\n"), "\(written.errors)")
+    #expect(store.run("get", "exact", "-g", group).output == #"{"password":"p"}"#)
+    #expect(
+      store.run("info", "exact", "-g", group, "--json").output.contains(#""modified":"2020-01-02T00:00:00Z""#))
+    for (name, text) in [("day", "2019-05-05"), ("word", "by-ann")] {
+      #expect(
+        store.run("get", name, "-g", group).output == #"{"password":"p","attribute modified":"\#(text)"}"#)
+    }
+    for (form, name) in [("bitwarden", "out.json"), ("csv", "out.csv")] {
+      let errors = try roundTrip(form, name, form).0.errors
+      for item in ["exact", "day", "word"] {
+        #expect(errors.contains("not kept: '\(item)': attributes\n"), "\(errors)")
+      }
+    }
+  }
+
   @Test func `a name with characters that XML cannot contain is listed`() throws {
     store.run("set", "j", "--type", "json", input: #"{"a\u0001":"b","c":"\u0001"}"#)
     let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
@@ -177,7 +202,7 @@ import Testing
     let lone = store.run("info", "lone/lone", "-g", group, "--json").output
     #expect(lone.contains("2031-01-02") && lone.contains(#""modified":"2020-01-02T00:00:00Z""#))
     let (table, _) = try roundTrip("csv", "out.csv", "csv")
-    #expect(table.errors.contains("not kept: 'lone': its expiry\nnot kept: 'lone': its bytes\n"))
+    #expect(table.errors.contains("not kept: 'lone': attributes, its expiry\nnot kept: 'lone': its bytes\n"))
     #expect(!table.errors.contains("lone/lone"))
   }
 

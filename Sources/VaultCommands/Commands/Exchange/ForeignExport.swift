@@ -53,7 +53,7 @@ struct ForeignExport {
 
   /// A KeePass database of the entries.
   mutating func database(_ passphrase: WipedBytes) throws -> WipedBytes {
-    let attributes = entries.count { !$0.attributes.isEmpty }
+    let attributes = entries.count { !$0.attributesBesidesTime.isEmpty }
     lose(attributes, "the attributes of 1 item, which become", "the attributes of # items, which become", "fields")
     for entry in entries {
       let versions = [entry.current.fields + entry.fieldsOfAttributes] + entry.history.map(\.fields)
@@ -114,7 +114,7 @@ struct ForeignExport {
 
   private func entry(of item: Item) -> Entry {
     var entry = Entry(item.name.description, at: "'\(item.name)'")
-    entry.attributes = item.attributes.filter { $0.key != "modified" }
+    entry.attributes = item.attributes
     entry.expires = item.expires?.milliseconds
     return entry
   }
