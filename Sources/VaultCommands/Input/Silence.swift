@@ -25,10 +25,7 @@ struct Silence: ~Copyable {
   private var maskBefore = sigset_t()
 
   /// All signals that end or stop a program without reporting a fault in it. `abort` still ends it.
-  private static let watched = [
-    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGALRM, SIGUSR1, SIGUSR2, SIGABRT, SIGVTALRM, SIGPROF, SIGXCPU, SIGIO,
-    SIGPWR,
-  ]
+  private static let watched = SignalRelay.ending + [SIGTSTP, SIGABRT]
 
   init(_ terminal: Int32, _ reading: Reading = .lines) throws(Failure) {
     self.terminal = terminal

@@ -10,13 +10,14 @@ struct SignalRelay: ~Copyable {
   /// The signals that were blocked before. The program gets this mask.
   private(set) var maskBefore = sigset_t()
 
-  /// The signals that would end or stop this process, except those for faults in its own code. From 34 on, signals have
-  /// no names.
-  private static let watched =
+  /// The signals that would end this process, except those for faults in its own code. From 34 on, signals have no
+  /// names.
+  static let ending =
     [
-      SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGTSTP, SIGCONT, SIGCHLD, SIGALRM, SIGVTALRM,
-      SIGPROF, SIGPOLL, SIGPWR, SIGSTKFLT, SIGXCPU,
+      SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGPOLL, SIGPWR, SIGSTKFLT,
+      SIGXCPU,
     ] + Array(34...64)
+  private static let watched = ending + [SIGWINCH, SIGTSTP, SIGCONT, SIGCHLD]
   /// The signals that a terminal sends to a whole process group.
   private static let ofTerminal = [SIGINT, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT]
 

@@ -36,7 +36,7 @@ import Testing
     #expect(terminal.showsWhatIsTyped)
   }
 
-  @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGABRT, SIGXCPU])
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2, SIGABRT, SIGXCPU, SIGSTKFLT, 34, 64])
   func `a signal at the prompt ends with 130, and the terminal echoes again`(signal: Int32) throws {
     let process = try waiting()
     process.send(signal)
