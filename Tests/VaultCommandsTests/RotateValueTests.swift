@@ -192,4 +192,13 @@ import Vault
       json.status == 24 && json.output.hasPrefix(#"[{"name":"gone","#) && json.output.contains(#""expired":true"#))
     #expect(store.run("expiring", "--within", "soon").status == 64)
   }
+
+  @Test func `the status of expiring says so even if nobody reads the list`() {
+    store.run("set", "gone", "--expires", "2020-01-01", input: "x")
+    for command in ["expiring", "expiring --json"] { #expect(store.unread(command).status == 24) }
+    // A list longer than the output's buffer.
+    let label = String(repeating: "x", count: 200)
+    for number in 1...90 { store.run("set", "gone\(number)", "--label", label, "--expires", "2020-01-01", input: "x") }
+    for command in ["expiring", "expiring --json"] { #expect(store.unread(command).status == 24) }
+  }
 }

@@ -108,9 +108,7 @@ struct ExpiringItems: Command {
     }
     let request = ListRequest(
       group: group, all: group == nil, sort: "expires", until: Timestamp(milliseconds: now + length), json: json,
-      key: key)
-    guard try request.run(in: session) > 0 else { return }
-    try session.finish()
-    throw Failure.expiring
+      key: key, found: .expiring)
+    try request.run(in: session)
   }
 }

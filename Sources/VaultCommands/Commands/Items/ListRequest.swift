@@ -21,6 +21,8 @@ struct ListRequest {
   var until: Timestamp?
   var json = false
   var key = KeySource()
+  /// Ends the command if the list has an entry.
+  var found: Failure?
 
   /// Whether to list vaultd's companion items, too: if all items are requested, or these.
   private var showsCompanions: Bool { all || prefix.holds("//") }
@@ -36,9 +38,7 @@ struct ListRequest {
     var count: Int { items.count + min(lines.count, lineLimit) }
   }
 
-  /// - Returns: the number of listed items.
-  @discardableResult
-  func run(in session: Session) throws -> Int {
+  func run(in session: Session) throws {
     let query = try ItemQuery(attributes: AttributeArguments.parse(attributes), text: match, expiresBy: until)
     guard let order = Order(rawValue: sort ?? "name") else {
       throw Failure.usage("there is no such order", hint: "--sort name, changed or expires")
@@ -72,8 +72,11 @@ struct ListRequest {
     if let limit { cut(&sections, to: limit) }
     let count = sections.reduce(0) { $0 + $1.count }
     if count == 0, problem == nil { sayWhyNothing(in: names, store, session) }
-    try session.report(problem) { try write(&sections, in: session) }
-    return count
+    let end = problem ?? (count > 0 ? found : nil)
+    try session.report(end) {
+      try write(&sections, in: session)
+      if (end as? Failure)?.isSilent == true { try session.finish() }
+    }
   }
 
   private func look(
