@@ -66,6 +66,19 @@ final class Output {
     }
     flushedCount += buffer.count
   }
+
+  /// Writes what a command tells about a change after it was made. If that fails, the error says that it was made.
+  ///
+  /// - Parameter change: what was done, as the first half of a sentence.
+  func tell(of change: String, _ write: () throws(Failure) -> Void) throws(Failure) {
+    do throws(Failure) {
+      try write()
+      try flush()
+    } catch {
+      guard !error.isSilent else { throw error }
+      throw Failure(error.status, "\(change), but \(error.message)")
+    }
+  }
 }
 
 enum Descriptor {

@@ -294,6 +294,19 @@ import Testing
     #expect(store.execute("verify").status == 0)
   }
 
+  @Test func `if the JSON about a change cannot be written, the error says that it was made`() {
+    let full = "but the output cannot be written: the disk is full"
+    let set = store.shell(#"printf new | "$vault" set a --json >/dev/full"#)
+    #expect(set.status == 23 && set.errors.contains("the change was made (version 2), \(full)"), "\(set.errors)")
+    #expect(store.execute("get", "a").output == "new")
+    let imported = store.shell(#"echo B=2 | "$vault" import - --from dotenv --json >/dev/full"#)
+    #expect(
+      imported.status == 23 && imported.errors.contains("the items were imported, \(full)"), "\(imported.errors)")
+    #expect(store.execute("get", "B").output == "2")
+    let rehearsed = store.shell(#"echo C=3 | "$vault" import - --from dotenv --json --dry-run >/dev/full"#)
+    #expect(rehearsed.status == 23 && !rehearsed.errors.contains("imported"), "\(rehearsed.errors)")
+  }
+
   /// A dynamically linked executable may not even find its libraries.
   private static func lacksDescriptors(_ result: Executable.Result) -> Bool {
     result.status == 127 && result.errors.contains("shared libraries")

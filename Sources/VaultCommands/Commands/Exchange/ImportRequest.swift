@@ -31,7 +31,9 @@ struct ImportRequest {
       for step in steps where step.action != .unchanged { try step.perform(in: edit) }
       return steps
     }
-    try tell(steps, refused, group, session)
+    try session.output.tell(of: "the items were imported") { () throws(Failure) in
+      try tell(steps, refused, group, session)
+    }
   }
 
   private func rehearse(

@@ -120,12 +120,14 @@ struct SetItem: Command {
     }
     session.warnIfPast(details)
     guard json else { return }
-    var json = JSONWriter(session.output)
-    try json.object { (json) throws(Failure) in
-      try json.string("name", place.name)
-      if let field = place.field { try json.string("field", field) }
-      try json.string("group", group.name.description)
-      try json.number("version", version)
+    try session.output.tell(of: "the change was made (version \(version))") { () throws(Failure) in
+      var json = JSONWriter(session.output)
+      try json.object { (json) throws(Failure) in
+        try json.string("name", place.name)
+        if let field = place.field { try json.string("field", field) }
+        try json.string("group", group.name.description)
+        try json.number("version", version)
+      }
     }
   }
 
