@@ -121,6 +121,16 @@ import Testing
         == #"{"username":"ann","password":"s3cret","notes":"free text","PIN":"7"}"#)
     let closed = store.execute(["import", folder, "--from", "gopass"], input: [])
     #expect(closed.status == 11 && closed.errors.contains("gpg or age cannot open 'web/site'"))
+    // A pipe can be read only once.
+    run("cp \"$HOME/gopass/web/site.age\" \"$HOME/gopass/web/other.age\"")
+    let piped = store.shell(
+      #"""
+      cd "$folder"
+      cat identities | "$vault" import gopass --from gopass --prefix x/ --file-key /dev/fd/5 5<&0
+      """#)
+    #expect(piped.errors == "imported into 'default': 3 new, 0 replaced, 0 unchanged\n")
+    let absent = store.execute(["import", folder, "--from", "gopass", "--file-key", folder + "/absent"], input: [])
+    #expect(absent.errors == "vault: error: the file's key cannot be read: it does not exist\n")
   }
 
   @Test func `a missing password store and a missing gpg are errors`() {

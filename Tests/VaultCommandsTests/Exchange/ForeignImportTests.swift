@@ -218,4 +218,29 @@ import Testing
     #expect(sealed.status == 0, "\(sealed.errors)")
     #expect(store.run("get", "database/password").output == "two\nlines: # ü")
   }
+
+  @Test(.needsClients) func `a key file of sops can be a pipe, even if the file has other recipients`() {
+    let done = store.shell(
+      #"""
+      key=\#(vector("age.key")) sealed=\#(vector("sealed.yaml"))
+      age-keygen -o "$folder/other" 2>/dev/null
+      other=$(age-keygen -y "$folder/other")
+      {
+        sed '/^    age:/q' "$sealed"
+        echo "        - recipient: $other"
+        echo "          enc: |"
+        echo secret | age -a -r "$other" | sed 's/^/            /'
+        sed '1,/^    age:/d' "$sealed"
+      } >"$folder/two.yaml"
+      cat "$key" | "$vault" import "$folder/two.yaml" --from sops --file-key /dev/stdin
+      """#)
+    #expect(done.status == 0, "\(done.errors)")
+    #expect(store.run("get", "database/password").output == "two\nlines: # ü")
+  }
+
+  @Test func `a key file of more than 1 MiB is refused`() {
+    let large = store.folder.write("large", [UInt8](repeating: 0x61, count: 1 << 20 + 1))
+    let refused = bringIn(vector("keyfile-only.kdbx"), "--file-key", large)
+    #expect(refused.errors.hasPrefix("vault: error: the file's key is larger than 1 MiB"))
+  }
 }

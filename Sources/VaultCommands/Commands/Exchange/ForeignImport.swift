@@ -23,6 +23,19 @@ extension FileLock {
       "--file-key", value: "file", "The key file of a KeePass database, or the identities of age for sops and gopass.",
       completes: .files)
   }
+
+  /// The maximum size of a key file.
+  private static let keyLimit = 1 << 20
+
+  /// Reads a key file into memory: a pipe, as `<(…)` is, can be read only once, but each part of a file may need the key.
+  ///
+  /// - Returns: a descriptor that no program inherits.
+  /// - Throws: `overLimit` if it is larger than 1 MiB.
+  static func key(in path: String) throws(Failure) -> Int32 {
+    let bytes = try DescriptorInput.contents(of: path, "the file's key", limit: keyLimit)
+    guard bytes.count <= keyLimit else { throw Failure(.overLimit, "the file's key is larger than 1 MiB") }
+    return try unsafe bytes.withUnsafeBytes { (bytes) throws(Failure) in try unsafe MemoryFile.input(bytes) }
+  }
 }
 
 /// A file of another program's store, which `vault-exchange` reads.
@@ -85,10 +98,7 @@ struct ForeignImport {
       path = session.variable("SOPS_AGE_KEY_FILE") ?? folder.map { $0 + "/sops/age/keys.txt" }
       if let path, unsafe access(path, R_OK) != 0 { return nil }
     }
-    guard let path else { return nil }
-    let descriptor = unsafe Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
-    guard descriptor >= 0 else { throw DescriptorInput.failure("the file's key", errno) }
-    return descriptor
+    return try path.map { (path) throws(Failure) in try FileLock.key(in: path) }
   }
 }
 

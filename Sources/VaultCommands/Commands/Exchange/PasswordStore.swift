@@ -11,8 +11,10 @@ struct PasswordStore {
 
   /// Whether this is a folder of gopass, whose entries can have fields and can be encrypted with age.
   private let isGopass: Bool
-  /// The path of the age identities that open entries.
-  private let identities: String
+  /// The path of the age identities that open entries; nil for those of gopass.
+  private let namedIdentities: String?
+  /// The path of gopass's own identities.
+  private let ownIdentities: String
 
   /// The maximum size of an entry: a value and a line break.
   private static let limit = ValueInput.limit + 2
@@ -31,7 +33,8 @@ struct PasswordStore {
     self.place = place
     self.isGopass = isGopass
     let settings = session.variable("XDG_CONFIG_HOME") ?? session.variable("HOME").map { $0 + "/.config" }
-    self.identities = identities ?? (settings ?? "") + "/gopass/age/identities"
+    namedIdentities = identities
+    ownIdentities = (settings ?? "") + "/gopass/age/identities"
   }
 
   /// Opens all entries.
@@ -41,10 +44,12 @@ struct PasswordStore {
     var imported = ImportedItems()
     var entries: [String] = []
     try list("", into: &entries, &imported.losses)
+    let key = try entries.contains { $0.hasSuffix(".age") } ? identities() : nil
+    defer { if let key { close(key) } }
     var closed: [String] = []
     for (index, entry) in entries.enumerated() {
       session.showProgress("\(index) of \(entries.count) entries opened")
-      guard let content = try open(entry) else {
+      guard let content = try open(entry, key) else {
         closed.append(Self.name(of: entry))
         continue
       }
@@ -118,8 +123,15 @@ struct PasswordStore {
 
   // MARK: Entries
 
-  /// - Returns: nil if gpg cannot open it.
-  private func open(_ entry: String) throws(Failure) -> WipedBytes? {
+  /// - Returns: a descriptor of the age identities; nil if gopass's own cannot be read.
+  private func identities() throws(Failure) -> Int32? {
+    if let namedIdentities { return try FileLock.key(in: namedIdentities) }
+    return try? FileLock.key(in: ownIdentities)
+  }
+
+  /// - Parameter key: a descriptor of the age identities.
+  /// - Returns: nil if gpg or age cannot open it.
+  private func open(_ entry: String, _ key: Int32?) throws(Failure) -> WipedBytes? {
     // gpg gets a descriptor, so that no name is taken for an option and it reads the file that was checked.
     let file = unsafe Glibc.open("\(path)/\(entry)", O_RDONLY | O_CLOEXEC | O_NOCTTY)
     guard file >= 0 else { throw unreadable(entry, errno) }
@@ -132,10 +144,15 @@ struct PasswordStore {
     let silent = unsafe Glibc.open("/dev/null", O_WRONLY | O_CLOEXEC)
     defer { close(silent) }
     let program = entry.hasSuffix(".age") ? "age" : "gpg"
+    // A copy that only age inherits.
+    let copy = program == "age" ? key.map { fcntl($0, F_DUPFD, 60) } : nil
+    defer { if let copy { close(copy) } }
     do {
       let (end, bytes) = try ChildProcess.output(
         of: program,
-        program == "gpg" ? ["gpg", "--quiet", "--batch", "--yes", "--decrypt"] : ["age", "-d", "-i", identities],
+        program == "gpg"
+          ? ["gpg", "--quiet", "--batch", "--yes", "--decrypt"]
+          : ["age", "-d", "-i", copy.map(MemoryFile.path) ?? ownIdentities],
         Self.variables,
         input: file, errors: silent, limit: Self.limit)
       return end == .exited(0) ? bytes : nil
