@@ -9,8 +9,8 @@ final class Output {
   private(set) lazy var isTerminal = isatty(descriptor) == 1
   private let buffer: WipedBytes
   private var flushedCount = 0
-  /// Called before bytes are written to the system.
-  var willWrite: () -> Void = {}
+  /// Called before bytes are written to the system. If it throws, they are not.
+  var willWrite: () throws(Failure) -> Void = {}
 
   /// The number of bytes written so far.
   var byteCount: Int { flushedCount + buffer.count }
@@ -59,8 +59,8 @@ final class Output {
 
   /// Writes everything to the system and wipes the buffer.
   func flush() throws(Failure) {
-    if buffer.count > 0 { willWrite() }
     defer { buffer.truncate(to: 0) }
+    if buffer.count > 0 { try willWrite() }
     try unsafe buffer.withUnsafeBytes { bytes throws(Failure) in
       try unsafe Descriptor.write(bytes, to: descriptor)
     }

@@ -1,3 +1,4 @@
+import CVaultSystem
 import Glibc
 internal import Vault
 
@@ -17,6 +18,7 @@ enum OutputFile {
     let draft = try Draft(beside: path)
     defer { draft.discard() }
     let output = try Output(descriptor: draft.descriptor)
+    output.willWrite = { () throws(Failure) in try draft.endIfSignalled() }
     try content(output)
     try output.flush()
     try draft.place()
@@ -41,13 +43,15 @@ enum OutputFile {
 }
 
 /// The file before it gets its name. If the file system allows it, it has no name, so that a killed process leaves
-/// nothing; otherwise it has a temporary one.
+/// nothing; otherwise it has a temporary one, and signals wait until that is gone.
 private final class Draft {
   let descriptor: Int32
   private let path: String
   private let temporaryPath: String
   private let isNameless: Bool
   private var isPlaced = false
+  /// Not nil as long as there may be a temporary name.
+  private var heldSignals: HeldSignals?
 
   /// O_TMPFILE, which Swift does not import.
   private static let nameless = 0o20_000_000 | O_DIRECTORY
@@ -59,6 +63,7 @@ private final class Draft {
     temporaryPath = "\(folder).vault-\(String(number, radix: 36)).tmp"
     let namelessDescriptor = Draft.openNameless(folder.isEmpty ? "." : String(folder))
     isNameless = namelessDescriptor >= 0
+    heldSignals = isNameless ? nil : HeldSignals()
     descriptor =
       isNameless
       ? namelessDescriptor
@@ -83,8 +88,14 @@ private final class Draft {
     return unsafe fstat(descriptor, &status) == 0 && (status.st_mode & 0o077 != 0 || status.st_uid != geteuid())
   }
 
+  /// - Throws: `interrupted` after a signal that waits. It ends this process in `discard()`.
+  func endIfSignalled() throws(Failure) { if heldSignals?.hasWaiting == true { throw .interrupted } }
+
   func place() throws(Failure) {
-    guard fsync(descriptor) == 0, isNameless ? link() == 0 : true, unsafe rename(temporaryPath, path) == 0 else {
+    guard fsync(descriptor) == 0 else { throw OutputFile.failure(errno) }
+    try endIfSignalled()
+    if isNameless { heldSignals = HeldSignals() }
+    guard isNameless ? link() == 0 : true, unsafe rename(temporaryPath, path) == 0 else {
       throw OutputFile.failure(errno)
     }
     isPlaced = true
@@ -104,5 +115,36 @@ private final class Draft {
   func discard() {
     close(descriptor)
     if !isPlaced { _ = unsafe unlink(temporaryPath) }
+    heldSignals = nil
+  }
+}
+
+/// Signals that would end this process wait as long as this exists.
+private struct HeldSignals: ~Copyable {
+  private let numbers: [Int32]
+  private var maskBefore = sigset_t()
+
+  init() {
+    var before = sigset_t()
+    unsafe pthread_sigmask(SIG_BLOCK, nil, &before)
+    // The others end nothing: under `nohup`, for example, SIGHUP is ignored.
+    numbers = (SignalRelay.ending + [SIGABRT]).filter { signal in
+      unsafe csystem_is_ignored(signal) == 0 && sigismember(&before, signal) == 0
+    }
+    var mask = sigset_t()
+    unsafe sigemptyset(&mask)
+    for signal in numbers { unsafe sigaddset(&mask, signal) }
+    unsafe pthread_sigmask(SIG_BLOCK, &mask, &maskBefore)
+  }
+
+  deinit {
+    var mask = maskBefore
+    unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
+  }
+
+  var hasWaiting: Bool {
+    var waiting = sigset_t()
+    unsafe sigpending(&waiting)
+    return numbers.contains { unsafe sigismember(&waiting, $0) == 1 }
   }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 
 @testable import VaultCommands
@@ -33,6 +34,41 @@ import Testing
     #expect(store.trace(get, ["access"], hidden).status == 0)
     #expect(files() == before && store.folder.read("value") == Array("s3cr3t".utf8))
     #expect(store.folder.mode("value") == 0o600)
+  }
+
+  /// Runs a `get` with a large value into a file, to which a call sends a signal.
+  private func signalled(_ signal: Int32, at call: String, _ options: [String] = []) -> (status: Int32, calls: String) {
+    let get = ["get", "large", "--output", store.folder.file("value")]
+    let result = store.trace(
+      get, ["access", "linkat", "write", "unlink", call], options + ["-e", "inject=\(call):signal=\(signal):when=1"])
+    return (result.status, String(decoding: store.folder.read("trace"), as: UTF8.self))
+  }
+
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP, SIGQUIT, 34])
+  func `a signal leaves no temporary file, and ends the command at once`(signal: Int32) {
+    store.run("set", "large", input: String(repeating: "s3cr3t", count: 100_000))
+    _ = store.folder.write("value", Array("old".utf8))
+    let before = files()
+    // This simulates a system without /proc.
+    let hidden = ["-e", "inject=access:error=ENOENT"]
+    for call in ["write", "fsync"] {
+      let ended = signalled(signal, at: call, hidden)
+      #expect(ended.status == 128 + signal && files() == before, "\(ended)")
+      #expect(store.folder.read("value") == Array("old".utf8))
+      let writes = ended.calls.split(separator: "\n").count { $0.contains("write(") }
+      #expect(call == "fsync" || writes == 1, "\(ended.calls)")
+    }
+    // The nameless file gets a temporary name first, then its own.
+    #expect(signalled(signal, at: "linkat").status == 128 + signal && files() == before)
+  }
+
+  @Test func `an ignored signal does not end the command`() {
+    let hidden = ["-e", "inject=access:error=ENOENT", "-e", "inject=fsync:signal=HUP:when=1"]
+    let before = files()
+    let trace = (["-f", "-o", "/dev/null", "-e", "trace=access,fsync"] + hidden).joined(separator: " ")
+    let done = store.shell(#"trap '' HUP; strace \#(trace) "$vault" get a --output "$folder/value""#)
+    #expect(done.status == 0 && store.folder.read("value") == Array("s3cr3t".utf8), "\(done.errors)")
+    #expect(files() == (before + ["value"]).sorted())
   }
 
   @Test func `if the new file cannot get its name, that is an error and nothing is left`() {
