@@ -1,7 +1,8 @@
 internal import Ground
 
 /// Reads the items that `vault export --to json` wrote: an object with `group` and `items`. Each item is an object with
-/// `name`, `kind`, `value` or `valueBase64`, and optionally `type`, `label`, `attributes` and `expires`.
+/// `name`, `kind`, `value` or `valueBase64`, and optionally `type`, `label`, `attributes` and `expires`. A reader of another
+/// program's items may add `unread`, the labels of those that it did not get.
 package enum JSONItems {
   /// - Throws: the first fault, with its line or the number of its item.
   package static func items(of text: String) throws(ImportFault) -> ImportedItems {
@@ -9,10 +10,13 @@ package enum JSONItems {
     do { value = try JSONValue(parsing: text) } catch { throw ImportFault(error) }
     guard case .object(let members) = value else { throw ImportFault("it is neither an export nor an object") }
     guard case .array(let elements)? = value["items"] else { return flat(members) }
-    if let other = members.first(where: { $0.name != "items" && $0.name != "group" }) {
+    if let other = members.first(where: { !["items", "group", "unread"].contains($0.name) }) {
       throw ImportFault("an export has only 'group' next to its 'items'", at: "line \(other.line)")
     }
     var imported = ImportedItems()
+    for label in value["unread"]?.elements ?? [] {
+      imported.refusals.append(ImportFault("it is locked or cannot be read", at: "'\(label.text ?? "")'"))
+    }
     for (index, element) in elements.enumerated() {
       imported.items.append(try item(element, "item \(index + 1)", &imported.losses))
     }

@@ -84,8 +84,10 @@
         return tell("vaultd: error: secrets are not written to a terminal: vault import --from secret-service\n", 64)
       }
       do {
-        let (json, unread) = try RunningSecrets().export()
-        if unread > 0 { _ = tell("vaultd: warning: \(unread) items are locked or cannot be read\n") }
+        let (json, count, unread) = try RunningSecrets().export()
+        guard count > 0 || unread == 0 else {
+          return tell("vaultd: error: all items are locked or cannot be read; unlock them in the program that keeps them\n", 1)
+        }
         try FileHandle.standardOutput.write(contentsOf: Data(json))
         return 0
       } catch let failure as BusFailure {

@@ -68,8 +68,15 @@
       let answer = await inTurn { [pinentry, terminal] in
         if let pinentry { return await Pinentry(program: pinentry).ask(plain, isSecret: false) }
         guard let terminal else { return nil }
-        let typed = await TerminalQuestion(path: terminal).ask("vaultd: \(plain) [y/N] ", isSecret: false)
-        return typed?.bytes == [0x79] ? typed : nil
+        var hint = ""
+        while let typed = await TerminalQuestion(path: terminal).ask("vaultd: \(plain) [y/N] \(hint)", isSecret: false) {
+          switch String(decoding: typed.bytes, as: UTF8.self).lowercased() {
+          case "y", "yes": return typed
+          case "", "n", "no": return nil
+          default: hint = "(yes or no) "
+          }
+        }
+        return nil
       }
       return answer != nil
     }
@@ -291,6 +298,8 @@
           _ = unsafe tcsetattr(terminal, TCSAFLUSH, &settings)
         }
       }
+      // What was typed before the question is no answer to it.
+      tcflush(terminal, TCIFLUSH)
       _ = unsafe write(terminal, question, question.utf8.count)
       while !isCancelled.flag.load(ordering: .acquiring) {
         var wait = pollfd(fd: terminal, events: Int16(POLLIN), revents: 0)

@@ -34,42 +34,57 @@
 
     deinit { unsafe sd_bus_flush_close_unref(bus) }
 
-    /// All items, in the form that `vault export --to json` has, and how many could not be read.
+    /// All items, in the form that `vault export --to json` has, and in `unread` the labels of those that cannot be read.
     ///
     /// - Throws: ``BusError``, ``BusFailure`` if nobody answers as the specification says.
-    func export() throws -> (json: [UInt8], unread: Int) {
+    func export() throws -> (json: [UInt8], count: Int, unread: Int) {
       let opened = try call(.service, "OpenSession", [.text(BusSession.plain), .variant(.text(""))])
       guard case .path(let session)? = opened.last else { throw Self.strange }
       guard case .variant(.paths(let collections))? = try property("Collections", of: .service).first else {
         throw Self.strange
       }
       try unlock(collections)
-      var (names, items, unread): (BusItems, [JSONValue], Int) = (BusItems(), [], 0)
+      var (names, items, unread): (BusItems, [JSONValue], [JSONValue]) = (BusItems(), [], [])
       for collection in collections where !collection.hasSuffix("/" + BusCollection.memoryID) {
         guard let object = BusObject(path: collection),
           case .variant(.paths(let paths))? = try property("Items", of: object).first
         else { throw Self.strange }
         for path in paths.sorted() {
           // One that is locked, or that is removed meanwhile, does not keep the others.
-          guard let item = try? item(path, session, &names) else {
-            unread += 1
+          let properties = try? properties(of: path)
+          guard let properties, let item = try? item(path, properties, session, &names) else {
+            unread.append(.string(properties.flatMap { Self.label(in: $0) } ?? path))
             continue
           }
           items.append(item)
         }
       }
-      return (JSONValue.members([("items", .array(items))]).json, unread)
+      let json = JSONValue.members([("items", .array(items)), ("unread", .array(unread))]).json
+      return (json, items.count, unread.count)
     }
 
-    private func item(_ path: String, _ session: String, _ names: inout BusItems) throws -> JSONValue {
+    private func properties(of path: String) throws -> [String: BusValue] {
       guard let object = BusObject(path: path),
         case .properties(let properties)? = try call(
           object, "GetAll", of: Self.properties, [.text(BusInterface.item.name)]
-        ).first,
+        ).first
+      else { throw Self.strange }
+      return properties
+    }
+
+    /// The label; `nil` if it is empty.
+    private static func label(in properties: [String: BusValue]) -> String? {
+      guard case .text(let text)? = properties["Label"], !text.isEmpty else { return nil }
+      return BusItem.withoutControls(text)
+    }
+
+    private func item(
+      _ path: String, _ properties: [String: BusValue], _ session: String, _ names: inout BusItems
+    ) throws -> JSONValue {
+      guard let object = BusObject(path: path),
         let secret = try call(object, "GetSecret", [.path(session)]).first.flatMap(BusSecret.init)
       else { throw Self.strange }
-      var (label, attributes): (String, [String: String]) = ("", [:])
-      if case .text(let text)? = properties["Label"] { label = BusItem.withoutControls(text) }
+      var (label, attributes): (String, [String: String]) = (Self.label(in: properties) ?? "", [:])
       if case .attributes(let pairs)? = properties["Attributes"] { attributes = pairs }
       let name = names.freeName(BusItem.name(for: label, attributes))
       let type = secret.contentType.isEmpty ? "text/plain" : BusItem.withoutControls(secret.contentType)

@@ -97,15 +97,10 @@
       case .createCollection(let label, let isDefault):
         let shown = BusItem.inQuestion(label, limit: 100)
         let question = "\(program) wants a new collection '\(shown)'. The passphrase of the store makes the group."
-        guard let passphrase = await asking.passphrase(question) else { return nil }
-        // Meanwhile, the daemon may have been sealed, which the question did not say that it ends.
-        try await requireNoDenial(call)
-        // What follows is recorded as the owner's act, which does not say who asked for it.
-        try await record(call, .createGroup, nil)
-        let group = try await Blocking.write { [location] in
-          let owner = try Self.owner(location, try passphrase.secret())
-          return try Self.makeGroup(label: label, in: owner)
+        let made = try await asOwner(question, for: call, .createGroup) { owner in
+          try Self.makeGroup(label: label, in: owner)
         }
+        guard let group = made else { return nil }
         try await Blocking.write { [seal] in try seal.reopen() }
         let collection = BusCollection(group: group)
         add(collection)
@@ -115,22 +110,39 @@
         guard let group = collection.group else { return nil }
         let question =
           "\(program) wants to remove the group '\(group)' with all its items. The passphrase of the store does it."
-        guard let passphrase = await asking.passphrase(question) else { return nil }
-        try await record(call, .removeGroup, collection)
-        try await Blocking.write { [location] in
-          let owner = try Self.owner(location, try passphrase.secret())
+        let removed: Void? = try await asOwner(question, for: call, .removeGroup, collection) { owner in
           try owner.removeGroup(group)
           for prefix in [ProgramRules.labelPrefix, ProgramRules.collectionPrefix] {
             try? owner.group(Applications.service).remove(Callers.settingsPrefix + prefix + group)
           }
         }
+        guard removed != nil else { return nil }
         remove(collection)
         return .text("")
       }
     }
 
-    private static func owner(_ location: StoreLocation, _ passphrase: consuming Secret) throws -> SecretStore {
-      try SecretStore.open(at: location, unlocking: .passphrase(passphrase))
+    /// Makes a change as the owner, with the passphrase that somebody types, who may mistype it twice.
+    ///
+    /// - Returns: `nil` if nobody typed one.
+    private func asOwner<Result: Sendable>(
+      _ question: String, for call: BusCall, _ action: AuditRecord.Action, _ collection: BusCollection? = nil,
+      _ change: @escaping @Sendable (SecretStore) throws -> Result
+    ) async throws -> Result? {
+      for attempt in 1... {
+        let words = attempt == 1 ? question : "That was not the passphrase. \(question)"
+        guard let passphrase = await asking.passphrase(words) else { return nil }
+        // Meanwhile, the daemon may have been sealed, which the question did not say that it ends.
+        if collection == nil { try await requireNoDenial(call) }
+        // What follows is recorded as the owner's act, which does not say who asked for it.
+        try await record(call, action, collection)
+        do {
+          return try await Blocking.write { [location] in
+            try change(SecretStore.open(at: location, unlocking: .passphrase(passphrase.secret())))
+          }
+        } catch VaultError.wrongKey where attempt < 3 {}
+      }
+      return nil
     }
 
     /// Makes a group that the service may write to, and gives it the label.
