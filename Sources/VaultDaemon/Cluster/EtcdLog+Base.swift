@@ -156,6 +156,7 @@
           transaction.success.append(.delete(pair.key))
         }
         if !transaction.success.isEmpty { _ = try await change(transaction) }
+        return true
       }
     }
 
@@ -165,25 +166,43 @@
         for pair in pairs {
           if case .inParts(_, _, let parts) = CommitValue(pair.bytes) { named.formUnion(parts.digests) }
         }
+        // The servers say what is named. They must not fill the memory with it.
+        guard named.count <= Self.keyLimit else { throw .malformed }
+        return true
       }
       return named
     }
 
+    /// The most keys of one kind that a log has: as many parts would be 64 GiB.
+    static let keyLimit = 65_536
+    /// The most keys that are asked for at once.
+    private static let pageSize = 64
+
+    /// Reads all keys from `start` to before `end`, page by page, for ten time limits of a call at most.
+    ///
+    /// - Parameter consume: says whether to go on.
+    /// - Throws: ``LogError/malformed`` for a key outside the range, in the wrong order or beyond the limits, so that
+    ///   servers can neither keep us here nor pass off one key as another.
     func everyPage(
-      _ start: Data, _ end: Data, keysOnly: Bool, _ consume: ([EtcdPair]) async throws(LogError) -> Void
+      _ start: Data, _ end: Data, keysOnly: Bool, _ consume: ([EtcdPair]) async throws(LogError) -> Bool
     ) async throws(LogError) {
       var start = start
-      while true {
-        let range = EtcdRange(key: start, rangeEnd: end, limit: 64, keysOnly: keysOnly)
+      let deadline = ContinuousClock.now + client.timeLimits.call * 10
+      for _ in 0..<Self.keyLimit / Self.pageSize {
+        guard ContinuousClock.now < deadline else { throw .unavailable }
+        let range = EtcdRange(key: start, rangeEnd: end, limit: Self.pageSize, keysOnly: keysOnly)
         let answer: EtcdRangeAnswer = try await read("kv/range", range)
-        guard let pairs = answer.kvs, let last = pairs.last else { return }
-        // A server that answers with the same keys again would keep us here.
-        guard !last.key.lexicographicallyPrecedes(start), last.key.lexicographicallyPrecedes(end) else {
-          throw .malformed
+        guard let pairs = answer.kvs, !pairs.isEmpty else { return }
+        guard pairs.count <= Self.pageSize else { throw .malformed }
+        for pair in pairs {
+          guard !pair.key.lexicographicallyPrecedes(start), pair.key.lexicographicallyPrecedes(end) else {
+            throw .malformed
+          }
+          start = pair.key + [0]
         }
-        try await consume(pairs)
-        start = last.key + [0]
+        guard try await consume(pairs) else { return }
       }
+      throw .malformed
     }
   }
 

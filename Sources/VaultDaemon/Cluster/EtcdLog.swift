@@ -104,16 +104,21 @@
 
     func isWhole(from epoch: UInt64, to head: LogHead) async throws(LogError) -> Bool {
       guard epoch < head.epoch, head.epoch < UInt64.max else { return epoch == head.epoch }
-      var (next, last, isWhole) = (epoch + 1, Int64(0), true)
-      try await everyPage(keys.commit(next), keys.commit(head.epoch + 1), keysOnly: true) { pairs throws(LogError) in
+      // So many commits need a complete file anyway.
+      guard head.epoch - epoch <= UInt64(Self.keyLimit / 2) else { return false }
+      var (last, lastRevision, isWhole) = (epoch, Int64(0), true)
+      try await everyPage(keys.commit(epoch + 1), keys.commit(head.epoch + 1), keysOnly: true) {
+        pairs throws(LogError) in
         for pair in pairs {
           guard let epoch = keys.epoch(of: pair.key) else { continue }
           guard let revision = pair.revision?.number else { throw .malformed }
-          isWhole = isWhole && epoch == next && revision > last && revision <= head.revision.number
-          (next, last) = (epoch + 1, revision)
+          isWhole = epoch - last == 1 && revision > lastRevision && revision <= head.revision.number
+          guard isWhole else { return false }
+          (last, lastRevision) = (epoch, revision)
         }
+        return true
       }
-      return isWhole && next == head.epoch + 1
+      return isWhole && last == head.epoch
     }
 
     func commit(in pair: EtcdPair, _ epoch: UInt64) async throws(LogError) -> StoredCommit {

@@ -190,7 +190,7 @@
     /// state before that one, and nobody has written to the log.
     private func isUnnoticed(_ found: LogHead) async throws -> Bool {
       let base = await Replica.result { () async throws(LogError) in try await self.log.base() }
-      guard let base = try? base.get(), base.epoch == found.epoch, base.link == found.link,
+      guard let base = try? base.get(), base.epoch == found.epoch, base.epoch > 0, base.link == found.link,
         try await copy()?.isPublished == false
       else { return false }
       let (group, store, log) = (group, store, log)

@@ -5,6 +5,9 @@ import NIOHTTP1
 import NIOPosix
 import Synchronization
 
+@testable import Sealing
+@testable import VaultDaemon
+
 /// A server between a client and etcd's gateway that lies, as its ``mode`` says.
 ///
 /// It sees what a server sees: keys, values and answers. Modes can change between calls, also back to honesty.
@@ -26,6 +29,11 @@ final class GatewayProxy: Sendable {
     case swap
     /// The head has this value, wherever it is read.
     case forgeHead(Data)
+    /// Lists of pairs begin with one that has this key.
+    case insert(key: Data)
+    /// A question for several keys whose first one begins like this is answered with so many new keys, each later than the
+    /// ones before, after so many milliseconds. There are ``pageLimit`` such answers.
+    case pages(Data, size: Int, pause: Int = 0)
     /// A request is carried out, and its answer never comes.
     case loseAnswer
     /// A request is not carried out, and no answer comes.
@@ -40,15 +48,18 @@ final class GatewayProxy: Sendable {
     case answer(status: Int, String)
   }
 
+  /// How many answers of ``Mode/pages(_:size:pause:)`` there are, so that a client that reads all of them ends, too.
+  static let pageLimit = 1_200
+
   let port: Int
   private let upstream: String
-  private let state: Mutex<(mode: Mode, known: [Data: Data])>
+  private let state: Mutex<(mode: Mode, known: [Data: Data], pageCount: Int)>
   private let channel: any Channel
 
   /// - Parameter port: of etcd on loopback.
   init(to port: Int, mode: Mode = .honest) async throws {
     upstream = "http://127.0.0.1:\(port)"
-    state = Mutex((mode, [:]))
+    state = Mutex((mode, [:], 0))
     let owner = Owner()
     channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -71,8 +82,11 @@ final class GatewayProxy: Sendable {
 
   var mode: Mode {
     get { state.withLock { $0.mode } }
-    set { state.withLock { $0 = (newValue, [:]) } }
+    set { state.withLock { $0 = (newValue, [:], 0) } }
   }
+
+  /// How many answers of ``Mode/pages(_:size:pause:)`` were given since the mode began.
+  var pageCount: Int { state.withLock { $0.pageCount } }
 
   private final class Owner: Sendable {
     struct Reference: Sendable { weak var value: GatewayProxy? }
@@ -99,6 +113,10 @@ final class GatewayProxy: Sendable {
           try await Task.sleep(for: .milliseconds(1))
         }
         return
+      case .pages(let start, let size, let pause):
+        guard let page = page(path, body, after: start, size) else { break }
+        try await Task.sleep(for: .milliseconds(pause))
+        return writer.answer(200, page)
       default: break
       }
       var request = HTTPClientRequest(url: upstream + path)
@@ -122,6 +140,30 @@ final class GatewayProxy: Sendable {
     if !known.isEmpty { return known }
     let changes = path == "/v3/kv/put" || path == "/v3/kv/txn" && body.range(of: Data("requestPut".utf8)) != nil
     return changes ? Data(#"{"header":{"revision":"900000"},"succeeded":true}"#.utf8) : nil
+  }
+
+  /// The next keys that begin with `start`; `nil` for another question. As commits in parts they name 64 parts each.
+  private func page(_ path: String, _ body: Data, after start: Data, _ size: Int) -> Data? {
+    guard path == "/v3/kv/range", let question = try? JSONSerialization.jsonObject(with: body) as? [String: Any],
+      question["rangeEnd"] != nil, let key = (question["key"] as? String).flatMap({ Data(base64Encoded: $0) }),
+      key.starts(with: start)
+    else { return nil }
+    let count = state.withLock { state in
+      defer { state.pageCount += 1 }
+      return state.pageCount
+    }
+    var answer: [String: Any] = ["header": ["revision": "900000"]]
+    guard count < Self.pageLimit else { return try? JSONSerialization.data(withJSONObject: answer) }
+    answer["kvs"] = (count * size..<(count + 1) * size).map { number in
+      var pair = ["mod_revision": "1", "key": (start + Data(String(10_000_000 + number).utf8)).base64EncodedString()]
+      if question["keysOnly"] as? Bool != true {
+        var parts = PartList()
+        for part in 0..<64 { parts.append(Hash.digest(.logPart, Array("\(number) \(part)".utf8)), byteCount: 1 << 20) }
+        pair["value"] = Data(CommitValue.inParts(UInt64(number), .test(1), parts).bytes).base64EncodedString()
+      }
+      return pair
+    }
+    return try? JSONSerialization.data(withJSONObject: answer)
   }
 
   private func give(_ status: Int, _ answer: Data, _ path: String, _ body: Data, _ writer: Writer) async throws {
@@ -179,7 +221,7 @@ final class GatewayProxy: Sendable {
   private func lie(_ answer: Data) -> Data {
     let mode = mode
     switch mode {
-    case .reorder, .truncate, .swap, .forgeHead: break
+    case .reorder, .truncate, .swap, .forgeHead, .insert: break
     default: return answer
     }
     guard let value = try? JSONSerialization.jsonObject(with: answer),
@@ -218,6 +260,8 @@ final class GatewayProxy: Sendable {
       pairs.indices.map { index in
         pairs[index].merging(["value": pairs[(index + 1) % pairs.count]["value"] ?? ""]) { $1 }
       }
+    case .insert(let key):
+      pairs.prefix(1).map { $0.merging(["key": key.base64EncodedString()]) { $1 } } + pairs
     case .forgeHead(let head):
       pairs.map { pair in
         let key = (pair["key"] as? String).flatMap { Data(base64Encoded: $0) } ?? Data()

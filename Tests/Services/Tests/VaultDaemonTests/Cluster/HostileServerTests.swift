@@ -83,6 +83,46 @@ struct HostileServerTests {
     try await scene.expectHonesty()
   }
 
+  @Test(arguments: [UInt64.max, 1, 3]) func `keys in the wrong order or outside the range are no answer`(
+    _ epoch: UInt64
+  ) async throws {
+    let scene = try await Scene()
+    #expect(try await scene.log.isWhole(from: 1, to: scene.head))
+    scene.proxy.mode = .insert(key: scene.log.keys.commit(epoch))
+    #expect(await failure { _ = try await scene.log.isWhole(from: 1, to: scene.head) } == .malformed)
+    try await scene.expectHonesty()
+  }
+
+  @Test func `keys without end are no answer, and end after a time`() async throws {
+    let scene = try await Scene()
+    let start = scene.log.keys.commit(2)
+    scene.proxy.mode = .pages(start, size: 64)
+    #expect(await failure { _ = try await scene.log.isWhole(from: 1, to: scene.head) } == .malformed)
+    #expect(scene.proxy.pageCount == EtcdLog.keyLimit / 64)
+    // More at once than were asked for.
+    scene.proxy.mode = .pages(start, size: 65)
+    #expect(await failure { _ = try await scene.log.isWhole(from: 1, to: scene.head) } == .malformed)
+    #expect(scene.proxy.pageCount == 1)
+    // One in 200 milliseconds: for 5 seconds, and not for 4 minutes.
+    var limits = EtcdClient.TimeLimits()
+    limits.call = .milliseconds(500)
+    let hurried = try await EtcdCluster.shared().client([scene.proxy.port], timeLimits: limits)
+    let log = EtcdLog(hurried, group: EtcdCluster.newGroup())
+    scene.proxy.mode = .pages(log.keys.commit(2), size: 1, pause: 200)
+    #expect(await failure { _ = try await log.isWhole(from: 1, to: scene.head) } == .unavailable)
+    #expect(scene.proxy.pageCount < 100)
+    try await scene.expectHonesty()
+  }
+
+  @Test func `names of parts without end do not fill the memory`() async throws {
+    let scene = try await Scene()
+    scene.proxy.mode = .pages(scene.log.keys.large(0).dropLast(16), size: 64)
+    let head = try await scene.log.publish(6, Data("base".utf8), after: scene.head)
+    #expect(try await scene.direct.head() == head)
+    // Each names 4,096.
+    #expect(scene.proxy.pageCount == EtcdLog.keyLimit / 4_096)
+  }
+
   @Test func `a part whose bytes do not match its name is damage`() async throws {
     let scene = try await Scene()
     let base = try #require(try await scene.direct.base())

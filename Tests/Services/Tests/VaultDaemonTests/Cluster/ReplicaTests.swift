@@ -959,6 +959,17 @@ import VaultFoundation
     #expect(try await owner.value() == "with the log")
   }
 
+  @Test func `an unnoticed publication that the servers number 0 is nobody's`() async throws {
+    try await changeUnnoticed()
+    let (store, log) = (owner.store, owner.log)
+    let (head, base) = (try #require(try await log.head()), try #require(try await log.base()))
+    let file = try await log.bytes(of: base)
+    let forged = try await log.replaceHead(at: head.revision, with: 0, link: head.link)
+    _ = try await log.putBase(epoch: 0, link: base.link, replacing: base, keeping: 64, pieces: file.pieces)
+    await #expect(throws: VaultError.self) { try await Blocking.write { try store.publishGroup("team", at: "test") } }
+    #expect(try await log.head() == forged)
+  }
+
   @Test func `a log that another host has written to is not replaced by a group that went on without it`() async throws
   {
     try await changeUnnoticed()
