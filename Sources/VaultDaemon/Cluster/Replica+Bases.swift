@@ -10,11 +10,28 @@
     /// The level for a fault that keeps the copy from going on, and is met again at each attempt: an error the first time.
     var faultLevel: Logger.Level { lastProblem == nil ? .error : .debug }
 
+    /// Puts a complete file under the log, if hosts that are behind cannot come to its head without one, and after `pause`,
+    /// because the new file of another host removes many commits at once.
+    func suspect(after pause: Duration = .milliseconds(200)) {
+      guard renewal.withLock({ $0.suspect() }) else { return }
+      Task { [weak self] in
+        try? await Task.sleep(for: pause)
+        self?.renewal.withLock { $0.beginLooking() }
+        await self?.renewBaseIfDue()
+      }
+    }
+
     /// If it fails, it is tried again later.
-    func renewBaseIfDue() async {
-      do { try await renewBase() } catch {
-        suspect(after: .seconds(15))
-        logger.warning("the log keeps its old complete file", metadata: ["reason": "\(type(of: error))"])
+    ///
+    /// - Parameter limit: how long to wait for the end; `nil` for as long as it takes.
+    func renewBaseIfDue(within limit: Duration? = nil) async {
+      guard renewal.withLock({ $0.isSuspected || $0.isDue }) else { return }
+      try? await renewals.take(within: limit) { [self] in
+        do { try await renewBase() } catch {
+          guard !isEnded else { return }
+          suspect(after: .seconds(15))
+          logger.warning("the log keeps its old complete file", metadata: ["reason": "\(type(of: error))"])
+        }
       }
     }
 
@@ -23,6 +40,7 @@
     private func renewBase() async throws {
       let (isSuspected, isDue, hidings) = renewal.withLock { ($0.takeSuspicion(), $0.isDue, $0.hidings) }
       guard isSuspected || isDue else { return }
+      try requireOpen()
       let old = try await Replica.result { () async throws(LogError) in try await self.log.base() }.replaceable()
       guard let copy = try await copy(), let head = try await log.head() else { return }
       renewal.withLock { $0.found(base: old?.epoch ?? 0, under: head.epoch) }
@@ -81,16 +99,12 @@
       _ body: @escaping @Sendable (PublishedState, CommitLink, @escaping BasePieces) async throws -> Result
     ) async throws -> Result {
       try await Blocking.carry { [self] in
-        try store.copyFile(of: group) { [group] (path, state) throws(VaultError) in
+        try store.copyFile(of: group) { (path, state) throws(VaultError) in
           try requireOurs(state.groupID)
-          let pieces = FilePieces(path)
+          let pieces = pieces(of: path)
           guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }
-          do {
-            return try Blocking.wait {
-              try await body(state, link) { index throws(LogError) in try pieces.piece(index) }
-            }
-          } catch let error as LogError {
-            throw Replica.meaning(of: error, group, isChange: false)
+          do { return try Blocking.wait { try await body(state, link, pieces) } } catch let error as LogError {
+            throw meaning(of: error, isChange: false)
           } catch {
             throw .unexpected("an error of a log")
           }
@@ -125,7 +139,7 @@
       do {
         _ = try await Blocking.carry {
           try store.adopt(
-            group, { (path) throws(VaultError) in try Replica.fetch(base, of: group, from: log, to: path) },
+            group, { [self] (path) throws(VaultError) in try fetch(base, to: path) },
             following: { (state) throws(VaultError) in
               guard state.groupID == id else { throw damage }
               proved.withLock { $0 = state }
@@ -161,8 +175,9 @@
         do {
           let isAdopted = try await Blocking.carry {
             try store.adopt(
-              group, { (path) throws(VaultError) in try Replica.fetch(base, of: group, from: log, to: path) },
-              following: { (state) throws(VaultError) in
+              group, { [self] (path) throws(VaultError) in try fetch(base, to: path) },
+              following: { [self] (state) throws(VaultError) in
+                try requireOpen()
                 guard state.groupID == id else { throw damage }
                 return try Replica.commits(after: state.epoch, of: group, from: log)
               })

@@ -79,6 +79,7 @@
       let previous = try await head(linking: commit.previousLink.bytes)
       var stranger: LogRevision?
       while true {
+        try requireOpen()
         do throws(LogError) {
           let new = try await log.append(logged, after: previous, over: stranger)
           head.withLock { $0 = new }
@@ -116,7 +117,6 @@
     ) async throws(VaultError) {
       try requireOurs(state.groupID)
       guard let link = CommitLink(state.link.bytes) else { throw .unexpected("a link") }
-      let pieces = FilePieces(path)
       let found = try await newestHead()
       if let found, try await isBase(state, link, of: found) { return head.withLock { $0 = found } }
       let hidings = renewal.withLock { $0.hidings }
@@ -128,9 +128,7 @@
       }
       guard isAncestor, state.epoch > found?.epoch ?? 0 else { throw .unordered(group: group, .overtaken) }
       do throws(LogError) {
-        let new = try await log.publish(epoch: state.epoch, link: link, after: found) { index throws(LogError) in
-          try pieces.piece(index)
-        }
+        let new = try await log.publish(epoch: state.epoch, link: link, after: found, pieces: pieces(of: path))
         head.withLock { $0 = new }
         renewal.withLock { $0.note(base: new.epoch, after: hidings) }
       } catch {
@@ -193,11 +191,11 @@
       guard let base = try? base.get(), base.epoch == found.epoch, base.epoch > 0, base.link == found.link,
         try await copy()?.isPublished == false
       else { return false }
-      let (group, store, log) = (group, store, log)
-      return try await Blocking.carry {
+      let (group, store) = (group, store)
+      return try await Blocking.carry { [self] in
         var published: GroupCopy?
         _ = try? store.adopt(group) { (path) throws(VaultError) in
-          try Replica.fetch(base, of: group, from: log, to: path)
+          try fetch(base, to: path)
           published = try store.provedCopy(at: path, of: group, after: nil)
           // Whoever publishes holds the group's lock, so nothing can be adopted.
           throw .unordered(.overtaken)
@@ -229,8 +227,23 @@
   }
 
   extension Replica {
+    static func result<Success>(
+      _ body: () async throws(LogError) -> Success
+    ) async -> Result<Success, LogError> {
+      do throws(LogError) { return .success(try await body()) } catch { return .failure(error) }
+    }
+
+    func damage(_ detail: String) -> VaultError { .damaged(group: group, level: .commit, detail: detail) }
+
+    /// - Throws: `anotherGroup` for another id than that of the log.
+    func requireOurs(_ found: GroupID) throws(VaultError) { if found != id { throw .anotherGroup(group) } }
+
+    func requireOpen() throws(VaultError) { if isEnded { throw sealed } }
+
+    private var sealed: VaultError { .unordered(group: group, .unreachable("vaultd was sealed")) }
+
     func meaning(of error: LogError, isChange: Bool) -> VaultError {
-      Replica.meaning(of: error, group, isChange: isChange)
+      error == .stopped && isEnded ? sealed : Replica.meaning(of: error, group, isChange: isChange)
     }
 
     static func meaning(of error: LogError, _ group: String, isChange: Bool) -> VaultError {

@@ -24,12 +24,17 @@
     /// The base that could not be used, why, and until when it is not fetched again.
     let badBase = Mutex<(base: LogBase, error: VaultError, end: ContinuousClock.Instant)?>(nil)
     private let turns = Turns()
+    let renewals = Turns()
+    private let ending = Atomic(false)
+    /// How long a caller waits for the log's newest state: a little less than programs wait for an answer.
+    let patience: Duration
 
     init(
       of group: String, _ id: GroupID, in store: SecretStore, _ log: any CommitLog, _ logger: Logger,
-      isJoined: Bool = false
+      isJoined: Bool = false, patience: Duration = .seconds(25)
     ) {
       (self.group, self.id, self.store, self.log, self.isJoined) = (group, id, store, log, isJoined)
+      self.patience = patience
       var logger = logger
       logger[metadataKey: "group"] = "\(group)"
       self.logger = logger
@@ -44,6 +49,11 @@
     /// Whether the last attempt to bring the copy up to date found that the group no longer has this member.
     var isExcluded: Bool { exclusion.load(ordering: .relaxed) }
 
+    /// Whether the daemon was sealed: then nothing is taken from the log or written to it any more.
+    var isEnded: Bool { ending.load(ordering: .acquiring) }
+
+    func end() { ending.store(true, ordering: .releasing) }
+
     /// The copy, which others may change meanwhile.
     ///
     /// - Throws: `anotherGroup` for the copy of a group that had the name before or has it since.
@@ -53,16 +63,15 @@
       return copy
     }
 
-    /// - Throws: `anotherGroup` for another id than that of the log.
-    func requireOurs(_ found: GroupID) throws(VaultError) { if found != id { throw .anotherGroup(group) } }
-
     /// Follows the log until the task is cancelled, or until the group is no longer published.
     func follow() async {
       var pause = Duration.milliseconds(200)
       while !Task.isCancelled {
         do {
           // A group that is not published yet may be so later.
-          _ = try await catchUpIfPublished()
+          do throws(VaultError) { try await catchUp(within: nil) } catch {
+            guard error == .notFound(.publication) else { throw error }
+          }
           pause = .milliseconds(200)
           let known = head.withLock { $0 }
           var newest = known?.epoch ?? 0
@@ -76,9 +85,8 @@
             if case .head(let head) = event { newest = head.epoch }
             try await take(event)
           }
-        } catch is CancellationError {
-          return
         } catch {
+          guard !Task.isCancelled, !(error is CancellationError) else { return }
           let found =
             error as? VaultError ?? (error as? LogError).map { meaning(of: $0, isChange: false) }
             ?? .unexpected("\(type(of: error))")
@@ -96,6 +104,7 @@
     }
 
     private func take(_ event: LogEvent) async throws {
+      try requireOpen()
       switch event {
       case .commit(let stored):
         let (bytes, group, store) = (stored.commit.bytes, group, store)
@@ -105,44 +114,52 @@
         head.withLock { $0 = new }
         let state = try await copy()?.state
         let isNews = state?.link.bytes != new.link.bytes || state?.epoch != new.epoch
-        if isNews { try await catchUp() } else { await renewBaseIfDue() }
+        if isNews { try await catchUp(within: nil) } else { await renewBaseIfDue() }
       case .commitRemoved, .baseChanged: break
-      case .headRemoved, .damaged, .lostPlace: try await catchUp()
+      case .headRemoved, .damaged, .lostPlace: try await catchUp(within: nil)
       }
     }
 
-    /// - Returns: `false` if the group has neither a log nor a copy.
-    func catchUpIfPublished() async throws(VaultError) -> Bool {
-      do {
-        try await catchUp()
-        return true
-      } catch {
-        guard error == .notFound(.publication) else { throw error }
-        return false
-      }
-    }
+    /// Brings the copy to the state of the log's head, as ``catchUp(within:)`` with the time that a caller has.
+    func catchUp() async throws(VaultError) { try await catchUp(within: patience) }
 
     /// Brings the copy to the state of the log's head.
-    func catchUp() async throws(VaultError) {
+    ///
+    /// - Parameter limit: how long to wait for that; `nil` for as long as it takes.
+    /// - Throws: `unordered(.unreachable)` if the time is over. The copy is brought up to date all the same.
+    func catchUp(within limit: Duration?) async throws(VaultError) {
+      let end = limit.map { ContinuousClock.now + $0 }
       do {
-        try await turns.take {
-          var steps = 0
-          while try await !self.step() {
-            steps += 1
-            // A host that is far behind needs a few steps. More come from somebody who keeps on changing the log.
-            if steps > Replica.quickSteps { try await Task.sleep(for: .milliseconds(200)) }
-          }
-        }
+        try await turns.take(within: limit) { try await self.takeSteps() }
         problem.withLock { $0 = nil }
         exclusion.store(false, ordering: .relaxed)
-        await renewBaseIfDue()
+        await renewBaseIfDue(within: end.map { ContinuousClock.now.duration(to: $0) })
       } catch let error as VaultError {
         exclusion.store(error == .denied(.notAMember), ordering: .relaxed)
         throw error
       } catch let error as LogError {
         throw meaning(of: error, isChange: false)
+      } catch is Turns.Late {
+        throw .unordered(group: group, .unreachable("the copy is still being brought up to date"))
       } catch {
         throw .unordered(group: group, .unreachable("\(type(of: error))"))
+      }
+    }
+
+    /// Takes steps until the copy has the head's state, or until none has led anywhere for too long.
+    private func takeSteps() async throws {
+      // Those who wait are to hear the reason.
+      let limit = patience / 2
+      var (steps, state, end) = (0, PublishedState?.none, ContinuousClock.now + limit)
+      while try await !step() {
+        steps += 1
+        // A host that is far behind needs a few steps. More come from somebody who keeps on changing the log.
+        guard steps > Replica.quickSteps else { continue }
+        if let new = try? await copy()?.state, new != state { (state, end) = (new, .now + limit) }
+        guard .now < end else {
+          throw VaultError.unordered(group: group, .unreachable("its log only names states that nobody can prove"))
+        }
+        try await Task.sleep(for: .milliseconds(200))
       }
     }
 
@@ -150,6 +167,7 @@
     ///
     /// - Returns: whether the copy has the head's state.
     private func step() async throws -> Bool {
+      try requireOpen()
       var refusal: VaultError?
       let copy: GroupCopy?
       do { copy = try await self.copy() } catch let error as VaultError where isJoined && error.isMendedByFetching {
@@ -221,14 +239,9 @@
       return try await self.copy()?.state.link.bytes == found.link.bytes
     }
 
-    static func result<Success>(
-      _ body: () async throws(LogError) -> Success
-    ) async -> Result<Success, LogError> {
-      do throws(LogError) { return .success(try await body()) } catch { return .failure(error) }
-    }
-
     /// - Returns: `false` if the commit was passed over.
     private func apply(_ stored: StoredCommit, at found: LogHead) async throws -> Bool {
+      try requireOpen()
       let (place, bytes, group, store) = (stored.commit.epoch, stored.commit.bytes, group, store)
       let detail: String
       do {
@@ -294,8 +307,6 @@
       suspect()
     }
 
-    func damage(_ detail: String) -> VaultError { .damaged(group: group, level: .commit, detail: detail) }
-
     /// How many steps a host takes without a pause.
     private static let quickSteps = 8
 
@@ -307,20 +318,10 @@
       guard let copy, copy.isWriter, let link = CommitLink(copy.state.link.bytes) else {
         throw damage("the head of its log")
       }
+      try requireOpen()
       let new = try await log.replaceHead(at: revision, with: copy.state.epoch, link: link)
       head.withLock { $0 = new }
       logger.notice("the head of the log was set to the copy's state", metadata: ["epoch": "\(copy.state.epoch)"])
-    }
-
-    /// Puts a complete file under the log, if hosts that are behind cannot come to its head without one, and after `pause`,
-    /// because the new file of another host removes many commits at once.
-    func suspect(after pause: Duration = .milliseconds(200)) {
-      guard renewal.withLock({ $0.suspect() }) else { return }
-      Task { [weak self] in
-        try? await Task.sleep(for: pause)
-        self?.renewal.withLock { $0.beginLooking() }
-        await self?.renewBaseIfDue()
-      }
     }
   }
 

@@ -86,16 +86,28 @@
 
   extension Replica {
     /// Writes the complete file `base` to a new file at `path`.
-    static func fetch(
-      _ base: LogBase, of group: String, from log: any CommitLog, to path: String
-    ) throws(VaultError) {
+    func fetch(_ base: LogBase, to path: String) throws(VaultError) {
       let file = try NewFile(path)
       do {
-        try Blocking.wait { try await log.readBase(base) { piece throws(LogError) in try file.append(piece) } }
+        try Blocking.wait { [self] in
+          try await log.readBase(base) { piece throws(LogError) in
+            guard !isEnded else { throw .stopped }
+            try file.append(piece)
+          }
+        }
       } catch let error as LogError {
-        throw file.isFull ? .storage(.full) : meaning(of: error, group, isChange: false)
+        throw file.isFull ? .storage(.full) : meaning(of: error, isChange: false)
       } catch {
         throw .unexpected("an error of a log")
+      }
+    }
+
+    /// The pieces of the complete file at `path`.
+    func pieces(of path: String) -> BasePieces {
+      let file = FilePieces(path)
+      return { [self] index throws(LogError) in
+        guard !isEnded else { throw .stopped }
+        return try file.piece(index)
       }
     }
 

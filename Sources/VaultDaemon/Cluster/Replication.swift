@@ -60,11 +60,13 @@
     }
 
     /// Brings a copy up to date. If the group no longer has the member that follows it, another one that joined here does.
-    func catchUp(_ replica: Replica) async throws(VaultError) {
+    ///
+    /// - Parameter limit: how long to wait; `nil` for the time that a caller has.
+    func catchUp(_ replica: Replica, within limit: Duration? = nil) async throws(VaultError) {
       var present = replica
       var tried: [SecretStore] = []
       while true {
-        do throws(VaultError) { return try await present.catchUp() } catch {
+        do throws(VaultError) { return try await present.catchUp(within: limit ?? present.patience) } catch {
           guard error == .denied(.notAMember) else { throw error }
           tried.append(present.store)
           guard let next = await self.replica(of: replica.group), !tried.contains(where: { $0 === next.store }) else {
@@ -91,7 +93,8 @@
       var failure: (any Error)?
       for entry in entries.withLock({ $0.values.sorted { $0.replica.group < $1.replica.group } })
       where entry.task != nil {
-        do { try await catchUp(entry.replica) } catch VaultError.notFound(.publication) {
+        // The first file of a group may be large.
+        do { try await catchUp(entry.replica, within: .seconds(600)) } catch VaultError.notFound(.publication) {
           // The group has neither a log nor a copy.
           continue
         } catch {
@@ -156,6 +159,8 @@
     func endAll() {
       let ended = entries.withLock { entries in
         endings.add(1, ordering: .acquiringAndReleasing)
+        // Cancelling the task does not reach what others wait for, too.
+        for entry in entries.values { entry.replica.end() }
         defer { entries = [:] }
         return entries
       }

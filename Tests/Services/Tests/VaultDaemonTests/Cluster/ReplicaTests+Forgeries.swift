@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import VaultFoundation
 
@@ -283,6 +284,138 @@ extension ReplicaTests {
     }
     #expect(try await owner.value() == "second")
     #expect(try await owner.log.head() == head)
+  }
+
+  // MARK: Logs that never come to an end
+
+  /// Another way of a host to the log, and how long its callers wait.
+  private func replica(of store: SecretStore, _ log: MemoryLog, patience: Duration) -> Replica {
+    Replica(of: "team", id, in: store, log, RunningDaemon.logger, patience: patience)
+  }
+
+  @Test func `a head that is forged again and again ends a change with an error`() async throws {
+    let (log, forger) = (MemoryLog(server), MemoryLog(server))
+    // The limits of this and the next tests only end a hang.
+    let end = ContinuousClock.now + .seconds(60)
+    log.uponHead.withLock {
+      $0 = {
+        guard .now < end, let head = try await forger.head(), head.link != .test(9) else { return }
+        _ = try? await forger.replaceHead(at: head.revision, with: head.epoch + 1, link: .test(9))
+      }
+    }
+    let replica = replica(of: owner.store, log, patience: .seconds(6))
+    owner.store.publish { _ in ReplicaPublisher { replica } }
+    let found = await #expect(throws: VaultError.self) { try await owner.set("second") }
+    guard case .unordered("team", .unreachable) = found else {
+      Issue.record("another error: \(found?.message ?? "none")")
+      return
+    }
+    #expect(try await owner.value() == "first")
+    log.uponHead.withLock { $0 = nil }
+    try await owner.set("after the forgeries")
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "after the forgeries")
+  }
+
+  @Test func `nobody waits without end for a complete file that comes slowly`() async throws {
+    let location = try ReplicaTests.place("third", in: daemon)
+    let store = try await SecretStore.open(at: location, credential: daemon.folder + "/web")
+    let delay = Task { try? await Task.sleep(for: .seconds(60)) }
+    let log = MemoryLog(server)
+    log.uponReading.withLock { $0 = { await delay.value } }
+    let replica = replica(of: store, log, patience: .milliseconds(500))
+    let error = VaultError.unordered(group: "team", .unreachable("the copy is still being brought up to date"))
+    let first = Task { try await replica.catchUp(within: nil) }
+    while log.readings.withLock({ $0 }) == 0 { try await Task.sleep(for: .milliseconds(5)) }
+    for _ in 0..<2 { await #expect(throws: error) { try await replica.catchUp() } }
+    delay.cancel()
+    try await first.value
+    #expect(try await Blocking.read { try store.copy(of: "team")?.state } == owner.replica.copy()?.state)
+  }
+
+  @Test func `nobody waits without end while the log gets a new complete file`() async throws {
+    let delay = Task { try? await Task.sleep(for: .seconds(60)) }
+    let log = MemoryLog(server)
+    let replica = replica(of: owner.store, log, patience: .seconds(2))
+    replica.renewal.withLock { $0.isSuspected = true }
+    let isOver = Mutex(false)
+    log.uponHead.withLock {
+      $0 = { [weak replica] in
+        guard replica?.renewal.withLock({ $0.isSuspected }) == false else { return }
+        await delay.value
+        isOver.withLock { $0 = true }
+      }
+    }
+    // On a busy machine the time may be over before the copy is read.
+    while replica.renewal.withLock({ $0.isSuspected }) { try? await replica.catchUp() }
+    #expect(!isOver.withLock { $0 })
+    delay.cancel()
+  }
+
+  // MARK: Sealing
+
+  private func replication(of store: SecretStore, _ log: MemoryLog) throws -> Replication {
+    let remote = try Remote("test", at: "etcd://127.0.0.1:1")
+    let source = ReplicaSource(group: "team", id: id, store: store, remote: remote)
+    return Replication({ [source] }, RunningDaemon.logger, log: { _, _ in log })
+  }
+
+  private var wasSealed: VaultError { .unordered(group: "team", .unreachable("vaultd was sealed")) }
+
+  @Test func `a complete file that is fetched while the daemon is sealed is not taken`() async throws {
+    let location = try ReplicaTests.place("third", in: daemon)
+    let store = try await SecretStore.open(at: location, credential: daemon.folder + "/web")
+    let log = MemoryLog(server)
+    let replication = try replication(of: store, log)
+    let isAsked = Mutex(false)
+    log.uponReading.withLock {
+      $0 = {
+        while !isAsked.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+        replication.endAll()
+      }
+    }
+    let replica = try #require(await replication.replica(of: "team"))
+    isAsked.withLock { $0 = true }
+    await #expect(throws: wasSealed) { try await replica.catchUp() }
+    #expect(try await Blocking.read { try store.copy(of: "team") } == nil)
+  }
+
+  enum Begun: CaseIterable { case forgedHead, removedHead, change }
+
+  @Test(arguments: Begun.allCases)
+  func `what a daemon had begun when it was sealed changes nothing in the log`(_ begun: Begun) async throws {
+    let log = MemoryLog(server)
+    let replication = try replication(of: owner.store, log)
+    let first = try #require(try await owner.log.head())
+    switch begun {
+    case .forgedHead: _ = try await owner.log.replaceHead(at: first.revision, with: first.epoch + 1, link: .test(9))
+    case .removedHead: try owner.log.removeHead()
+    case .change: break
+    }
+    let (head, base) = (try await owner.log.head(), try await owner.log.base())
+    let asked = Mutex(0)
+    let isSealed = Mutex(false)
+    log.uponHead.withLock {
+      $0 = {
+        asked.withLock { $0 += 1 }
+        while !isSealed.withLock({ $0 }) { try await Task.sleep(for: .milliseconds(5)) }
+        replication.endAll()
+      }
+    }
+    let replica = try #require(await replication.replica(of: "team"))
+    let work = Task { [owner] in
+      if begun == .change { try await owner.set("second") } else { try await replica.catchUp() }
+    }
+    // The daemon itself asks, too.
+    while asked.withLock({ $0 }) < (begun == .change ? 2 : 1) { try await Task.sleep(for: .milliseconds(5)) }
+    isSealed.withLock { $0 = true }
+    await #expect(throws: wasSealed) { try await work.value }
+    // Nor does what goes on by itself.
+    replica.suspect()
+    try await Task.sleep(for: .milliseconds(500))
+    #expect(try await owner.log.head() == head)
+    #expect(try await owner.log.base() == base)
+    #expect(try await owner.value() == "first")
   }
 }
 

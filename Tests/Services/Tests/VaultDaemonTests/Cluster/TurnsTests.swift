@@ -39,6 +39,21 @@ import VaultFoundation
     try await turns.take {}
   }
 
+  @Test func `a caller whose time is over, or who is cancelled, stops waiting, and the run goes on`() async throws {
+    let (turns, counter) = (Turns(), Counter())
+    await #expect(throws: Turns.Late.self) {
+      try await turns.take(within: .milliseconds(50)) { await counter.countAndWait() }
+    }
+    let waiting = Task { try await turns.take { await counter.countAndWait() } }
+    while await turns.callCount < 2 { try? await Task.sleep(for: .milliseconds(5)) }
+    waiting.cancel()
+    await #expect(throws: CancellationError.self) { try await waiting.value }
+    #expect(await counter.count == 1)
+    await counter.open()
+    try await turns.take { await counter.countAndWait() }
+    #expect(await counter.count > 1)
+  }
+
   @Test func `a full disk is distinguished from other failures while a file is fetched`() throws {
     let descriptor = unsafe open("/dev/full", O_WRONLY | O_CLOEXEC)
     try #require(descriptor >= 0)
