@@ -86,7 +86,8 @@
       do {
         let (json, count, unread) = try RunningSecrets().export()
         guard count > 0 || unread == 0 else {
-          return tell("vaultd: error: all items are locked or cannot be read; unlock them in the program that keeps them\n", 1)
+          return tell(
+            "vaultd: error: all items are locked or cannot be read; unlock them in the program that keeps them\n", 1)
         }
         try FileHandle.standardOutput.write(contentsOf: Data(json))
         return 0

@@ -14,6 +14,8 @@
     /// For the log: the name of the error, and what to do about it.
     private var name: String?
     private var hint: String?
+    /// The outcome in the record, if the status does not tell it.
+    private var recorded: AuditRecord.Outcome?
 
     static let notFound = Refusal(status: .notFound)
     static let denied = Refusal(status: .forbidden, "permission denied")
@@ -67,6 +69,8 @@
       default: self.init(status: .internalServerError, error.message)
       }
       if status.kind == .serverError, self != .sealed { (name, hint) = (error.name, error.hintForOperator) }
+      let exact = AuditRecord.Outcome(error)
+      if self != .sealed, exact != outcome { recorded = exact }
     }
 
     init(_ error: any Error) {
@@ -87,7 +91,8 @@
 
     /// The error as an outcome in the record.
     var outcome: AuditRecord.Outcome {
-      switch status {
+      if let recorded { return recorded }
+      return switch status {
       case .forbidden: .denied
       case .notFound: AuditRecord.Outcome(.notFound)
       case .badRequest, .methodNotAllowed, .unsupportedMediaType: AuditRecord.Outcome(.usage)

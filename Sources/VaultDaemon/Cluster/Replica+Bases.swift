@@ -30,7 +30,8 @@
         do { try await renewBase() } catch {
           guard !isEnded else { return }
           suspect(after: .seconds(15))
-          logger.warning("the log keeps its old complete file", metadata: ["reason": "\(type(of: error))"])
+          let reason = (error as? VaultError)?.message ?? "\(type(of: error))"
+          logger.warning("the log keeps its old complete file", metadata: ["reason": "\(reason)"])
         }
       }
     }

@@ -42,6 +42,7 @@
       guard let seconds else { return }
       let length = Int64(seconds) * 1_000
       var seen: (state: PublishedState, since: ContinuousClock.Instant)?
+      var hasWarned = false
       while !Task.isCancelled {
         var pause = length
         if let copy = try? await copy(), copy.isPublished, copy.isWriter {
@@ -50,8 +51,13 @@
           // A state signed with a clock that was ahead must not stop the empty changes until then. But if it is this clock
           // that is behind, the other hosts still make theirs, and this one must not: its own would look old.
           if seen?.state != copy.state { seen = (copy.state, .now) }
+          let isAhead = copy.time > now + GroupCopy.clockTolerance
+          if isAhead, !hasWarned {
+            logger.warning("a state is dated ahead of this machine's clock: this clock is wrong, or its writer's")
+          }
+          hasWarned = isAhead
           let isOverdue = seen.map { $0.since + .milliseconds(2 * length) <= .now } == true
-          if age >= length || isOverdue && copy.time > now + GroupCopy.clockTolerance {
+          if age >= length || isOverdue && isAhead {
             let (group, store) = (group, store)
             do {
               _ = try await Blocking.order { try store.renew(group, olderThan: seconds, at: now) }

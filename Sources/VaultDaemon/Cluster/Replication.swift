@@ -98,7 +98,9 @@
           // The group has neither a log nor a copy.
           continue
         } catch {
-          failure = failure ?? error
+          // A group that was never published is refused, too, and must not hide what keeps the others.
+          let isRefusal = if case .unordered(_, .refused)? = failure as? VaultError { true } else { false }
+          if failure == nil || isRefusal { failure = error }
           continue
         }
         let group = entry.replica.group

@@ -69,7 +69,8 @@
         if let pinentry { return await Pinentry(program: pinentry).ask(plain, isSecret: false) }
         guard let terminal else { return nil }
         var hint = ""
-        while let typed = await TerminalQuestion(path: terminal).ask("vaultd: \(plain) [y/N] \(hint)", isSecret: false) {
+        let question = TerminalQuestion(path: terminal)
+        while let typed = await question.ask("vaultd: \(plain) [y/N] \(hint)", isSecret: false) {
           switch String(decoding: typed.bytes, as: UTF8.self).lowercased() {
           case "y", "yes": return typed
           case "", "n", "no": return nil

@@ -59,8 +59,9 @@
           items.append(item)
         }
       }
-      let json = JSONValue.members([("items", .array(items)), ("unread", .array(unread))]).json
-      return (json, items.count, unread.count)
+      var members: [(String, JSONValue)] = [("items", .array(items))]
+      if !unread.isEmpty { members.append(("unread", .array(unread))) }
+      return (JSONValue.members(members).json, items.count, unread.count)
     }
 
     private func properties(of path: String) throws -> [String: BusValue] {

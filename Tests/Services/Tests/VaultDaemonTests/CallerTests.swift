@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import Synchronization
 import Testing
 import VaultFoundation
@@ -80,6 +81,21 @@ struct CallerTests {
     #expect(try !ServiceBinding.Alternative(unit: "other.service", user: "33").matches(peer))
     peer.isProcessCertain = true
     #expect(alternatives.map { $0.matches(peer) } == [true, false, true])
+  }
+
+  @Test(arguments: [
+    (VaultError.conflict(expected: 1, present: 2), HTTPResponse.Status.badRequest, AuditRecord.Outcome(.conflict)),
+    (.busy(group: "web"), .serviceUnavailable, .init(.busy)),
+    (.unordered(group: "web", .outcomeUnknown(nil)), .serviceUnavailable, .init(.busy)),
+    (.damaged(group: "web", level: .manifest, detail: ""), .internalServerError, .init(.damaged)),
+    (.notFound(.item), .notFound, .init(.notFound)),
+    (.locked(.credential(.missing)), .serviceUnavailable, .init(.locked)),
+  ])
+  func `the record says why a request failed, where the status does not`(
+    _ error: VaultError, _ status: HTTPResponse.Status, _ recorded: AuditRecord.Outcome
+  ) {
+    let refusal = Refusal(error)
+    #expect(refusal.status == status && refusal.outcome == recorded)
   }
 
   @Test func `a user that does not exist is looked up once in a while, and not for each request`() throws {

@@ -15,10 +15,11 @@ struct WatchTests {
     // The first line comes when the watch has begun.
     var text = await onThread { Self.receive(client, until: "groups") }
     try daemon.set("elsewhere", in: "default", to: "1")
+    try daemon.set("db//kv", in: "web", to: "of the mount")
     try daemon.set("db/password", in: "web", to: "secret")
     text += await onThread { Self.receive(client, until: "\"version\"") }
     #expect(text.contains(#"data: {"group":"web","name":"db/password","version":1}"#))
-    #expect(!text.contains("elsewhere"))
+    #expect(!text.contains("elsewhere") && !text.contains("//kv"))
     #expect(!text.contains("secret"))
   }
 
