@@ -27,6 +27,12 @@ import Testing
     #expect(throws: ImportFault.self) { try JSONItems.items(of: text) }
   }
 
+  @Test func `what another program did not hand out is named and refused`() throws {
+    let found = try JSONItems.items(of: #"{"items":[{"name":"a","kind":"string","value":"1"}],"unread":["Old mail"]}"#)
+    #expect(found.items.map(\.name) == ["a"])
+    #expect(found.refusals == [ImportFault("it is locked or cannot be read", at: "'Old mail'")])
+  }
+
   @Test(
     arguments: [
       ("1", .int), ("-7", .int), ("9223372036854775807", .int), ("2.5", .double), ("-0.5", .double),
