@@ -19,16 +19,15 @@ import PackageDescription
 // The executable does without Foundation's ICU, which would triple its size and its start: what needs Foundation is in
 // VaultFoundation and SecureCoding. Without traits, which none is by default, no package is fetched.
 
-// In a release build, Swift 6.3.1 leaves out one return to the actor that called a generic function of VaultDaemon with
-// NonisolatedNonsendingByDefault. Without it, every caller returns to its own actor itself.
-let daemonSettings: [SwiftSetting] = [
+// Not NonisolatedNonsendingByDefault: in release builds Swift 6.3.1 then does not always return to the caller's actor,
+// for example where such a function ends with an error. Without it, each caller returns to its own actor itself.
+let settings: [SwiftSetting] = [
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
   .enableUpcomingFeature("MemberImportVisibility"),
   .strictMemorySafety(),
   .treatAllWarnings(as: .error),
 ]
-let settings = daemonSettings + [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]
 
 let package = Package(
   name: "vault",
@@ -76,7 +75,7 @@ let package = Package(
     .systemLibrary(name: "CSystemd"),
 
     // Files, bytes and texts, without any knowledge of a store.
-    .target(name: "Ground", dependencies: ["CVaultSystem"], swiftSettings: daemonSettings),
+    .target(name: "Ground", dependencies: ["CVaultSystem"], swiftSettings: settings),
     .target(name: "Sealing", dependencies: ["Ground", "CSodium"], swiftSettings: settings),
     .target(name: "KeyedArchives", dependencies: ["Ground"], swiftSettings: settings),
     .target(name: "SecureCoding", dependencies: ["KeyedArchives"], swiftSettings: settings),

@@ -2,7 +2,8 @@
 
 import PackageDescription
 
-// A package of somebody else's: it names this one by path, and its program is the example of README.md.
+// A package of somebody else's: it names this one by path. Its programs are the example of README.md, and actors that call
+// the library.
 let package = Package(
   name: "consumer",
   dependencies: [.package(name: "vault", path: "../..")],
@@ -12,6 +13,7 @@ let package = Package(
       dependencies: [
         .product(name: "Vault", package: "vault"), .product(name: "SecureCoding", package: "vault"),
         .product(name: "KeychainItems", package: "vault"),
-      ])
+      ]),
+    .executableTarget(name: "Isolation", dependencies: [.product(name: "Vault", package: "vault")]),
   ]
 )
