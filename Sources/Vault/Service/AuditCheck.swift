@@ -24,7 +24,7 @@ extension SecretStore {
   ///     it. If the end is lost, the record is continued after the last existing batch.
   ///   - time: the current time.
   ///   - progress: called now and then with the number of batches verified so far.
-  /// - Throws: as ``auditRecords(since:)``.
+  /// - Throws: as ``auditRecords(since:)``; with `isAccepted`, also the error of noting the end.
   public func verifyAudit(
     accepting isAccepted: Bool = false, at time: Timestamp = .now, progress: (Int) -> Void = { _ in }
   ) throws(VaultError) -> AuditVerification {
@@ -36,9 +36,12 @@ extension SecretStore {
       try AuditLog(of: self).takeUp(after: end, at: time)
       report.isTakenUp = true
     }
-    // If it cannot be noted now, the next verification notes it.
     if report.isWhole || isAccepted, let end, end != known {
-      _ = try? registry.group.set(Registry.verifiedAuditName, to: end.serialized())
+      do throws(VaultError) { try registry.group.set(Registry.verifiedAuditName, to: end.serialized()) } catch {
+        // Those who accept want the end noted. Others can verify a record where nothing may be written.
+        guard !isAccepted else { throw error }
+        report.unnoted = error
+      }
     }
     return report
   }

@@ -119,6 +119,9 @@ public struct AuditVerification: Sendable, Equatable {
   /// The batch up to which an earlier verification on this store saw the same chain; `nil` if there was none, or if
   /// that part was dropped since then.
   public internal(set) var confirmed: UInt64?
+  /// Why the end could not be noted although nothing was found: a later verification does not notice if the record is
+  /// shortened or rewritten after ``confirmed``.
+  public internal(set) var unnoted: VaultError?
   /// Whether the item that says where the chain ends is missing or unreadable. Nothing can be recorded then.
   public internal(set) var isEndLost = false
   /// Whether the record was continued after the last existing batch.

@@ -243,6 +243,32 @@ import Testing
     #expect(result.errors.isEmpty)
   }
 
+  @Test(.needsMounts) func `a verification that cannot note the end of the record says so, and --accept fails`() {
+    #expect(store.run("audit", "begin").status == 0 && store.run("audit", "verify").status == 0)
+    #expect(store.run("group", "create", "later").status == 0)
+    let result = store.shellWithMounts(
+      """
+      mount --bind "$folder/store" "$folder/store" && mount -o remount,bind,ro "$folder/store" || exit 99
+      "$vault" audit verify | sed '/^link/d'
+      "$vault" audit verify --json 2>/dev/null | grep -o '"unnoted":"[^"]*"'
+      "$vault" audit verify --accept 2>&1 | head -n 1
+      """)
+    #expect(
+      result.output == """
+        records: 2 in 2 batches
+        batches: 1 to 2
+        unchanged since the last verification: up to batch 1
+        end not noted: the file system is read-only
+        "unnoted":"the file system is read-only"
+        vault: error: the file system is read-only
+
+        """)
+    #expect(result.errors.hasPrefix("vault: warning: the end of the record was not noted, "), "\(result.errors)")
+    // Once it can be noted, it is, and no line speaks of it.
+    #expect(!store.run("audit", "verify").output.contains("noted"))
+    #expect(store.run("audit", "verify").output.hasSuffix("\nunchanged since the last verification: up to batch 2\n"))
+  }
+
   @Test(.needsMounts) func `with a read-only state folder or none, get and set warn and verify fails`() {
     for make in [
       "mount --bind \"$folder/state\" \"$folder/state\" && mount -o remount,bind,ro \"$folder/state\"", "mv state gone",

@@ -168,7 +168,8 @@ struct VerifyAudit: Command {
     more: """
       Opens every batch of records and follows the chain from its beginning, or from where older months were dropped. \
       If nothing is wrong, the end of the chain is noted where vaultd cannot write, so that the next call detects \
-      changes before that point. To check what was added since, compare the printed link with those in the journal.
+      changes before that point. If it cannot be noted, because the store is on a read-only mount, for example, the \
+      report and a warning say so. To check what was added since, compare the printed link with those in the journal.
 
       Ends with status 13 if anything is wrong. Once you know the reason, --accept notes the end anyway. If the item \
       that says where the record ends was removed, nothing can be recorded; --accept then continues the record after \
@@ -198,6 +199,11 @@ struct VerifyAudit: Command {
     } else {
       for line in report.lines { try session.output.write(line + "\n") }
     }
+    if let why = report.unnoted {
+      session.warn(
+        "the end of the record was not noted, so the next verification cannot notice if it is shortened: "
+          + "\(why.message); let this command write in the store's folder and in its state folder")
+    }
     guard !report.isWhole, !accept else { return }
     let count = report.findings.count
     throw Failure(
@@ -214,6 +220,7 @@ extension AuditVerification {
     if first > 1 { lines.append("dropped: batches 1 to \(first - 1)") }
     lines.append("link: \(link)")
     if let confirmed { lines.append("unchanged since the last verification: up to batch \(confirmed)") }
+    if let unnoted { lines.append("end not noted: \(unnoted.message)") }
     lines += findings.map { "wrong: \($0.text)" }
     if isTakenUp { lines.append("repaired: the record continues after batch \(last)") }
     return lines
@@ -229,6 +236,7 @@ extension AuditVerification {
       try json.number("last", last)
       try json.string("link", link)
       try json.number("confirmed", orNull: confirmed)
+      try json.string("unnoted", orNull: unnoted?.message)
       try json.array("findings") { (json) throws(Failure) in
         for finding in findings {
           try json.object { (json) throws(Failure) in
