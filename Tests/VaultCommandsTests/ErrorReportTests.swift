@@ -305,7 +305,7 @@ import Vault
     let vanished = VaultError.rolledBack(group: "team", found: 0, known: 9, reason: .vanished)
     #expect(
       ErrorReport(vanished, in: named).hint
-        == "on a machine that has joined a cluster, fetch it: vault sync team; elsewhere ask the store's owner, who brings it back: vault restore-backup DIR team"
+        == "on a machine that has joined a cluster, fetch it: vault sync; elsewhere ask the store's owner, who brings it back: vault restore-backup DIR team"
     )
     let older = VaultError.rolledBack(group: "team", found: 3, known: 9, reason: .olderState)
     #expect(

@@ -70,11 +70,15 @@ extension SecretStore {
     try clearPublished(name)
   }
 
-  /// The names of the groups that the owner has published and of the published groups that have a copy here, sorted.
+  /// The names of the groups that the owner has published and of the published groups that have a copy here, or, for an
+  /// application whose credential says where its groups are published, should have one; sorted.
   ///
   /// - Throws: the error of listing the groups. A group that cannot be read is left out.
   public func publishedCopies() throws(VaultError) -> [String] {
     let copies = try groupNames().filter { (try? copy(of: $0))?.isPublished == true }
+    if case .application(let credential) = access, credential.remote != nil {
+      return try Set(copies).union(Set(expectedGroupNames()).subtracting(groupNames())).sorted()
+    }
     guard access.isOwners else { return copies }
     return try Set(copies).union(publishedGroups().keys).sorted()
   }

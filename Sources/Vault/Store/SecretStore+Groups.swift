@@ -28,12 +28,20 @@ extension SecretStore {
   func expectedGroupNames() throws(VaultError) -> [String] {
     let names = try groupNames()
     guard case .application(let credential) = access else { return names }
-    // Where an application joined, its groups that are not published never were.
-    let isJoined = location.hasJoined(credential.application)
+    // Where an application joined, its groups that are not published never were. Only if all are missing, some are late.
+    let isJoined = location.hasJoined(credential.application) && !awaitsGroups
     let expected = credential.floors.map(\.group).filter { group in
       (try? AccessGroup.Name(group)).map { !isJoined || witness($0).read() != .absent } ?? true
     }
     return Set(names).union(expected).sorted()
+  }
+
+  /// Whether an application has joined here and none of its groups has arrived yet. Which of them are published, only
+  /// `vaultd` can find out.
+  package var awaitsGroups: Bool {
+    guard case .application(let credential) = access, location.hasJoined(credential.application) else { return false }
+    let names = credential.floors.compactMap { try? AccessGroup.Name($0.group) }
+    return names.allSatisfy { !location.hasGroup($0) && witness($0).read() == .absent }
   }
 
   /// The groups that a change of all groups must visit: the existing ones and those that the registry knows, sorted.

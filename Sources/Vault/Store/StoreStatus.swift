@@ -20,6 +20,8 @@ public struct StoreStatus: Sendable {
   public let unlockedUntil: Timestamp?
   /// The notices that reading the status produced, such as one about a missing state folder.
   public let notices: [Notice]
+  /// The application whose credential opened the store; `nil` for its owner.
+  public internal(set) var application: String?
 }
 
 /// The status of one group.
@@ -67,7 +69,7 @@ extension SecretStore {
       home: location.home, state: location.stateFolder(of: access.ownerKey), ownerKey: access.ownerKey.hexadecimal,
       slots: (try? location.identityFolder.read())?.slots ?? [],
       lastBackup: lastBackup, groups: groups, lock: nil,
-      unlockedUntil: UnlockedRecord.end(of: access.ownerKey), notices: takeNotices())
+      unlockedUntil: UnlockedRecord.end(of: access.ownerKey), notices: takeNotices(), application: application)
   }
 
   /// The time of the last backup that was made with this process's state folder; `nil` if none is known.

@@ -196,7 +196,7 @@ extension VaultError {
     case .rolledBack("vault.owner", _, _, .vanished):
       "bring it back: vault restore-backup DIR vault.owner; without a backup, make a new one of what the groups show: vault group accept vault.owner"
     case .rolledBack(let group, _, _, .vanished) where circumstances.isApplication:
-      "on a machine that has joined a cluster, fetch it: vault sync \(group); elsewhere ask the store's owner, who brings it back: vault restore-backup DIR \(group)"
+      "on a machine that has joined a cluster, fetch it: vault sync; elsewhere ask the store's owner, who brings it back: vault restore-backup DIR \(group)"
     case .rolledBack(let group, _, _, .vanished):
       "if a command was killed while it replaced the files: vault verify; otherwise bring it back: vault restore-backup DIR \(group); or, if you deleted its files yourself: vault group accept \(group)"
     case .rolledBack("vault.service", _, _, .olderIssue):

@@ -62,6 +62,34 @@ import Testing
     #expect(store.run("remote", "list").output.contains("etcd://n3.example:2379"))
   }
 
+  @Test func `on a machine that has joined, missing copies end status with 14 and sync with 15`() throws {
+    #expect(addOffice().status == 0)
+    let credential = store.folder.file("web.credential")
+    store.run("app", "issue", "com.example.web", "--output", credential, "--remote", "office")
+    var machine = store.environment
+    machine["VAULT_HOME"] = store.folder.file("machine")
+    machine["VAULT_STATE"] = store.folder.file("machine's state")
+    #expect(Transcript(["join", "--credential", credential], environment: machine).status == 15)
+    machine["VAULT_CREDENTIAL"] = credential
+    machine["VAULT_KEY_FILE"] = nil
+    func missing() {
+      let status = Transcript(["status"], environment: machine)
+      #expect(status.status == 14, "\(status.errors)")
+      #expect(
+        status.errors.contains(
+          "vault: hint: on a machine that has joined a cluster, fetch it: vault sync; elsewhere"))
+      let sync = Transcript(["sync"], environment: machine)
+      #expect(sync.status == 15 && !sync.errors.isEmpty, "\(sync.errors)")
+    }
+    missing()
+    // Once a group was there, it is missed.
+    let copy = store.folder.file("machine/groups/com.example.web")
+    #expect(store.shell("cp -a \"$folder/store/groups/com.example.web\" '\(copy)'").status == 0)
+    #expect(Transcript(["status"], environment: machine).status == 0)
+    #expect(store.shell("rm -r '\(copy)'").status == 0)
+    missing()
+  }
+
   @Test func `a password is never an argument`() {
     #expect(store.run("remote", "add", "office", "etcd://n1:2379", "--password", password).status == 64)
     let inAddress = store.run("remote", "add", "office", "etcd://web:\(password)@n1:2379")

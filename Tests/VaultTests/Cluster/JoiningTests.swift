@@ -40,20 +40,27 @@ import Testing
     #expect(try place.joinedApplications() == [web])
   }
 
-  @Test func `a group that is not published is not missed where its application joined`() throws {
-    let credential = try issue(as: "1")
-    try place.join(credential)
-    let joined = try SecretStore.open(at: place, credential: owner.folder + "/1")
-    #expect(try joined.status().groups.isEmpty && joined.verify().isEmpty)
-    // What was there once is missed.
-    try FileManager.default.copyItem(
-      atPath: owner.location.home + "/groups/\(web)", toPath: place.home + "/groups/\(web)")
-    #expect(try joined.verify().map(\.name) == [web])
-    try FileManager.default.removeItem(atPath: place.home + "/groups/\(web)")
-    let again = try SecretStore.open(at: place, credential: owner.folder + "/1")
-    guard case .rolledBack(web, _, _, .vanished)? = try again.status().groups.first?.problem else {
-      throw VaultError.notFound(.group)
+  @Test func `where an application joined, a group is missed if it was there once, or if none has arrived yet`() throws
+  {
+    try owner.open().createGroup("team")
+    _ = try issue(as: "0")
+    try owner.open().grant(.read, in: "team", to: web)
+    try place.join(issue(.again, as: "1"))
+    let joined = { try SecretStore.open(at: place, credential: owner.folder + "/1") }
+    func isVanished(_ problem: VaultError?) -> Bool {
+      if case .rolledBack(_, _, _, .vanished)? = problem { true } else { false }
     }
+    let fresh = try joined().status()
+    #expect(fresh.groups.map(\.name) == [web, "team"] && fresh.groups.allSatisfy { isVanished($0.problem) })
+    #expect(fresh.application == web)
+    // Once one is here, those that are not published are not missed.
+    try FileManager.default.copyItem(
+      atPath: owner.location.home + "/groups/team", toPath: place.home + "/groups/team")
+    #expect(try joined().verify().map(\.name) == ["team"] && joined().publishedCopies().isEmpty)
+    try FileManager.default.removeItem(atPath: place.home + "/groups/team")
+    #expect(try joined().status().groups.map(\.name) == ["team"])
+    #expect(try isVanished(joined().status().groups.first?.problem))
+    #expect(try joined().publishedCopies() == ["team"])
   }
 
   @Test func `a credential names its groups, with the states that the owner knew`() throws {

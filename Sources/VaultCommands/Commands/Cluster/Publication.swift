@@ -74,7 +74,7 @@ struct SynchronizeGroups: Command {
     usage: "vault sync [GROUP]... [--watch]",
     more: """
       vaultd does this by itself whenever something changes; this command waits until it is done. Without names it is \
-      for all published groups. With --watch it continues until it is interrupted, and says when a copy changes.
+      for all published groups, also for those whose copy is missing here. With --watch it continues until it is interrupted, and says when a copy changes.
       """,
     example: """
       vault sync team.shared
@@ -93,6 +93,8 @@ struct SynchronizeGroups: Command {
   func run(in session: Session) throws {
     let store = try session.openStore(key)
     var known: [String: UInt64] = [:]
+    // Nobody else knows which groups of the credential are published before the first of them is here.
+    if names.isEmpty, store.awaitsGroups { _ = try SecretStore.askServiceToJoin(at: store.location) }
     repeat {
       var failures: [VaultError] = []
       for name in try names.isEmpty ? store.publishedCopies() : names {

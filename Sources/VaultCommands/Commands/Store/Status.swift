@@ -24,6 +24,7 @@ struct Status: Command {
 
   func run(in session: Session) throws {
     let status = try session.status(key)
+    session.circumstances.isApplication = status.application != nil
     if json {
       var json = JSONWriter(session.output)
       try status.write(to: &json)
