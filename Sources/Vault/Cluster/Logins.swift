@@ -24,6 +24,11 @@ extension SecretStore {
     }
   }
 
+  /// The etcd user that the last credential of `application` for the remote `name` has of its own; `nil` if it has none.
+  package func ownLogin(of application: String, at name: String) throws(VaultError) -> String? {
+    try logins(at: name).first { $0.application == application && $0.password != nil }?.user
+  }
+
   /// The remote to put into the credential of `application`: with the remote's login, or if `isOwn` with one of the
   /// application's own, which takes effect in etcd after ``provision(_:for:as:password:)``; with `nil`, as in its last
   /// credential. If `isNew`, that user gets a new password.

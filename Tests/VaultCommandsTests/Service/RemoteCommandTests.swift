@@ -62,6 +62,24 @@ import Testing
     #expect(store.run("remote", "list").output.contains("etcd://n3.example:2379"))
   }
 
+  @Test func `whoever gives an application a new password for etcd is told to provision the remote`() {
+    #expect(addOffice().status == 0)
+    var number = 0
+    func isTold(_ options: String...) -> Bool {
+      number += 1
+      let words = ["app", "issue", "com.example.web", "--output", store.folder.file("\(number)"), "--remote", "office"]
+      let issued = Transcript(words + options, environment: store.environment)
+      #expect(issued.status == 0, "\(issued.errors)")
+      let line = "until etcd has its new password: vault remote provision office\n"
+      return issued.errors.contains("it cannot log in as 'vault-com.example.web' \(line)")
+    }
+    #expect(!isTold())
+    #expect(isTold("--own-login", "--again"))
+    #expect(!isTold("--again") && !isTold("--own-login", "--again"))
+    #expect(isTold("--replace"))
+    #expect(!isTold("--replace", "--shared-login"))
+  }
+
   @Test func `on a machine that has joined, missing copies end status with 14 and sync with 15`() throws {
     #expect(addOffice().status == 0)
     let credential = store.folder.file("web.credential")

@@ -26,7 +26,8 @@ struct IssueApplication: Command {
       With --remote, the credential also says where the application's groups are published and how to log in there, \
       for 'vault join' on another machine. An older vault reports a newer format (status 17) for such a credential. \
       With --own-login the application gets its own etcd user, vault-APP, which 'vault remote provision' makes in etcd \
-      and whose permission 'vault revoke' removes. Its later credentials keep that login unless --shared-login ends it: \
+      and whose permission 'vault revoke' removes. With --replace that user gets a new password, so run that command \
+      again before the machine joins. Its later credentials keep that login unless --shared-login ends it: \
       then they have the remote's own.
       """,
     example: """
@@ -82,6 +83,7 @@ struct IssueApplication: Command {
     let applications = store.applications
     session.circumstances.makesSteps = true
     let hasOwnLogin = ownLogin ? true : sharedLogin ? false : nil
+    let formerLogin = try remote.flatMap { try store.ownLogin(of: app, at: $0) }
     let issued = try applications.issue(
       app, to: output, kind, grants: grants, lifetime: lifetime, remote: remote, hasOwnLogin: hasOwnLogin,
       sealedBy: newPassphrase(in: session), droppingUnproved: issuance.renewal.dropsUnproved,
@@ -90,6 +92,10 @@ struct IssueApplication: Command {
     let application = try applications.application(app)
     session.say("wrote a credential of '\(app)', issue \(application.issue); its private group has the same name")
     for admission in issued.admissions { session.say(admission.sentence(app)) }
+    // A new password, which etcd does not have yet.
+    if let remote, kind == .replacing || formerLogin == nil, let login = try store.ownLogin(of: app, at: remote) {
+      session.say("it cannot log in as '\(login)' until etcd has its new password: vault remote provision \(remote)")
+    }
     if !grants.isEmpty { session.warnOfUnserved(app, in: store) }
     if let failure = UnchangedGroups.failure(issued.unchanged, app, session) { throw failure }
   }
