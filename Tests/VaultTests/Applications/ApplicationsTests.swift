@@ -159,6 +159,18 @@ extension SecretStore {
     #expect(try exposed().isEmpty)
   }
 
+  @Test func `the exposed values are without vaultd's companions, which nobody can change`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team")
+    try store.issue("com.example.api", grants: [.init(.read, in: "team")])
+    for name in ["a", "a//kv"] { try store.open().group("team").set(name, to: "1") }
+    try store.open().revoke("com.example.api", from: "team")
+    #expect(try store.open().exposure().map(\.item.description) == ["a"])
+    try store.open().group("team").set("a", to: "2")
+    #expect(try store.open().exposure().isEmpty)
+    #expect(try store.open().exposure(includingChanged: true).map(\.item.description) == ["a"])
+  }
+
   @Test func `uninstalling treats each group as its lifetime declares`() throws {
     let store = try StoreFixture()
     try store.open().createGroup("kept")
