@@ -159,7 +159,7 @@ import Vault
     (
       .unordered(group: "team", .notHere), 15,
       "'team' is published, and only vaultd makes its changes, and none answers here",
-      "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
+      "start vaultd with the credential of a member, or, if it runs and is sealed, unseal it: systemctl reload vaultd; to write the service's again: vault service enroll --output FILE --again"
     ),
     (
       .unordered(group: "team", .overtaken), 15,

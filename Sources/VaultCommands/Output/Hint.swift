@@ -224,7 +224,7 @@ extension VaultError {
     case .unlistedMember(_, let application, _):
       "remove it: vault app uninstall \(application) --revoke; or give it a new credential: vault app issue \(application) --output FILE --replace"
     case .unordered(_, .notHere):
-      "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
+      "start vaultd with the credential of a member, or, if it runs and is sealed, unseal it: systemctl reload vaultd; to write the service's again: vault service enroll --output FILE --again"
     case .unordered(_, .tooEarly):
       "correct the clock that is wrong, here or where the state was signed; then the owner can sign a new one: vault group rotate"
     case .unordered(_, .tooOld):
