@@ -80,6 +80,14 @@ import Testing
     #expect(!isTold("--replace", "--shared-login"))
   }
 
+  @Test func `a heartbeat that is not below the greatest age is refused`() {
+    for age in ["5m", "10m"] {
+      let refused = addOffice("--max-age", age, "--heartbeat", "10m")
+      #expect(refused.status == 64 && refused.errors.contains("--heartbeat must be well below --max-age"))
+    }
+    #expect(store.run("remote", "list").output.isEmpty)
+  }
+
   @Test func `on a machine that has joined, missing copies end status with 14 and sync with 15`() throws {
     #expect(addOffice().status == 0)
     let credential = store.folder.file("web.credential")

@@ -66,11 +66,14 @@ struct AddRemote: Command {
     guard user != nil || passwordDescriptor == nil else { throw Failure.usage("--password-fd needs --user") }
     guard replace || !unchecked else { throw Failure.usage("--unchecked needs --replace") }
     guard (certificate == nil) == (privateKey == nil) else { throw Failure.usage("--cert and --key need each other") }
+    let (maxAge, heartbeat) = try (seconds(maxAge, "--max-age"), seconds(heartbeat, "--heartbeat"))
+    if let maxAge, let heartbeat, heartbeat >= maxAge {
+      throw Failure.usage("--heartbeat must be well below --max-age, or each copy is too old before the next change")
+    }
     let remote = try Remote(
       name, at: address, authority: authority.map { try Self.text(of: $0, "--ca") },
       certificate: certificate.map { try Self.text(of: $0, "--cert") }, key: readKey(), user: user,
-      password: readPassword(in: session), maxAge: seconds(maxAge, "--max-age"),
-      heartbeat: seconds(heartbeat, "--heartbeat"))
+      password: readPassword(in: session), maxAge: maxAge, heartbeat: heartbeat)
     let store = try session.openStore(key)
     if replace, !unchecked { try requireLogs(on: remote, store) }
     try store.addRemote(remote, replacing: replace)
