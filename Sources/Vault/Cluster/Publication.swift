@@ -112,9 +112,11 @@ extension SecretStore {
   /// The epoch of a published group's log when `vaultd` last asked the cluster.
   ///
   /// - Throws: the error that last kept the copy from being brought up to date; ``VaultError/locked(_:)`` if no
-  ///   `vaultd` answers.
+  ///   `vaultd` listens or it is sealed; ``VaultError/service(_:_:)`` if it does not answer within ten seconds.
   public func logEpoch(of group: String) throws(VaultError) -> UInt64? {
-    let answer = try location.askService(ClusterRequest.status.path(of: group), [])
+    // It asks no server, so a `vaultd` that takes longer is stopped.
+    let answer = try location.askService(
+      ClusterRequest.status.path(of: group), [], patience: 10, or: ServiceConnection.brokenReading)
     if let failure = answer.failure { throw failure }
     return answer.number
   }

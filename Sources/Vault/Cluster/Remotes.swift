@@ -56,7 +56,8 @@ extension SecretStore {
   /// - Throws: ``VaultError/contradiction(_:)`` if they do not; the errors of `vaultd` and of the cluster.
   public func requireLog(of group: String, at remote: Remote) throws(VaultError) {
     let path = ClusterRequest.servers.path(of: group)
-    let answer = try location.askService(path, [], remote.serialized().opened)
+    let answer = try location.askService(
+      path, [], remote.serialized().opened, or: ServiceConnection.brokenReading)
     if let failure = answer.failure { throw failure }
     guard answer.number != nil else { throw .contradiction(.otherCluster(group)) }
   }

@@ -85,12 +85,13 @@ extension SecretStore {
 extension StoreLocation {
   /// Sends `body` to the `vaultd` that `VAULT_SOCKET` names, or to the first of the standard sockets that answers.
   ///
-  /// - Throws: ``VaultError/locked(_:)`` if nobody answers.
+  /// - Throws: ``VaultError/locked(_:)`` if nobody listens; `broken` if no answer comes.
   func askService(
-    _ path: String, _ body: [UInt8], _ value: OpenedSecret? = nil, patience: Int = 30
+    _ path: String, _ body: [UInt8], _ value: OpenedSecret? = nil, patience: Int = 30,
+    or broken: VaultError = ServiceConnection.brokenChange
   ) throws(VaultError) -> ServiceAnswer {
     let answer = try listening { (socket) throws(VaultError) in
-      try ServiceConnection(socket, patience: patience).answer(to: path, body, value)
+      try ServiceConnection(socket, patience: patience).answer(to: path, body, value, or: broken)
     }
     guard let answer else { throw ServiceClient.nobodyListens }
     return answer

@@ -184,7 +184,7 @@ final class ServiceConnection: Sendable {
     return body
   }
 
-  private static let brokenReading = VaultError.service(.busy, "vaultd did not answer in time, or ended")
-  private static let brokenChange = VaultError.service(
+  static let brokenReading = VaultError.service(.busy, "vaultd did not answer in time, or ended")
+  static let brokenChange = VaultError.service(
     .busy, "vaultd did not answer in time, or ended; the change may have been made")
 }

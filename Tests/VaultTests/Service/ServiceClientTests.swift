@@ -198,6 +198,19 @@ struct ServiceClientTests {
     }
   }
 
+  @Test func `a question that gets no answer does not speak of a change`() throws {
+    let fixture = try StoreFixture()
+    let service = try SocketService(fixture, endingAfter: 0)
+    defer { service.end() }
+    let location = try StoreLocation(environment: [
+      "VAULT_HOME": fixture.location.home, "VAULT_STATE": fixture.folder + "/state", "VAULT_SOCKET": service.path,
+    ])
+    let owner = try SecretStore.open(at: location, unlocking: .keyFile(fixture.keyFile))
+    let noAnswer = VaultError.service(.busy, "vaultd did not answer in time, or ended")
+    #expect(throws: noAnswer) { try owner.logEpoch(of: "default") }
+    #expect(throws: noAnswer) { try owner.requireLog(of: "default", at: RemoteFixture.plain()) }
+  }
+
   @Test func `an answer takes no more memory than a value or a list can need`() throws {
     let fixture = try StoreFixture()
     let service = try SocketService(
