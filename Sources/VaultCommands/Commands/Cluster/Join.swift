@@ -61,7 +61,7 @@ struct JoinApplication: Command {
       throw Failure(
         .denied, why,
         hint:
-          "vaultd must run as this user; if the cluster refuses the login, the owner makes it (after app issue with --own-login or --replace): vault remote provision NAME; if the application is no member, join with a newer credential: vault app issue APP --output FILE --remote NAME --again"
+          "vaultd must run as this user; if the cluster refuses the login, the owner runs, as after each app issue with --own-login or --replace: vault remote provision NAME; if the application is no member, join with a newer credential: vault app issue APP --output FILE --remote NAME --again"
       )
     }
   }
