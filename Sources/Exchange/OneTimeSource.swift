@@ -2,16 +2,18 @@ internal import Ground
 
 /// The source of one-time codes, as services provide it:
 /// `otpauth://totp/NAME?secret=…&algorithm=SHA1&digits=6&period=30`, or the secret alone in 16 or more characters of
-/// base32.
+/// base32. KeePassXC marks Steam's codes with `encoder=steam`, Bitwarden with `steam://` before the secret.
 package struct OneTimeSource: Sendable, Equatable {
   /// The secret's bytes.
   package var key: [UInt8] = []
   /// `SHA1`, `SHA256` or `SHA512`.
   package var algorithm = "SHA1"
-  /// The number of digits of a code, 6 to 8.
+  /// The number of digits of a code, 6 to 8, or 5 for Steam.
   package var digits = 6
   /// The number of seconds for which a code is valid.
   package var period = 30
+  /// Whether the codes are Steam's, which consist of five letters and digits.
+  package var isSteam = false
 
   /// The reason why a text is not such a source. It contains no part of the text.
   package enum Fault: Error, Sendable, Equatable {
@@ -24,10 +26,15 @@ package struct OneTimeSource: Sendable, Equatable {
     case badAlgorithm
     case badDigits
     case badPeriod
+    case badEncoder
   }
 
   package init(_ text: String) throws(Fault) {
     let scheme = "otpauth://"
+    if let url = OneTimeSource.steamURL(of: text) {
+      self = try OneTimeSource(url)
+      return
+    }
     guard text.lowercased().hasPrefix(scheme) else {
       // Services show the secret in groups of four characters.
       let secret = text.utf8.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "-") && $0 != 0x0A && $0 != 0x0D }
@@ -43,19 +50,33 @@ package struct OneTimeSource: Sendable, Equatable {
     default: throw .noSource
     }
     let query = parts.count == 2 ? parts[1].prefix { $0 != "#" && !$0.isNewline } : ""
+    var digits: Int?
     for part in query.split(separator: "&") {
       let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let value = pair.count == 2 ? PercentEncoding.decoded(Array(pair[1].utf8)) : []
-      try take(pair[0].lowercased(), value ?? [])
+      try take(pair[0].lowercased(), value ?? [], &digits)
     }
+    // Steam's codes have five characters, even if the URL does not say so.
+    self.digits = digits ?? (isSteam ? 5 : 6)
+    guard (isSteam ? 5...5 : 6...8).contains(self.digits) else { throw .badDigits }
     guard !key.isEmpty else { throw .noSecret }
   }
 
   /// The source as a URL, made from a secret of any length; `nil` if the text is neither a URL nor base32.
   package static func url(of text: String) -> String? {
     guard !text.lowercased().hasPrefix("otpauth://") else { return text }
-    let url = "otpauth://totp/vault?secret=" + text.filter { $0 != "-" && !$0.isWhitespace }
+    let url =
+      steamURL(of: text) ?? "otpauth://totp/vault?secret=" + text.filter { $0 != "-" && !$0.isWhitespace }
     return (try? OneTimeSource(url)) == nil ? nil : url
+  }
+
+  /// - Returns: nil if the text is not `steam://` and letters and digits.
+  private static func steamURL(of text: String) -> String? {
+    let scheme = "steam://"
+    guard text.lowercased().hasPrefix(scheme) else { return nil }
+    let secret = text.dropFirst(scheme.count).filter { $0 != "-" && !$0.isWhitespace }
+    guard secret.utf8.allSatisfy({ $0.isLetter || $0.isDigit || $0 == UInt8(ascii: "=") }) else { return nil }
+    return "otpauth://totp/Steam?secret=\(secret)&digits=5&period=30&encoder=steam"
   }
 
   /// The source in the fields of a KeePass entry, as `otpauth://`, and the fields that it replaces. KeePassXC has it in
@@ -68,7 +89,7 @@ package struct OneTimeSource: Sendable, Equatable {
       if seed.lowercased().hasPrefix("otpauth://") {
         return (try? OneTimeSource(seed)) == nil ? nil : (seed, ["TOTP Seed"])
       }
-      // Settings in another form, such as Steam's, are kept unchanged.
+      // Settings in another form are kept unchanged.
       let settings = (texts["TOTP Settings"] ?? "30;6").split(separator: ";", omittingEmptySubsequences: false)
       guard settings.count == 2, let url = url(seed, String(settings[0]), String(settings[1]), nil) else { return nil }
       return (url, ["TOTP Seed", "TOTP Settings"])
@@ -88,12 +109,13 @@ package struct OneTimeSource: Sendable, Equatable {
     else { return nil }
     var url = "otpauth://totp/vault?secret=\(secret)"
     if let period { url += "&period=\(period)" }
-    if let digits { url += "&digits=\(digits)" }
+    // KeePassXC's settings have this letter in place of the digits for Steam.
+    if let digits { url += digits == "S" ? "&digits=5&encoder=steam" : "&digits=\(digits)" }
     if let algorithm { url += "&algorithm=\(algorithm)" }
     return (try? OneTimeSource(url)) == nil ? nil : url
   }
 
-  private mutating func take(_ name: String, _ value: [UInt8]) throws(Fault) {
+  private mutating func take(_ name: String, _ value: [UInt8], _ digits: inout Int?) throws(Fault) {
     let text = String(decoding: value, as: UTF8.self)
     switch name {
     case "secret":
@@ -104,11 +126,15 @@ package struct OneTimeSource: Sendable, Equatable {
       guard ["SHA1", "SHA256", "SHA512"].contains(name) else { throw .badAlgorithm }
       algorithm = name
     case "digits":
-      guard let number = Int(text), (6...8).contains(number) else { throw .badDigits }
+      guard let number = Int(text) else { throw .badDigits }
       digits = number
     case "period":
       guard let number = Int(text), (1...86_400).contains(number) else { throw .badPeriod }
       period = number
+    case "encoder":
+      // Another one makes other codes from the same secret.
+      guard ["", "steam"].contains(text.lowercased()) else { throw .badEncoder }
+      isSteam = !text.isEmpty
     // Other parameters, such as the issuer or a picture, are ignored.
     default: break
     }

@@ -34,6 +34,18 @@ import Vault
     #expect(code(.sha512, 64) == sha512)
   }
 
+  @Test(arguments: [(1_511_200_518, "FR8RV"), (1_511_200_714, "9P3VP")]) func `Steam's codes match those of its app`(
+    seconds: Int, code: String
+  ) {
+    // KeePassXC's test has these codes of a throw-away account with the secret 63BEDWCQZKTQWPESARIERL5DTTQFCJTK.
+    let key: [UInt8] = [
+      0xF6, 0xC2, 0x41, 0xD8, 0x50, 0xCA, 0xA7, 0x0B, 0x3C, 0x92, 0x04, 0x50, 0x48, 0xAF, 0xA3, 0x9C, 0xE0, 0x51, 0x26,
+      0x6A,
+    ]
+    let time = Timestamp(milliseconds: UInt64(seconds) * 1_000)
+    #expect(OneTimeCode(key: key, algorithm: .sha1, digits: nil, period: 30, at: time).text == code)
+  }
+
   @Test func `a code says how long it is valid`() {
     func left(_ milliseconds: UInt64, _ period: Int) -> Int {
       OneTimeCode(

@@ -25,6 +25,15 @@ import Testing
   }
 
   @Test(arguments: [
+    "otpauth://totp/Steam:x?secret=MZXW6YTB&encoder=steam", "steam://mzxw6ytb",
+    "otpauth://totp/Steam:x?secret=MZXW6YTB&period=30&digits=5&issuer=Steam&encoder=STEAM",
+  ]) func `Steam's codes have five characters`(text: String) throws {
+    let source = try OneTimeSource(text)
+    #expect(source.isSteam && source.digits == 5 && source.key == Array("fooba".utf8))
+    #expect(try OneTimeSource(#require(OneTimeSource.url(of: text))) == source)
+  }
+
+  @Test(arguments: [
     ("", ""), ("MY======", "f"), ("MZXQ====", "fo"), ("MZXW6===", "foo"), ("MZXW6YQ=", "foob"), ("MZXW6YTB", "fooba"),
     ("MZXW6YTBOI======", "foobar"), ("MZXW6YTBOI", "foobar"), ("mzxw6ytboi", "foobar"),
   ]) func `base32 is decoded as in RFC 4648, with or without padding`(text: String, plain: String) {
@@ -43,7 +52,11 @@ import Testing
     ("otpauth://hotp/x?secret=MY&counter=1", .countsUses), ("otpauth://totp/x", .noSecret),
     ("otpauth://totp/x?secret=", .noSecret), ("otpauth://totp/x?secret=1", .badSecret),
     ("otpauth://totp/x?secret=MY&digits=9", .badDigits), ("otpauth://totp/x?secret=MY&digits=5", .badDigits),
-    ("otpauth://totp/x?secret=MY&period=0", .badPeriod), ("otpauth://totp/x?secret=MY&algorithm=MD5", .badAlgorithm),
+    ("otpauth://totp/x?secret=MY&period=0", .badPeriod),
+    ("otpauth://totp/x?secret=MY&digits=6&encoder=steam", .badDigits),
+    ("otpauth://totp/x?secret=MY&encoder=other", .badEncoder), ("steam://1", .badSecret), ("steam://", .noSecret),
+    ("steam://MZXW6YTB#x", .noSource),
+    ("otpauth://totp/x?secret=MY&algorithm=MD5", .badAlgorithm),
   ]) func `text that is not a source of codes is refused with the reason`(text: String, fault: OneTimeSource.Fault) {
     #expect(throws: fault) { try OneTimeSource(text) }
   }

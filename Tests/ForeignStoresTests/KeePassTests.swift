@@ -126,6 +126,10 @@ import Testing
       [("TOTP Seed", "JBSW Y3DP-ehpk3pxp"), ("TOTP Settings", "60;8"), ("PIN", "1")],
       #"{"totp":"otpauth://totp/vault?secret=JBSWY3DPehpk3pxp&period=60&digits=8","PIN":"1"}"#
     ),
+    (
+      [("TOTP Seed", "JBSWY3DP"), ("TOTP Settings", "30;S")],
+      #"{"totp":"otpauth://totp/vault?secret=JBSWY3DP&period=30&digits=5&encoder=steam"}"#
+    ),
     ([("TOTP Seed", "JBSWY3DP====")], #"{"totp":"otpauth://totp/vault?secret=JBSWY3DP&period=30&digits=6"}"#),
     (
       [("TOTP Seed", "otpauth://totp/GitHub:ann?secret=JBSWY3DP&period=60"), ("PIN", "1")],
@@ -148,7 +152,7 @@ import Testing
     [("TimeOtp-Secret-Base32", "JBSWY3DP"), ("TimeOtp-Length", "12")],
     [("TimeOtp-Secret-Base32", "JBSWY3DP"), ("TimeOtp-Algorithm", "SHA1&digits=8")],
     [("TimeOtp-Secret-Base32", "JBSWY3DP&period=60")], [("TOTP Seed", "it is on the phone!")],
-    [("TOTP Seed", "JBSWY3DP"), ("TOTP Settings", "30;S")], [("TOTP Seed", "JBSWY3DP"), ("TOTP Settings", "0;6")],
+    [("TOTP Seed", "JBSWY3DP"), ("TOTP Settings", "30;X")], [("TOTP Seed", "JBSWY3DP"), ("TOTP Settings", "0;6")],
     [("TOTP Seed", "otpauth://hotp/x?secret=JBSWY3DP&counter=1")],
   ])
   func `fields of one-time codes that cannot become a source stay as they are`(fields: [(String, String)]) throws {

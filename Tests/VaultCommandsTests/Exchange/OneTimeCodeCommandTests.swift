@@ -23,6 +23,11 @@ import Testing
     #expect((1...86_400).contains(left) && told["period"] as? Int == 86_400)
   }
 
+  @Test func `a code of Steam has its letters and digits`() throws {
+    store.run("set", "steam", input: "otpauth://totp/Steam:x?secret=JBSWY3DPEHPK3PXP&encoder=steam")
+    #expect(store.run("totp", "steam").output.contains(/^[2-9BCDFGHJKMNPQRTVWXY]{5}$/))
+  }
+
   @Test func `on a terminal the code ends with a newline`() {
     store.run("set", "url", input: url)
     let terminal = PseudoTerminal()

@@ -10,7 +10,7 @@ struct ShowOneTimeCode: Command {
     more: """
       The item's value is an otpauth://totp/… URL, as in the QR codes of services, or the secret in base32. In a \
       value of type json it is the field totp, otpauth or otp, as import makes it. SHA1, SHA256 and SHA512 with 6 to \
-      8 digits are supported. --json says for how many seconds the code stays valid.
+      8 digits are supported, and Steam's codes where the URL has encoder=steam. --json says for how many seconds the code stays valid.
       """,
     example: """
       printf %s "$OTPAUTH_URL" | vault set github/totp
@@ -74,7 +74,7 @@ extension OneTimeSource {
   /// - Throws: `conflict` for an unknown hash.
   func code(at time: Timestamp) throws(Failure) -> OneTimeCode {
     guard let algorithm = OneTimeCode.Algorithm(rawValue: algorithm) else { throw OneTimeSource.failure(.badAlgorithm) }
-    return OneTimeCode(key: key, algorithm: algorithm, digits: digits, period: period, at: time)
+    return OneTimeCode(key: key, algorithm: algorithm, digits: isSteam ? nil : digits, period: period, at: time)
   }
 
   private static func failure(_ fault: Fault) -> Failure {
@@ -92,8 +92,9 @@ extension OneTimeSource.Fault {
     case .noSecret: "the URL holds no secret"
     case .badSecret: "the URL's secret is not base32"
     case .badAlgorithm: "the URL's algorithm is not SHA1, SHA256 or SHA512"
-    case .badDigits: "the URL's digits are not 6 to 8"
+    case .badDigits: "the URL's digits are not 6 to 8, or 5 with encoder=steam"
     case .badPeriod: "the URL's period is not a number of seconds"
+    case .badEncoder: "the URL's encoder is not steam"
     }
   }
 }
