@@ -52,7 +52,8 @@ enum Closeness {
 }
 
 extension Session {
-  /// Says in which group an item was not found, and suggests a name. The typed name is not repeated.
+  /// Says in which group an item was not found, and suggests a name. The typed name is not repeated, unless it is that
+  /// of a removed item.
   func near(_ error: any Error) -> any Error {
     guard case VaultError.notFound(.item) = error, let group = openedGroup else { return error }
     let message = "no such item in '\(group.name)'"
@@ -64,6 +65,14 @@ extension Session {
         keepsNone
           ? "the group keeps no value of a removed item" : "the item's values were destroyed, so nothing can come back",
         hint: "a backup that was made before may have them")
+    }
+    let gone = line.operands.first { (try? group.item($0)) == nil }
+    if !restores, let gone, let history = try? group.history(gone), !history.isEmpty {
+      return Failure(
+        .notFound, "'\(UTF8Text.onOneLine(gone))' was removed from '\(group.name)'",
+        hint: history.contains { !$0.isRemoved }
+          ? "it comes back with: vault restore NAME\(circumstances.option)"
+          : "a backup that was made before may have it")
     }
     let hint =
       restores

@@ -160,6 +160,28 @@ import Testing
       result.errors == "vault: error: no such item in 'default'\nvault: hint: did you mean '\(meant)'?\n")
   }
 
+  @Test func `the error for a removed item says so and how it comes back, even if another name is close`() {
+    store.run("set", "db/gone", "-g", "team", input: "x")
+    store.run("set", "db/gone2", "-g", "team", input: "x")
+    store.run("remove", "db/gone", "-g", "team")
+    for command in [["get"], ["info"], ["remove"], ["get", "--clip"]] {
+      let result = Transcript(command + ["db/gone", "-g", "team"], environment: store.environment)
+      #expect(result.status == 10)
+      #expect(
+        result.errors == """
+          vault: error: 'db/gone' was removed from 'team'
+          vault: hint: it comes back with: vault restore NAME -g team
+
+          """)
+    }
+    #expect(store.run("get", "db/gon", "-g", "team").errors.contains("did you mean 'db/gone2'?"))
+    store.run("remove", "db/gone2", "-g", "team", "--destroy", "--yes")
+    let destroyed = store.run("get", "db/gone2", "-g", "team").errors
+    #expect(destroyed.hasSuffix("was removed from 'team'\nvault: hint: a backup that was made before may have it\n"))
+    store.run("restore", "db/gone", "-g", "team")
+    #expect(store.run("get", "db/gone", "-g", "team").output == "x")
+  }
+
   @Test(arguments: ["lab", "gin", "hexpw", "exx", "user"])
   func `a short name is suggested only if nearly all of it is the same`(typed: String) {
     for name in ["gen", "exp"] { store.run("set", name, "-g", "team", input: "x") }
