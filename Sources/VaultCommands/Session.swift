@@ -309,12 +309,13 @@ extension Session {
       case let path: "'\(path)'"
       }
     if variable("VAULT_CREDENTIAL") != nil { return { _ in "passphrase of the credential, for \(purpose): " } }
+    let wanted = line.command.path == "vault passphrase change" ? "present passphrase" : "passphrase"
     return { [environment] isOpen in
       let home = (try? StoreLocation(environment: environment))?.home
       let store = home.map { Session.shown($0, home: environment["HOME"]) } ?? "the store"
       return isOpen
-        ? "the store is unlocked only for items, and \(purpose) needs its owner\npassphrase of \(store): "
-        : "passphrase of \(store), for \(purpose): "
+        ? "the store is unlocked only for items, and \(purpose) needs its owner\n\(wanted) of \(store): "
+        : "\(wanted) of \(store), for \(purpose): "
     }
   }
 

@@ -187,6 +187,9 @@ public final class SecretStore: Sendable {
     return identity
   }
 
+  /// Opens the owner's identity now, so that nothing is asked for between other questions; throws as ``owner()``.
+  package func openOwner() throws(VaultError) { _ = try owner() }
+
   /// The registry of groups; throws ``VaultError/denied(_:)`` for anyone but the owner.
   func registry() throws(VaultError) -> Registry { try Registry(of: owner(), at: location, notices) }
 

@@ -137,6 +137,21 @@ import Testing
     #expect(run(["set", "-g", "team", "a"], input: "1").status == 0)
   }
 
+  @Test func `changing the passphrase of an unlocked store asks for the present one first`() throws {
+    try unlock()
+    let terminal = PseudoTerminal()
+    let process = try asked(["passphrase", "change"], terminal)
+    #expect(terminal.shown().hasSuffix("present passphrase of ~/store: "), "\(terminal.shown())")
+    terminal.type("hunter2\n")
+    for prompt in ["new passphrase of ~/store: ", "the same again: "] {
+      try #require(terminal.waitUntilShown(prompt))
+      terminal.type("words of its own\n")
+    }
+    #expect(process.wait().status == 0)
+    run(["lock"])
+    #expect(run(["get", "token", "--passphrase-fd", "0"], input: "words of its own\n").output == "s3cr3t")
+  }
+
   @Test func `Ctrl-C at the prompt of an unlocked store ends with 130`() throws {
     try unlock()
     let terminal = PseudoTerminal()

@@ -81,6 +81,7 @@ struct IssueApplication: Command {
     let kind = try issuance.kind(granting: grants)
     let store = try session.openStore(key)
     let applications = store.applications
+    if passphrase { try store.openOwner() }
     session.circumstances.makesSteps = true
     let hasOwnLogin = ownLogin ? true : sharedLogin ? false : nil
     let formerLogin = try remote.flatMap { try store.ownLogin(of: app, at: $0) }

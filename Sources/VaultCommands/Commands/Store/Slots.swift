@@ -99,6 +99,7 @@ struct AddPassphrase: Command {
 
   func run(in session: Session) throws {
     let store = try session.openStore(key)
+    try store.openOwner()
     let slot = try store.addPassphrase(new.passphrase(in: session))
     session.say("the passphrase opens slot \(slot.number)")
   }
@@ -243,6 +244,7 @@ struct ChangePassphrase: Command {
 
   func run(in session: Session) throws {
     let store = try session.openStore(key)
+    try store.openOwner()
     try store.changePassphrase(to: new.passphrase(in: session))
     session.say("the passphrase is changed")
   }
