@@ -89,6 +89,7 @@ extension GroupStatus {
       try json.number("epoch", orNull: epoch)
       try json.number("generation", orNull: generation)
       try json.number("items", orNull: itemCount)
+      try json.number("removed", orNull: removedCount)
       try ErrorReport.write(problem, as: "problem", to: &json)
     }
   }
