@@ -166,6 +166,17 @@ import Testing
     #expect(run("slot", "list").output == "3\tpassphrase\t3 passes over 256 MiB\n")
   }
 
+  @Test func `whoever has no code at hand is told how to use the backup's passphrase`() {
+    #expect(store.run("slot", "add", "passphrase", "--new-passphrase-fd", descriptor("old phrase\n")).status == 0)
+    let backup = store.folder.file("both")
+    #expect(store.run("backup", backup).status == 0)
+    let terminal = PseudoTerminal()
+    terminal.type("\nold phrase\n")
+    let typed = run("init", "--recover", backup, "--key-file", store.folder.file("k"), terminal: terminal.path)
+    #expect(typed.status == 0, "\(typed.errors)")
+    #expect(terminal.shown().contains("both (press Enter to use its passphrase instead): "))
+  }
+
   @Test func `a wrong code makes no store and is not repeated`() {
     var groups = code.dropLast().split(separator: "-").map(String.init)
     groups[5] = "UUUUU"

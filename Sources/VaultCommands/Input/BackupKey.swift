@@ -54,7 +54,7 @@ struct BackupKey {
       let missing = VaultError.locked(
         .nobodyToAsk("there is no terminal to ask for the recovery code (--recovery-fd N)"))
       if kinds.contains(.recoveryCode) || !kinds.contains(.passphrase) {
-        let instead = kinds.contains(.passphrase) ? " (nothing: its passphrase)" : ""
+        let instead = kinds.contains(.passphrase) ? " (press Enter to use its passphrase instead)" : ""
         let code = try session.askSecret("recovery code of \(place)\(instead): ", else: missing)
         if code.count > 0 || !kinds.contains(.passphrase) { return .recoveryCode(code) }
       }

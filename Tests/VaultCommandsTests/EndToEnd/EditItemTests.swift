@@ -113,6 +113,14 @@ import Testing
     try FileManager.default.removeItem(atPath: (String(path) as NSString).deletingLastPathComponent)
   }
 
+  @Test func `if an item was removed during an edit, the error says so`() throws {
+    let home = ["VAULT_HOME", "VAULT_STATE"].map { "export \($0)='\(store.environment[$0] ?? "")'; " }.joined()
+    let result = edit("password", home + #"echo mine >"$1"; '\#(Executable.path)' remove password"#)
+    #expect(result.status == 18 && result.errors.contains("vault: error: it was removed meanwhile\n"))
+    let path = try #require(result.errors.firstMatch(of: /kept in memory: (\/[^ ;]*);/)?.output.1)
+    try FileManager.default.removeItem(atPath: (String(path) as NSString).deletingLastPathComponent)
+  }
+
   @Test func `an edited text that does not fit the value's type is kept`() throws {
     store.run("set", "server", "--type", "json", input: #"{"a":1}"#)
     #expect(edit("server", #"echo '{"a": 2}' >"$1"; case $1 in *.json) ;; *) exit 9 ;; esac"#).status == 0)

@@ -127,8 +127,9 @@ struct EditRequest {
       folder.keep()
       let path = "\(folder.path)/\(file)"
       let report = ErrorReport(error)
+      let isGone = if case VaultError.conflict(_, present: 0) = error { true } else { false }
       throw Failure(
-        ExitStatus(rawValue: report.status) ?? .unexpected, report.message,
+        ExitStatus(rawValue: report.status) ?? .unexpected, isGone ? "it was removed meanwhile" : report.message,
         hint:
           "your text is kept in memory: \(path); to store it: vault set NAME --file \(path), then remove that folder")
     }
