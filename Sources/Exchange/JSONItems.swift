@@ -4,7 +4,7 @@ internal import Ground
 /// `name`, `kind`, `value` or `valueBase64`, and optionally `type`, `label`, `attributes` and `expires`. A reader of another
 /// program's items may add `unread`, the labels of those that it did not get.
 package enum JSONItems {
-  /// - Throws: the first fault, with its line or the number of its item.
+  /// - Throws: the first fault, with its line or the number and the name of its item.
   package static func items(of text: String) throws(ImportFault) -> ImportedItems {
     let value: JSONValue
     do { value = try JSONValue(parsing: text) } catch { throw ImportFault(error) }
@@ -18,7 +18,9 @@ package enum JSONItems {
       imported.refusals.append(ImportFault("it is locked or cannot be read", at: "'\(label.text ?? "")'"))
     }
     for (index, element) in elements.enumerated() {
-      imported.items.append(try item(element, "item \(index + 1)", &imported.losses))
+      // People find an item by its name. A longer one is none, and would hide the error.
+      let name = element["name"]?.text.flatMap { $0.utf8.count <= 1_024 ? " ('\($0)')" : nil }
+      imported.items.append(try item(element, "item \(index + 1)\(name ?? "")", &imported.losses))
     }
     return imported
   }

@@ -59,30 +59,33 @@ import Testing
     #expect(found.items[0].label == "L" && found.items[0].attributes == ["k": "v"])
     #expect(found.items[0].expires == 4_070_908_800_250)
     #expect(found.items[1].typeName == "Person")
-    #expect(found.losses == ["item 2: 'extra'"])
+    #expect(found.losses == ["item 2 ('b'): 'extra'"])
   }
 
   @Test(arguments: [
     ("{\"items\":\n[hunter2]}", "line 2", "this is not JSON"), ("[]", nil, "it is neither an export nor an object"),
     (#"{"items":[1]}"#, "item 1", "it is not an object"), (#"{"items":[{"value":"x"}]}"#, "item 1", "it has no 'name'"),
     (
-      #"{"items":[{"name":"a"}]}"#, "item 1",
+      #"{"items":[{"name":"a"}]}"#, "item 1 ('a')",
       "it needs one string, 'value' or 'valueBase64'"
     ),
     (
-      #"{"items":[{"name":"a","value":7}]}"#, "item 1",
+      #"{"items":[{"name":"a","value":7}]}"#, "item 1 ('a')",
       "it needs one string, 'value' or 'valueBase64'"
     ),
-    (#"{"items":[{"name":"a","valueBase64":"hunter2"}]}"#, "item 1", "its 'valueBase64' is not base64"),
-    (#"{"items":[{"name":"a","value":"x","kind":"hunter2"}]}"#, "item 1", "its 'kind' is not a known kind"),
+    (#"{"items":[{"name":"a","valueBase64":"hunter2"}]}"#, "item 1 ('a')", "its 'valueBase64' is not base64"),
+    (#"{"items":[{"name":"a","value":"x","kind":"hunter2"}]}"#, "item 1 ('a')", "its 'kind' is not a known kind"),
     (
-      #"{"items":[{"name":"a","value":"x","expires":"hunter2"}]}"#, "item 1",
+      #"{"items":[{"name":"a","value":"x","expires":"hunter2"}]}"#, "item 1 ('a')",
       "its 'expires' is not a time such as 2027-01-31T12:00:00Z"
     ),
-    (#"{"items":[{"name":"a","value":"x","kind":7}]}"#, "item 1", "its 'kind' is not a string"),
-    (#"{"items":[{"name":"a","value":"x","label":7}]}"#, "item 1", "its 'label' is not a string"),
-    (#"{"items":[{"name":"a","value":"x","type":["hunter2"]}]}"#, "item 1", "its 'type' is not a string"),
-    (#"{"items":[{"name":"a","value":"x","attributes":"hunter2"}]}"#, "item 1", "its 'attributes' are not an object"),
+    (#"{"items":[{"name":"a","value":"x","kind":7}]}"#, "item 1 ('a')", "its 'kind' is not a string"),
+    (#"{"items":[{"name":"a","value":"x","label":7}]}"#, "item 1 ('a')", "its 'label' is not a string"),
+    (#"{"items":[{"name":"a","value":"x","type":["hunter2"]}]}"#, "item 1 ('a')", "its 'type' is not a string"),
+    (
+      #"{"items":[{"name":"a","value":"x","attributes":"hunter2"}]}"#, "item 1 ('a')",
+      "its 'attributes' are not an object"
+    ),
     ("{\"items\":[],\n\"hunter2\":\"x\"}", "line 2", "an export has only 'group' next to its 'items'"),
   ]) func `a defect is reported with its position`(text: String, place: String?, words: String) {
     #expect(throws: ImportFault(words, at: place)) { try JSONItems.items(of: text) }

@@ -149,7 +149,7 @@ import Testing
     let item = #"{"name":"a","value":"s3cret"}"#
     let twice = store.run("import", file("{\"items\":[\(item),\(item)]}"), "--from", "json")
     #expect(twice.status == 18)
-    #expect(twice.errors.hasSuffix("/file.env, item 2: has the same name as item 1\n"))
+    #expect(twice.errors.hasSuffix("/file.env, item 2 ('a'): has the same name as item 1 ('a')\n"))
     let prefixed = store.run("import", file("A=1\n"), "--from", "dotenv", "--prefix", "a\u{7}")
     #expect(prefixed.status == 64)
     #expect(prefixed.errors == "vault: error: --prefix: an item's name must not hold control characters\n")

@@ -92,7 +92,7 @@ import Testing
   @Test func `a value that does not fit its kind is refused`() {
     for (kind, value, status) in [("int", "s3cret", Int32(64)), ("json", "{s3cret", 64), ("archive", "s3cret", 13)] {
       let refused = bringIn(#"{"items":[{"name":"a","kind":"\#(kind)","value":"\#(value)"}]}"#, "json")
-      #expect(refused.status == status && refused.errors.contains("item 1: "), "\(refused.errors)")
+      #expect(refused.status == status && refused.errors.contains("item 1 ('a'): "), "\(refused.errors)")
       #expect(!refused.errors.contains("s3cret"))
     }
     #expect(store.run("list").output.isEmpty)
