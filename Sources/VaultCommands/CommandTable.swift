@@ -317,5 +317,5 @@ struct NamedCommand {
   }
 
   /// The command's usage, to be printed under an error.
-  var usage: String { "usage: " + about.usage.exchanging("\n", for: "\n       ") + "\n" }
+  func usage(columns: Int) -> String { Help.forms(about.usage, after: "usage: ", columns) + "\n" }
 }

@@ -32,8 +32,7 @@ private func perform(_ line: TypedLine, _ session: Session) throws {
   do throws(ArgumentFault) { command = try line.parsed() } catch { throw error.failure(at: line.command) }
   if let command { return try command.run(in: session) }
   let output = session.output
-  // A terminal narrower than a line would break it anywhere.
-  let columns = output.isTerminal ? min(max(Table.width(of: output.descriptor), 60), 100) : 100
+  let columns = Table.textWidth(at: output.descriptor, or: session.streams.terminal)
   try output.write(Help.page(of: line.command, columns: columns))
 }
 

@@ -141,7 +141,7 @@ final class Session {
       tellWarnings()
       tell(report.words(style))
       if report.status == ExitStatus.usage.rawValue, report.isAboutArguments {
-        tell(line.command.usage)
+        tell(line.command.usage(columns: Table.textWidth(at: streams.errors, or: streams.terminal)))
       }
     }
     return report.status

@@ -89,6 +89,25 @@ import Vault
     #expect(words(lines.joined(separator: "\n")) == words(whole))
   }
 
+  @Test func `the usage under an error and the help behind a pipe fit the terminal`() {
+    let words = { (text: String) in text.split(whereSeparator: \.isWhitespace) }
+    let terminal = PseudoTerminal(columns: 80)
+    for command in [["set"], ["history", "--help"]] {
+      let told = Transcript(command, environment: store.environment, terminal: terminal.path)
+      let text = told.errors + told.output
+      let whole = Transcript(command, environment: store.environment)
+      #expect(text.split(separator: "\n").allSatisfy { $0.count <= 80 }, "\(text)")
+      #expect(words(text) == words(whole.errors + whole.output))
+    }
+    let set = Transcript(["set"], environment: store.environment, terminal: terminal.path).errors
+    #expect(set.contains("[--expires WHEN]"))
+    for command in NamedCommand.leaves {
+      let usage = command.usage(columns: 60)
+      #expect(usage.split(separator: "\n").allSatisfy { $0.count <= 60 }, "\(usage)")
+      #expect(words(usage) == words("usage: " + command.about.usage))
+    }
+  }
+
   @Test func `tables have a header on a terminal`() {
     store.run("set", "a", "--label", "Label", input: "x")
     #expect(store.run(["list"], on: terminal).status == 0)

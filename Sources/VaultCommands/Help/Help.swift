@@ -91,7 +91,7 @@ enum Help {
     var parts = [wrapped("OVERVIEW: " + about.abstract, columns)]
     if !about.more.isEmpty { parts.append(wrapped(about.more, columns)) }
     if !about.example.isEmpty { parts.append("Example:\n" + indented(about.example)) }
-    parts.append("USAGE: " + about.usage.exchanging("\n", for: "\n       "))
+    parts.append(forms(about.usage, after: "USAGE: ", columns))
     let (arguments, options) = (
       command.parameters.filter { $0.long == nil }, command.parameters.filter { $0.long != nil }
     )
@@ -113,6 +113,42 @@ enum Help {
     let text = lines.utf8.contains(UInt8(ascii: "\n")) ? lines.exchanging("\n", for: "\n" + margin) : lines
     let isLong = label.count + 3 > column
     return "  " + label + (isLong ? "\n" + margin : String(repeating: " ", count: column - 2 - label.count)) + text
+  }
+
+  /// The forms of a command after a title. Lines that are too long are wrapped, if possible not within brackets.
+  static func forms(_ usage: String, after title: String, _ columns: Int) -> String {
+    var rows: [String] = []
+    for line in usage.split(separator: "\n") {
+      let indent = String(repeating: " ", count: line.prefix { $0 == " " }.count)
+      // What continues a form stands where its other options do.
+      let further = indent.isEmpty ? "    " : indent
+      var row = indent
+      for part in parts(of: line, columns - title.count - further.count) {
+        if row != indent, title.count + row.count + 1 + part.count >= columns {
+          rows.append(row)
+          row = further + part
+        } else {
+          row += row == indent ? part : " " + part
+        }
+      }
+      rows.append(row)
+    }
+    return title + rows.joined(separator: "\n" + String(repeating: " ", count: title.count))
+  }
+
+  /// The words of a line of usage; those in brackets are one, if they fit into a line.
+  private static func parts(of line: Substring, _ width: Int) -> [String] {
+    var parts: [String] = []
+    var depth = 0
+    for word in line.split(separator: " ") {
+      if depth > 0, let last = parts.last, last.count + 1 + word.count < width {
+        parts[parts.count - 1] = "\(last) \(word)"
+      } else {
+        parts.append(String(word))
+      }
+      depth += word.count { $0 == "[" } - word.count { $0 == "]" }
+    }
+    return parts
   }
 
   private static func right(_ text: String, _ width: Int) -> String {

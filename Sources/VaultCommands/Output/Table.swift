@@ -116,6 +116,16 @@ struct Table {
     (kept != nil || !fixed.isEmpty) && column != kept && !fixed.contains(column)
   }
 
+  /// The width for text to read, from 60 to 100 columns: that of the terminal at `descriptor`, or behind a pipe that of
+  /// `terminal`. A terminal narrower than a line would break it anywhere.
+  static func textWidth(at descriptor: Int32, or terminal: String) -> Int {
+    if isatty(descriptor) == 1 { return min(max(width(of: descriptor), 60), 100) }
+    let behind = unsafe open(terminal, O_RDONLY | O_NOCTTY | O_CLOEXEC)
+    guard behind >= 0 else { return 100 }
+    defer { close(behind) }
+    return min(max(width(of: behind), 60), 100)
+  }
+
   /// The number of columns of a terminal.
   static func width(of terminal: Int32) -> Int {
     var size = winsize()
