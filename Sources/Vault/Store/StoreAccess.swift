@@ -74,8 +74,8 @@ enum StoreAccess: Sendable {
     do throws(VaultError) {
       let file = try location.identityFolder.read()
       if usesKeyring {
-        let unlocked = try UnlockedOwner(file.ownerKey) { () throws(VaultError) in
-          try identity(location, location.identityFolder.read(), prompt)
+        let unlocked = try UnlockedOwner(file.ownerKey) { (asks) throws(VaultError) in
+          try identity(location, location.identityFolder.read(), asks ? prompt : nil)
         }
         if let unlocked { return .unlocked(unlocked) }
       }

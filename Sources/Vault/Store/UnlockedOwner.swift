@@ -5,24 +5,27 @@ internal import Sealing
 final class UnlockedOwner: Sendable {
   let ownerKey: PublicKey
   let member: MemberSeed
-  private let open: @Sendable () throws(VaultError) -> Identity
+  private let open: @Sendable (_ asks: Bool) throws(VaultError) -> Identity
   private let opened = Locked<Identity?>(nil)
 
-  /// The owner with this key, if the keyring holds their record. `open`, which may prompt, opens their identity.
-  init?(_ ownerKey: PublicKey, _ open: @escaping @Sendable () throws(VaultError) -> Identity) throws(VaultError) {
+  /// The owner with this key, if the keyring holds their record. `open` opens their identity, and may prompt if it `asks`.
+  init?(
+    _ ownerKey: PublicKey, _ open: @escaping @Sendable (_ asks: Bool) throws(VaultError) -> Identity
+  ) throws(VaultError) {
     guard let record = UnlockedRecord(of: ownerKey) else { return nil }
     (self.ownerKey, self.open) = (ownerKey, open)
     member = try sealing(record.member())
   }
 
-  var isOpen: Bool { opened.withLock { $0 != nil } }
+  /// Whether the identity is open, or opens now without asking, with the key file that is remembered.
+  var isOpen: Bool { (try? identity(asks: false)) != nil }
 
   /// The identity; the first call opens it.
-  func identity() throws(VaultError) -> Identity {
+  func identity(asks: Bool = true) throws(VaultError) -> Identity {
     try opened.withLock { (opened) throws(VaultError) in
       if let opened { return opened }
       let identity: Identity
-      do throws(VaultError) { identity = try open() } catch .locked(let reason) { throw .ownerNeeded(reason) }
+      do throws(VaultError) { identity = try open(asks) } catch .locked(let reason) { throw .ownerNeeded(reason) }
       guard identity.ownerKey == ownerKey else { throw .contradiction(.anotherStore) }
       opened = identity
       return identity

@@ -171,6 +171,20 @@ import Testing
     #expect(run(["verify"], key: true).output.contains("vault.owner\tverified"))
   }
 
+  @Test func `in an unlocked store verify and backup use the key file that is remembered`() throws {
+    let own = ["VAULT_HOME": folder.file("own"), "VAULT_STATE": folder.file("own-state"), "HOME": folder.path]
+    func run(_ arguments: String...) -> Executable.Result { Executable(arguments, environment: own).wait() }
+    try #require(run("init", "--key-file", folder.file("own-key")).status == 0)
+    defer { _ = run("lock") }
+    try #require(run("unlock", "--for", "1h").status == 0)
+    let verified = run("verify")
+    #expect(verified.output.contains("vault.owner\tverified") && verified.errors.isEmpty, "\(verified)")
+    let copied = run("backup", folder.file("own-backup"))
+    #expect(copied.output.contains("vault.owner\tcopied\t"), "\(copied)")
+    #expect(unsafe rename(folder.file("own-key"), folder.file("away")) == 0)
+    #expect(run("verify").output.contains("vault.owner\tnot proved"))
+  }
+
   @Test func `an unlocked store can be backed up without a prompt and restored from the backup`() throws {
     try unlock()
     let made = run(["backup", folder.file("backup")])

@@ -129,7 +129,7 @@ private enum Keyring {
   @Test func `an unlocked store gives the owner's powers to nobody who owns another store in its place`() throws {
     try UnlockedRecord(ownerKey, seed(), until: soon).keep(for: 60, as: ownerKey)
     let other = try Identity.testing()
-    let unlocked = try #require(try UnlockedOwner(ownerKey) { () throws(VaultError) in other })
+    let unlocked = try #require(try UnlockedOwner(ownerKey) { (_) throws(VaultError) in other })
     #expect(throws: VaultError.contradiction(.anotherStore)) { try unlocked.identity() }
     #expect(!unlocked.isOpen)
   }

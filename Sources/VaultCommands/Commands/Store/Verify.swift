@@ -7,9 +7,9 @@ struct Verify: Command {
     usage: "vault verify [GROUP]... [--json]",
     more: """
       Ends with the exit status of the first group that does not verify. A group that is bound to another machine is \
-      listed, but affects the status only if it is named. In a store that is only unlocked, everything except the \
-      list of groups is proved, and a warning says so. If the removal of a member could not be noted in that list at \
-      the time, it is noted now.
+      listed, but affects the status only if it is named. In a store that is only unlocked, and has no key file that \
+      is remembered, everything except the list of groups is proved, and a warning says so. If the removal of a \
+      member could not be noted in that list at the time, it is noted now.
       """,
     example: """
       vault verify
