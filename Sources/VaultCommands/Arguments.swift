@@ -40,9 +40,9 @@ extension Command {
 
 /// One argument or option of a command, for the parser, the help and the completion.
 struct Parameter: Equatable {
-  /// The kind of its values.
+  /// The kind of its values; an assignment is `NAME=REFERENCE`.
   enum Completion: Equatable {
-    case unknown, files, items, groups, applications, slots, remotes
+    case unknown, files, items, groups, applications, slots, remotes, references, assignments
     case words([String])
   }
 
@@ -208,7 +208,7 @@ struct Arguments {
     _ name: String, _ help: String, mayBeEmpty: Bool = false
   ) throws(ArgumentFault) -> [String] {
     guard isTyped else {
-      note(Parameter(value: name, help: help, mayRepeat: true, isBehindDashes: true))
+      note(Parameter(value: name, help: help, completion: .files, mayRepeat: true, isBehindDashes: true))
       return []
     }
     guard mayBeEmpty || !(hasDashes && behindDashes.isEmpty) else { throw .missing(name.uppercased()) }

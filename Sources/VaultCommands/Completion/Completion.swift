@@ -1,3 +1,5 @@
+internal import Exchange
+internal import Ground
 internal import Vault
 
 /// The candidates for the word at the cursor, as requested by the shells' completion scripts.
@@ -13,24 +15,28 @@ enum Completion: Equatable {
     let typed = words.last ?? ""
     let line = CompletionLine(Array(words.dropLast()))
     if let option = line.openOption {
-      self = session.completion(of: option, line)
+      self = session.completion(of: option, typed, line)
     } else if typed.hasPrefix("--"), typed.contains("="), let option = line.option(in: typed) {
-      self = session.completion(of: option, line)
       let name = typed.prefix { $0 != "=" }
+      self = session.completion(of: option, String(typed.dropFirst(name.count + 1)), line)
       if case .words(let values) = self { self = .words(values.map { "\(name)=\($0)" }) }
     } else if typed.hasPrefix("-"), !line.isPastOptions {
       self = .words(line.command.parameters.compactMap(\.long))
     } else if line.command.type == nil {
       let isFirst = line.command.wordCount == 0 && !line.asksForHelp
       self = .words(line.command.subcommands.map(\.name) + (isFirst ? ["help"] : []))
-    } else if let parameter = line.dueArgument {
-      self = session.completion(of: parameter, line)
+    } else if let parameter = line.dueArgument, line.isPastOptions || !parameter.isBehindDashes {
+      self = session.completion(of: parameter, typed, line)
     } else {
       self = .words(line.arguments.isEmpty ? line.command.subcommands.map(\.name) : [])
     }
     if case .words(let candidates) = self {
-      // A longer list in a shell is of no use.
-      self = .words(Array(candidates.lazy.filter { $0.hasPrefix(typed) }.prefix(10_000)))
+      // A longer list in a shell is of no use. Shells print candidates as they are, so no terminal may be steered by one.
+      let fit = candidates.lazy.filter { candidate in
+        candidate.hasPrefix(typed)
+          && !candidate.unicodeScalars.contains { UTF8Text.isControl($0) || UTF8Text.isDeceptive($0) }
+      }
+      self = .words(Array(fit.prefix(10_000)))
     }
   }
 }
@@ -88,7 +94,7 @@ struct CompletionLine {
 }
 
 extension Session {
-  fileprivate func completion(of parameter: Parameter, _ line: CompletionLine) -> Completion {
+  fileprivate func completion(of parameter: Parameter, _ typed: String, _ line: CompletionLine) -> Completion {
     switch parameter.completion {
     case .unknown: .words([])
     case .files: .files
@@ -97,6 +103,8 @@ extension Session {
     case .applications: .words(applicationNames(line))
     case .slots: .words(slotNumbers)
     case .remotes: .words((try? store(line).remotes().map(\.name)) ?? [])
+    case .references: .words(references(typed, line))
+    case .assignments: .words(assignments(typed, line))
     case .words(let words): .words(words)
     }
   }
@@ -109,6 +117,24 @@ extension Session {
 
   fileprivate func itemNames(in group: String?, _ line: CompletionLine) -> [String] {
     (try? self.group(group, of: store(line)).items().map(\.name.description)) ?? []
+  }
+
+  /// The items of the group that `typed` names; as long as it names none, those of all groups.
+  private func references(_ typed: String, _ line: CompletionLine) -> [String] {
+    let isBegun = Reference.isMeant(by: typed)
+    guard isBegun || Reference.scheme.hasPrefix(typed) else { return [] }
+    let place = typed.dropFirst(isBegun ? Reference.scheme.count : typed.count)
+    let group = place.prefix { $0 != "/" }
+    let groups = group.count < place.count ? [group.isEmpty ? nil : String(group)] : [nil] + groupNames
+    return groups.flatMap { group in
+      itemNames(in: group, line).map { Reference(group: group, name: $0).description }
+    }
+  }
+
+  private func assignments(_ typed: String, _ line: CompletionLine) -> [String] {
+    let name = typed.prefix { $0 != "=" }
+    guard name.count < typed.count else { return [] }
+    return references(String(typed.dropFirst(name.count + 1)), line).map { "\(name)=\($0)" }
   }
 
   fileprivate func applicationNames(_ line: CompletionLine) -> [String] {

@@ -51,6 +51,30 @@ import Vault
     #expect(answer("group", "show", "d") == ["words", "default"])
   }
 
+  @Test func `references are completed, alone and behind a variable's name`() {
+    #expect(answer("read", "vault:///db/p") == ["words", "vault:///db/password"])
+    #expect(answer("read", "vault:///my") == ["words", "vault:///my%20secret"])
+    #expect(answer("read", "vault://team.shared/") == ["words", "vault://team.shared/shared/token"])
+    #expect(answer("read", "vault://te") == ["words", "vault://team.shared/shared/token"])
+    #expect(answer("read", "").contains("vault:///db/user") && answer("read", "s3cret") == ["words"])
+    #expect(answer("run", "--set", "A=vault:///db/u") == ["words", "A=vault:///db/user"])
+    #expect(answer("run", "--set=A=vault:///db/u") == ["words", "--set=A=vault:///db/user"])
+    #expect(answer("run", "--as-file", "A=vault://t") == ["words", "A=vault://team.shared/shared/token"])
+    #expect(answer("run", "--set", "A") == ["words"])
+  }
+
+  @Test func `files are completed in the words of a program`() {
+    #expect(answer("run", "--", "") == ["files"])
+    #expect(answer("run", "-g", "default", "--", "cat", "--x=") == ["files"])
+    #expect(answer("rotate-value", "db/user", "--", "./s") == ["files"])
+    #expect(answer("run", "") == ["words"])
+  }
+
+  @Test func `a name that steers the terminal is not offered`() {
+    for name in ["odd\u{202E}txt", "odd\u{85}", "odd plain"] { store.run("set", name, input: "x") }
+    #expect(answer("get", "odd") == ["words", "odd plain"])
+  }
+
   @Test func `the item that is typed is offered, however many come before it`() throws {
     let group = try SecretStore.open(at: StoreLocation(environment: store.environment)).group("default")
     try group.set(contentsOf: (0..<10_000).map { (name: "before/\($0)", value: "x") })

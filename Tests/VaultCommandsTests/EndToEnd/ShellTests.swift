@@ -29,6 +29,10 @@ import Testing
     ("vault get a:b", ["vault", "get", "a", ":", "b"], #"[b\ c][bd]"#),
     ("vault get it", ["vault", "get", "it"], #"[it\'s]"#), ("vault get gr", ["vault", "get", "gr"], "[größe/鍵]"),
     ("vault get absent", ["vault", "get", "absent"], "[]"),
+    ("vault read vault:///my", ["vault", "read", "vault", ":", "///my"], "[///my%20secret]"),
+    (
+      "vault run --set A=vault:///my", ["vault", "run", "--set", "A", "=", "vault", ":", "///my"], "[///my%20secret]"
+    ),
   ])
   func `bash completion gives words that bash reads back unchanged`(
     _ line: String, _ words: [String], _ expected: String
@@ -82,9 +86,12 @@ import Testing
   @Test(.enabled(if: Executable.isThere("/usr/bin/fish"), "needs fish")) func `fish completes a typed line`() {
     let result = shell(
       "/usr/bin/fish",
-      "$vault completions fish | source; for line in 'get my' 'get a:b' 'get \"my s' 'get --group=d'; complete -C \"vault $line\"; end"
+      "$vault completions fish | source; for line in 'get my' 'get a:b' 'get \"my s' 'get --group=d'"
+        + " 'read vault:///my' 'run --set A=vault:///my'; complete -C \"vault $line\"; end"
     )
-    #expect(result.output == "my secret\na:b c\na:bd\nmy secret\n--group=default\n")
+    #expect(
+      result.output
+        == "my secret\na:b c\na:bd\nmy secret\n--group=default\nvault:///my%20secret\nA=vault:///my%20secret\n")
     #expect(result.errors.isEmpty)
   }
 

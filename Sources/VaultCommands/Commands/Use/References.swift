@@ -19,7 +19,7 @@ struct ReadReference: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    reference = try arguments.argument("reference", "The reference to read.")
+    reference = try arguments.argument("reference", "The reference to read.", completes: .references)
     key = try KeySource(&arguments)
   }
 

@@ -69,15 +69,18 @@ struct RunProgram: Command {
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     files = arguments.options(
       "--env-file", value: "file", "Set the variables of this file, which may contain references.", completes: .files)
-    assignments = arguments.options("--set", value: "name=reference", "Set a variable to a value.")
+    assignments = arguments.options(
+      "--set", value: "name=reference", "Set a variable to a value.", completes: .assignments)
     group = arguments.option(
       "--group", short: "-g", value: "group", "Set a variable for each item of a group.", completes: .groups)
     groupVariables = VariableOptions(&arguments)
     fileAssignments = arguments.options(
-      "--as-file", value: "name=reference", "Set a variable to the path of a file that holds the value.")
+      "--as-file", value: "name=reference", "Set a variable to the path of a file that holds the value.",
+      completes: .assignments)
     netrc = arguments.options(
-      "--netrc", value: "host=reference", "Add a host's user name and password to a netrc file, whose path is in NETRC."
-    )
+      "--netrc", value: "host=reference",
+      "Add a host's user name and password to a netrc file, whose path is in NETRC.",
+      completes: .assignments)
     mask = arguments.flag("--mask", "Replace the values in the program's output.")
     command = try arguments.wordsBehindDashes("command", "The program and its arguments.")
     key = try KeySource(&arguments)
