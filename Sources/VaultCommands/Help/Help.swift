@@ -116,9 +116,9 @@ enum Help {
   }
 
   /// The forms of a command after a title. Lines that are too long are wrapped, if possible not within brackets.
-  static func forms(_ usage: String, after title: String, _ columns: Int) -> String {
+  static func forms(_ lines: String, after title: String, _ columns: Int) -> String {
     var rows: [String] = []
-    for line in usage.split(separator: "\n") {
+    for line in lines.split(separator: "\n") {
       let indent = String(repeating: " ", count: line.prefix { $0 == " " }.count)
       // What continues a form stands where its other options do.
       let further = indent.isEmpty ? "    " : indent
