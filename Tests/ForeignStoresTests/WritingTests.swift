@@ -70,7 +70,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("JBSW-Y3DP ehpk3pxp", "otpauth://totp/vault?secret=JBSWY3DPehpk3pxp"), ("steam://JBSWY3DPEHPK3PXP", nil),
+    ("JBSW-Y3DP ehpk3pxp", "otpauth://totp/vault?secret=JBSWY3DPehpk3pxp"), ("steam://JBSWY3DPEHPK3PXP#x", nil),
+    ("steam://JBSWY3DP", "otpauth://totp/Steam?secret=JBSWY3DP&digits=5&period=30&encoder=steam"),
     ("OTPAUTH://totp/x?secret=MY", "OTPAUTH://totp/x?secret=MY"), ("a note!", nil),
   ]) func `only a source of one-time codes becomes one of KeePass`(text: String, url: String?) throws {
     var entry = Entry("a", at: "")

@@ -125,7 +125,7 @@ import Testing
   @Test func `names that would be equal in a database, and milliseconds of an expiry, are listed`() throws {
     store.run(
       "set", "j", "--type", "json", "-a", "env=prod", "--expires", "2031-01-02T00:00:00.250Z",
-      input: #"{"attribute env":"dev","UserName (2)":"a","UserName":"b","totp":"steam://JBSWY3DP"}"#)
+      input: #"{"attribute env":"dev","UserName (2)":"a","UserName":"b","totp":"a note!"}"#)
     let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
     #expect(
       written.errors.contains(
@@ -137,7 +137,7 @@ import Testing
         """), "\(written.errors)")
     #expect(
       store.run("get", "j", "-g", group).output
-        == #"{"attribute env":"dev","UserName (2)":"a","UserName (3)":"b","totp":"steam://JBSWY3DP","#
+        == #"{"attribute env":"dev","UserName (2)":"a","UserName (3)":"b","totp":"a note!","#
         + #""attribute env (2)":"prod"}"#)
   }
 
