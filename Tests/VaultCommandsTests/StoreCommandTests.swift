@@ -208,16 +208,6 @@ import Vault
     #expect(store.run("status").output.contains("locked: no\ndefault\t1\t2\t1\tverified\n"))
   }
 
-  @Test func `status, verify and list count the same items, without removed ones`() throws {
-    for name in ["a", "b", "c"] { store.run("set", name, input: "x") }
-    store.run("remove", "c")
-    #expect(store.run("status").output.contains("\ndefault\t2\t"))
-    #expect(store.run("verify").output.contains("default\tverified\t2\t1\t"))
-    #expect(store.run("list").output.split(separator: "\n").count == 2)
-    let groups = try readJSON(store.run("status", "--json").output)["groups"] as? [[String: Any]]
-    #expect(groups?.first?["items"] as? Int == 2 && groups?.first?["removed"] as? Int == 1)
-  }
-
   @Test func `status ends with 13 and says so while the witness is unusable, as verify does`() throws {
     store.run("set", "a", input: "x")
     for damage in [

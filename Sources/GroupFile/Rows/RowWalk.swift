@@ -112,14 +112,6 @@ package final class SeenTree: Sendable {
 }
 
 extension Snapshot {
-  /// The numbers of current and of removed items, each proved by its leaf.
-  package func countItems() throws(VaultError) -> (current: UInt64, removed: UInt64) {
-    let walk = try RowWalk(self)
-    var counts: (current: UInt64, removed: UInt64) = (0, 0)
-    while let row = try walk.next() { if row.state == .removed { counts.removed += 1 } else { counts.current += 1 } }
-    return counts
-  }
-
   /// Calls `row` with the proved current rows of all leaves that are not in `seen`, a state under the same key, and
   /// `former` with the tokens of the leaves that only `seen` has.
   ///

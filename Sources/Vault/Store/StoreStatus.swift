@@ -33,10 +33,8 @@ public struct GroupStatus: Sendable {
   public internal(set) var epoch: UInt64?
   /// The number of its key.
   public internal(set) var generation: UInt64?
-  /// The number of items; `nil` if the group was not verified, or an item is damaged.
+  /// The number of items, removed ones included; `nil` if the group was not verified.
   public internal(set) var itemCount: UInt64?
-  /// The number of removed items that can come back or are remembered; `nil` as for `itemCount`.
-  public internal(set) var removedCount: UInt64?
   /// The error of verifying the group, or about a member that should be out.
   public internal(set) var problem: VaultError?
   /// Whether the group was created on another machine and is bound to it, so that it cannot be verified here.
@@ -85,11 +83,10 @@ extension SecretStore {
         let view = try inGroup(name, group(name).file.beginReadingAlone())
         notices.post(view.notices)
         roster = view.state.roster
-        let counts = try? view.countItems()
         let (manifest, doubt) = (view.state.manifest, view.notices.lazy.compactMap(\.witnessError).first?.named(name))
         return GroupStatus(
           name: name, isVerified: doubt == nil, epoch: manifest.epoch, generation: manifest.generation,
-          itemCount: counts?.current, removedCount: counts?.removed, problem: doubt)
+          itemCount: manifest.itemCount, problem: doubt)
       }
       if status?.isVerified == true {
         status?.problem = try unwantedMembers(of: group(name), applications, seen: roster).first

@@ -9,6 +9,8 @@ struct Status: Command {
       If nothing opens the store without a prompt, the command shows what this machine remembers, unverified, and \
       ends with 11. A group is not verified, and the command ends with 13, as long as nothing shows that its state is \
       the newest one that this machine has seen, for example because the state folder is missing.
+
+      The command reads no items. ITEMS is what a group's signed state says, with the removed items that can come back;       'vault verify' counts the others.
       """,
     example: """
       vault status
@@ -89,7 +91,6 @@ extension GroupStatus {
       try json.number("epoch", orNull: epoch)
       try json.number("generation", orNull: generation)
       try json.number("items", orNull: itemCount)
-      try json.number("removed", orNull: removedCount)
       try ErrorReport.write(problem, as: "problem", to: &json)
     }
   }
