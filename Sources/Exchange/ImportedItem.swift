@@ -53,6 +53,8 @@ package struct ImportFault: Error, Sendable, Equatable {
     /// The file is not what it was said to be, or it is not clear what to import.
     case unclear
     case damaged, overLimit, wrongKey
+    /// Another program keeps it locked.
+    case locked
     /// A version or a kind of encryption that is not known here.
     case unsupported
   }

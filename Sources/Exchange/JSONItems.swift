@@ -15,7 +15,7 @@ package enum JSONItems {
     }
     var imported = ImportedItems()
     for label in value["unread"]?.elements ?? [] {
-      imported.refusals.append(ImportFault("it is locked or cannot be read", at: "'\(label.text ?? "")'"))
+      imported.refusals.append(ImportFault("it is locked or cannot be read", at: "'\(label.text ?? "")'", .locked))
     }
     for (index, element) in elements.enumerated() {
       // People find an item by its name. A longer one is none, and would hide the error.

@@ -71,7 +71,7 @@ extension Session {
       return Failure(
         .notFound, "'\(UTF8Text.onOneLine(gone))' was removed from '\(group.name)'",
         hint: history.contains { !$0.isRemoved }
-          ? "it comes back with: vault restore NAME\(circumstances.option)"
+          ? "whoever may write the group brings it back: vault restore NAME\(circumstances.option)"
           : "a backup that was made before may have it")
     }
     let hint =

@@ -22,8 +22,10 @@
 
     /// Runs `vaultd` with these arguments until a signal ends it.
     ///
+    /// It begins on the thread that calls it: the process is hardened before it has another thread or descriptor.
+    ///
     /// - Returns: the process's exit status: 64 for a wrong command line, 1 if the daemon could not start.
-    public static func run(_ arguments: [String]) async -> Int32 {
+    @MainActor public static func run(_ arguments: [String]) async -> Int32 {
       hardenProcess()
       csystem_guard_output()
       _ = csystem_forbid_new_privileges()

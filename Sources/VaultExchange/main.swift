@@ -113,9 +113,10 @@ func contents(of descriptor: Int32, limit: Int) -> [UInt8]? {
 func write(_ line: EntryLine) {
   guard case .entry(var entry) = line else { return write(line.json + [0x0A]) }
   // No item can hold more, so the attachment is dropped here.
-  let kept = entry.attachments.filter { $0.bytes.count <= 1 << 20 }
-  for _ in kept.count..<entry.attachments.count { entry.refusals.append("an attachment of more than 1 MiB") }
-  entry.attachments = kept
+  for attachment in entry.attachments where attachment.bytes.count > 1 << 20 {
+    entry.refusals.append("the attachment '\(attachment.name)' of '\(entry.name)' has more than 1 MiB")
+  }
+  entry.attachments.removeAll { $0.bytes.count > 1 << 20 }
   write(EntryLine.entry(entry).json + [0x0A])
 }
 

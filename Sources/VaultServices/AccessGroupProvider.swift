@@ -56,9 +56,10 @@
 
     public nonisolated(nonsending) func watchValue<Return: ~Copyable>(
       forKey key: AbsoluteConfigKey, type: ConfigType,
-      updatesHandler: nonisolated(nonsending) (
-        ConfigUpdatesAsyncSequence<Result<LookupResult, any Error>, Never>
-      ) async throws -> Return
+      updatesHandler:
+        nonisolated(nonsending) (
+          ConfigUpdatesAsyncSequence<Result<LookupResult, any Error>, Never>
+        ) async throws -> Return
     ) async throws -> Return {
       let (stream, continuation) = AsyncStream<Result<LookupResult, any Error>>
         .makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -79,9 +80,10 @@
     public func snapshot() -> any ConfigSnapshot { board.current }
 
     public nonisolated(nonsending) func watchSnapshot<Return: ~Copyable>(
-      updatesHandler: nonisolated(nonsending) (
-        ConfigUpdatesAsyncSequence<any ConfigSnapshot, Never>
-      ) async throws -> Return
+      updatesHandler:
+        nonisolated(nonsending) (
+          ConfigUpdatesAsyncSequence<any ConfigSnapshot, Never>
+        ) async throws -> Return
     ) async throws -> Return {
       let (stream, continuation) = AsyncStream<any ConfigSnapshot>.makeStream(bufferingPolicy: .bufferingNewest(1))
       let watcher = board.add { update in

@@ -43,8 +43,6 @@ let package = Package(
         .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-      ],
-      // As in the module that is tested: a log of commits takes closures that run where their caller does.
-      swiftSettings: [.enableUpcomingFeature("NonisolatedNonsendingByDefault")]),
+      ]),
   ]
 )

@@ -170,7 +170,7 @@ import Testing
       #expect(
         result.errors == """
           vault: error: 'db/gone' was removed from 'team'
-          vault: hint: it comes back with: vault restore NAME -g team
+          vault: hint: whoever may write the group brings it back: vault restore NAME -g team
 
           """)
     }

@@ -43,8 +43,8 @@ extension SecretStore {
         let areValid = try file.eachExposure { item, readVersion, readers in
           guard let itemName = try? Item.Name(stored: item.attributes.name) else { return false }
           guard !readers.isEmpty, readVersion == nil || includesChanged else { return true }
-          // A companion has no value of its own, only numbers, times and attributes, and only `vaultd` changes it.
-          guard !itemName.isCompanion else { return true }
+          // What `vaultd` writes there has no value of its own, only numbers, times and attributes.
+          guard !itemName.isCompanion || item.attributes.valueKind != SecretKind.json.rawValue else { return true }
           exposed.append(
             Exposure(
               group: name, item: itemName, version: item.row.version,

@@ -42,10 +42,9 @@ package struct ServiceCall: Sendable, Equatable {
   /// The size limit of an answer, in bytes: a value with its details, or a list of items.
   package var answerLimit: Int { operation == .list || operation == .history ? 1 << 26 : Self.byteLimit + 1 << 10 }
 
-  /// Performs the call in `store`. The caller must have decided that it is allowed.
-  package func answer(in store: SecretStore, value: borrowing Secret) -> ServiceAnswer {
+  /// Performs the call in its group. The caller must have decided that it is allowed.
+  package func answer(in group: AccessGroup, value: borrowing Secret) -> ServiceAnswer {
     do throws(VaultError) {
-      let group = try store.group(group)
       guard operation == .list else {
         return try (request.map(group.answering) ?? group).answer(to: self, operation == .set ? value.opened : nil)
       }

@@ -117,11 +117,14 @@ enum Help {
 
   /// The forms of a command after a title. Lines that are too long are wrapped, if possible not within brackets.
   static func forms(_ lines: String, after title: String, _ columns: Int) -> String {
+    func margin(of line: Substring?) -> String { String(repeating: " ", count: line?.prefix { $0 == " " }.count ?? 0) }
     var rows: [String] = []
-    for line in lines.split(separator: "\n") {
-      let indent = String(repeating: " ", count: line.prefix { $0 == " " }.count)
+    var rest = lines.split(separator: "\n")[...]
+    while let line = rest.popFirst() {
       // What continues a form stands where its other options do.
-      let further = indent.isEmpty ? "    " : indent
+      let indent = margin(of: line)
+      let options = indent.isEmpty ? margin(of: rest.first) : indent
+      let further = options.isEmpty ? "    " : options
       var row = indent
       for part in parts(of: line, columns - title.count - further.count) {
         if row != indent, title.count + row.count + 1 + part.count >= columns {

@@ -32,7 +32,7 @@
             action: call.operation.action, group: call.group, item: call.name.isEmpty ? nil : call.name,
             needed: call.operation.isReading ? .read : .write, version: call.version
           ) { group in
-            var answer = call.answer(in: visit.opened.store, value: try Secret(value))
+            var answer = call.answer(in: group, value: try Secret(value))
             if !answer.items.isEmpty, answer.encoded().count > call.answerLimit {
               answer = ServiceAnswer(failure: .overLimit("64 MiB of items in one list: list fewer, with a prefix"))
             }

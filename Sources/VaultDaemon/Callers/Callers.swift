@@ -42,8 +42,11 @@
         return nil
       }
       if let known { return known }
+      let start = ContinuousClock.now
       let number = look(user)
-      users.withLock { $0[user] = (number, .now + .seconds(5)) }
+      // A user that is made while its service starts is known at once, unless that costs everybody time.
+      let isKept = number != nil || start.duration(to: .now) > .milliseconds(20)
+      users.withLock { $0[user] = isKept ? (number, .now + .seconds(5)) : nil }
       return number
     }
 

@@ -88,13 +88,15 @@
     ///
     /// - Returns: the epoch of each group that is followed now.
     func join() async throws -> [JoinedGroup] {
+      // The first file of a group may be large. Whoever waits does so for ten minutes, for all groups together.
+      let end = ContinuousClock.now + .seconds(580)
       await refresh()
       var groups: [JoinedGroup] = []
       var failure: (any Error)?
       for entry in entries.withLock({ $0.values.sorted { $0.replica.group < $1.replica.group } })
       where entry.task != nil {
-        // The first file of a group may be large.
-        do { try await catchUp(entry.replica, within: .seconds(600)) } catch VaultError.notFound(.publication) {
+        let left = max(.zero, ContinuousClock.now.duration(to: end))
+        do { try await catchUp(entry.replica, within: left) } catch VaultError.notFound(.publication) {
           // The group has neither a log nor a copy.
           continue
         } catch {

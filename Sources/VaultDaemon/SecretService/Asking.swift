@@ -178,6 +178,8 @@
         // A script may have begun others, which hold its output open.
         if kill(-number, SIGKILL) != 0 { kill(number, SIGKILL) }
       }
+      // A program that writes on and on ends with its next line.
+      try? reading.close()
       var status: Int32 = 0
       while unsafe waitpid(number, &status, 0) == -1, errno == EINTR {}
       return answer
@@ -190,7 +192,10 @@
     ///
     /// - Returns: its number; `nil` if it cannot be started.
     private func start(_ input: Pipe, _ output: Pipe) -> pid_t? {
-      // Libraries leave some descriptors open on exec.
+      for handle in [input, output].flatMap({ [$0.fileHandleForReading, $0.fileHandleForWriting] }) {
+        _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
+      }
+      // Libraries leave further descriptors open on exec.
       csystem_close_on_exec(STDERR_FILENO + 1)
       var actions = unsafe posix_spawn_file_actions_t()
       unsafe posix_spawn_file_actions_init(&actions)

@@ -140,7 +140,11 @@
           return try await Blocking.write { [location] in
             try change(SecretStore.open(at: location, unlocking: .passphrase(passphrase.secret())))
           }
-        } catch VaultError.wrongKey where attempt < 3 {}
+        } catch {
+          let failure = error as? VaultError ?? .unexpected("an error of the owner's act")
+          try await record(call, action, collection, AuditRecord.Outcome(failure))
+          guard case .wrongKey = failure, attempt < 3 else { throw error }
+        }
       }
       return nil
     }

@@ -169,17 +169,18 @@ import Testing
       let strict = Transcript(
         ["import", file, "--from", "keepass-xml", "--strict"] + option, environment: store.environment)
       #expect(strict.status == 20)
-      #expect(strict.errors == "vault: error: \(place): an attachment of more than 1 MiB\n")
+      #expect(strict.errors == "vault: error: \(place): the attachment 'f' of 'a' has more than 1 MiB\n")
       #expect(store.run("list").output.isEmpty)
     }
     let json = bringIn(file, "--from", "keepass-xml", "--dry-run", "--json")
-    #expect(json.output.contains(#""notKept":[],"notImported":["\#(place): an attachment of more than 1 MiB"]"#))
+    #expect(
+      json.output.contains(#""notKept":[],"notImported":["\#(place): the attachment 'f' of 'a' has more than 1 MiB"]"#))
     let done = bringIn(file, "--from", "keepass-xml")
     #expect(done.status == 0)
     #expect(
       done.errors == """
         imported into 'default': \(hasFields ? 1 : 0) new, 0 replaced, 0 unchanged, 1 not imported
-        not imported: \(place): an attachment of more than 1 MiB
+        not imported: \(place): the attachment 'f' of 'a' has more than 1 MiB
 
         """)
     #expect(store.run("list").output.isEmpty == !hasFields)

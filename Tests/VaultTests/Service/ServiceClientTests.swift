@@ -67,7 +67,8 @@ private final class SocketService: Sendable {
       call.operation == .hello
       ? ServiceAnswer(
         caller: ServiceAnswer.Caller(application: "web", ownerKey: store.ownerKeyBytes, groups: ["default"]))
-      : call.answer(in: store, value: value)
+      : (try? store.group(call.group)).map { call.answer(in: $0, value: value) }
+        ?? ServiceAnswer(failure: .notFound(.group))
     let fields = answer.encoded()
     var message = unsafe withUnsafeBytes(of: UInt32(fields.count).bigEndian) { unsafe Array($0) } + fields
     message += unsafe answer.secret?.withUnsafeBytes { unsafe Array($0) } ?? []

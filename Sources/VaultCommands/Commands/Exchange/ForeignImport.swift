@@ -109,6 +109,7 @@ extension ImportFault {
     case .damaged, .unsupported: .damaged
     case .overLimit: .overLimit
     case .wrongKey: .wrongKey
+    case .locked: .locked
     }
   }
 }

@@ -123,10 +123,13 @@ struct PasswordStore {
 
   // MARK: Entries
 
-  /// - Returns: a descriptor of the age identities; nil if gopass's own cannot be read.
+  /// - Returns: a descriptor of a copy of the named age identities, if they are no regular file and can be read only once.
+  ///   Age finds what lies beside a regular file, and names that when it asks.
   private func identities() throws(Failure) -> Int32? {
-    if let namedIdentities { return try FileLock.key(in: namedIdentities) }
-    return try? FileLock.key(in: ownIdentities)
+    guard let namedIdentities else { return nil }
+    var status = stat()
+    let isRegular = unsafe stat(namedIdentities, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+    return isRegular ? nil : try FileLock.key(in: namedIdentities)
   }
 
   /// - Parameter key: a descriptor of the age identities.
@@ -152,7 +155,7 @@ struct PasswordStore {
         of: program,
         program == "gpg"
           ? ["gpg", "--quiet", "--batch", "--yes", "--decrypt"]
-          : ["age", "-d", "-i", copy.map(MemoryFile.path) ?? ownIdentities],
+          : ["age", "-d", "-i", copy.map(MemoryFile.path) ?? namedIdentities ?? ownIdentities],
         Self.variables,
         input: file, errors: silent, limit: Self.limit)
       return end == .exited(0) ? bytes : nil
