@@ -75,9 +75,10 @@ extension SecretStore {
   ///
   /// - Throws: the error of listing the groups. A group that cannot be read is left out.
   public func publishedCopies() throws(VaultError) -> [String] {
-    let copies = try groupNames().filter { (try? copy(of: $0))?.isPublished == true }
+    let names = try groupNames()
+    let copies = names.filter { (try? copy(of: $0))?.isPublished == true }
     if case .application(let credential) = access, credential.remote != nil {
-      return try Set(copies).union(Set(expectedGroupNames()).subtracting(groupNames())).sorted()
+      return try Set(copies).union(Set(expectedGroupNames()).subtracting(names)).sorted()
     }
     guard access.isOwners else { return copies }
     return try Set(copies).union(publishedGroups().keys).sorted()

@@ -34,7 +34,7 @@
             try await writer.write(ByteBuffer(string: ": still here\n\n"))
             continue
           }
-          // What belongs to the mount of an item is changed with the item.
+          // What vaultd keeps beside an item has no value of its own.
           guard !name.hasSuffix(Item.Name.companionEnding) else { continue }
           // Since then, the owner may have removed the group or the binding, or the token may have ended.
           guard await isStill(application) else { break }

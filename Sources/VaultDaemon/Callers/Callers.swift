@@ -17,9 +17,16 @@
     /// be on the network.
     private let users = Mutex([String: (number: UInt32?, end: ContinuousClock.Instant)]())
     private let look: @Sendable (String) -> UInt32?
+    private let slowness: Duration
 
-    /// - Parameter look: finds the number of a user by name.
-    init(look: @escaping @Sendable (String) -> UInt32? = UnixUser.number(of:)) { self.look = look }
+    /// - Parameters:
+    ///   - slowness: how long a look-up without a result takes before others are spared it.
+    ///   - look: finds the number of a user by name.
+    init(
+      slowness: Duration = .milliseconds(20), look: @escaping @Sendable (String) -> UInt32? = UnixUser.number(of:)
+    ) {
+      (self.slowness, self.look) = (slowness, look)
+    }
 
     /// The application of the process at the other end of a connection; `nil` if no binding matches it, or if bindings
     /// of two applications do, because then it is ambiguous.
@@ -45,7 +52,7 @@
       let start = ContinuousClock.now
       let number = look(user)
       // A user that is made while its service starts is known at once, unless that costs everybody time.
-      let isKept = number != nil || start.duration(to: .now) > .milliseconds(20)
+      let isKept = number != nil || start.duration(to: .now) > slowness
       users.withLock { $0[user] = isKept ? (number, .now + .seconds(5)) : nil }
       return number
     }

@@ -9,8 +9,8 @@ struct BackupStore: Command {
       DIR must be empty or is created. Others may write meanwhile. The backup opens with the same passphrase and \
       keys as the store. Groups that are bound to this device are left out. A group that does not verify is named, \
       the others are copied, and the command ends with that group's exit status. If the store is only unlocked, as \
-      for cron, and has no key file that is remembered, the identity and the list of groups are copied as they are, and a warning says that they were not \
-      proved.
+      for cron, and has no key file that is remembered, the identity and the list of groups are copied as they are, \
+      and a warning says that they were not proved.
       """,
     example: """
       vault backup /mnt/backup/vault-2026-11-21

@@ -74,7 +74,8 @@ struct SynchronizeGroups: Command {
     usage: "vault sync [GROUP]... [--watch]",
     more: """
       vaultd does this by itself whenever something changes; this command waits until it is done. Without names it is \
-      for all published groups, also for those whose copy is missing here. With --watch it continues until it is interrupted, and says when a copy changes.
+      for all published groups, also for those whose copy is missing here. With --watch it continues until it is \
+      interrupted, and says when a copy changes.
       """,
     example: """
       vault sync team.shared

@@ -132,7 +132,7 @@ struct PasswordStore {
     return isRegular ? nil : try FileLock.key(in: namedIdentities)
   }
 
-  /// - Parameter key: a descriptor of the age identities.
+  /// - Parameter key: a descriptor of a copy of the age identities; nil if age reads their file itself.
   /// - Returns: nil if gpg or age cannot open it.
   private func open(_ entry: String, _ key: Int32?) throws(Failure) -> WipedBytes? {
     // gpg gets a descriptor, so that no name is taken for an option and it reads the file that was checked.

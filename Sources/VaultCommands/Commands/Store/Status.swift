@@ -10,7 +10,8 @@ struct Status: Command {
       ends with 11. A group is not verified, and the command ends with 13, as long as nothing shows that its state is \
       the newest one that this machine has seen, for example because the state folder is missing.
 
-      The command reads no items. ITEMS is what a group's signed state says, with the removed items that can come back;       'vault verify' counts the others.
+      The command reads no items. ITEMS is the number in a group's signed state, which includes removed items; 'vault \
+      verify' counts the others alone.
       """,
     example: """
       vault status

@@ -10,7 +10,8 @@ struct ShowOneTimeCode: Command {
     more: """
       The item's value is an otpauth://totp/… URL, as in the QR codes of services, or the secret in base32. In a \
       value of type json it is the field totp, otpauth or otp, as import makes it. SHA1, SHA256 and SHA512 with 6 to \
-      8 digits are supported, and Steam's codes where the URL has encoder=steam. --json says for how many seconds the code stays valid.
+      8 digits are supported, and Steam's codes where the URL has encoder=steam or begins with steam://. --json says \
+      for how many seconds the code stays valid.
       """,
     example: """
       printf %s "$OTPAUTH_URL" | vault set github/totp
