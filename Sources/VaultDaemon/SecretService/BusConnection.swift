@@ -33,6 +33,8 @@
     /// The most memory of calls that wait for their answers, of one client and of all. libsecret sends a call for every
     /// item at once.
     private static let (clientLimit, totalLimit) = (64 << 20, 256 << 20)
+    /// The name of xdg-desktop-portal, which sandboxed programs call.
+    private static let portalName = "org.freedesktop.portal.Desktop"
 
     init(name: String, take: @escaping @Sendable (Event) -> Void) {
       (self.name, self.take) = (name, take)
@@ -157,6 +159,7 @@
       let (path, interface, member, signature) = (
         message.path, message.interface, message.member, message.signature
       )
+      let isFromPortal = BusObject(path: path) == .portal && thread.owner(of: Self.portalName) == client
       let program = thread.keep(message, of: client)
       switch values {
       case .failure(let failure): thread.answer(number, .failure(failure))
@@ -165,7 +168,7 @@
           .call(
             BusCall(
               number: number, sender: client, path: path, interface: interface, member: member, signature: signature,
-              arguments: values, program: program)))
+              arguments: values, program: program, isFromPortal: isFromPortal)))
       }
     }
   }
@@ -224,12 +227,21 @@
       return BusProgram(process: process, user: UInt32(exactly: user))
     }
 
+    /// The unique name of the connection that has a name.
+    func owner(of name: String) -> String? {
+      guard case .text(let owner)? = told("GetNameOwner", of: name) else { return nil }
+      return owner
+    }
+
     /// A number that the bus itself tells about a connection.
     private func number(_ member: String, of client: String) -> UInt64? {
-      guard var answer = unsafe try? BusMessage.answerOfBus(to: member, [.text(client)], on: bus),
-        case .number(let number)? = (try? answer.values())?.first
-      else { return nil }
+      guard case .number(let number)? = told(member, of: client) else { return nil }
       return number
+    }
+
+    private func told(_ member: String, of name: String) -> BusValue? {
+      guard var answer = unsafe try? BusMessage.answerOfBus(to: member, [.text(name)], on: bus) else { return nil }
+      return (try? answer.values())?.first
     }
 
     mutating func forget(_ client: String) { programs[client] = nil }

@@ -86,6 +86,15 @@
       name: "org.freedesktop.Secret.Prompt", methods: [Method("Prompt", "s window_id"), Method("Dismiss")],
       signals: [Method("Completed", "b dismissed, v result")])
 
+    /// What xdg-desktop-portal calls for sandboxed programs.
+    static let portal = BusInterface(
+      name: "org.freedesktop.impl.portal.Secret",
+      methods: [
+        Method(
+          "RetrieveSecret", "o handle, s app_id, h fd, a{sv} options", gives: "u response, a{sv} results")
+      ],
+      properties: [Property(name: "version", type: "u")])
+
     static let properties = BusInterface(
       name: "org.freedesktop.DBus.Properties",
       methods: [
@@ -140,10 +149,12 @@
     case item(collection: String, String)
     case session(String)
     case prompt(String)
+    case portal
     /// A path that only leads to objects.
     case folder(String)
 
     static let root = "/org/freedesktop/secrets"
+    private static let portalPath = "/org/freedesktop/portal/desktop"
 
     /// - Returns: `nil` for a path that no object can have.
     init?(path: String) {
@@ -151,8 +162,14 @@
         self = .service
         return
       }
+      if path == Self.portalPath {
+        self = .portal
+        return
+      }
       guard path.hasPrefix(Self.root + "/") else {
-        guard path == "/" || Self.root.hasPrefix(path + "/") else { return nil }
+        guard path == "/" || Self.root.hasPrefix(path + "/") || Self.portalPath.hasPrefix(path + "/") else {
+          return nil
+        }
         self = .folder(path)
         return
       }
@@ -176,6 +193,7 @@
       case .item(let collection, let id): "\(Self.root)/collection/\(collection)/\(id)"
       case .session(let id): "\(Self.root)/session/\(id)"
       case .prompt(let id): "\(Self.root)/prompt/\(id)"
+      case .portal: Self.portalPath
       case .folder(let path): path
       }
     }
@@ -188,6 +206,7 @@
       case .item: .item
       case .session: .session
       case .prompt: .prompt
+      case .portal: .portal
       case .folder: nil
       }
     }

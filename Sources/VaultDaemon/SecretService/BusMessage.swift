@@ -129,6 +129,10 @@
         var number: UInt64 = 0
         guard unsafe sd_bus_message_read_basic(message, CChar(type), &number) > 0 else { throw .malformed }
         return .number(number)
+      case UInt8(ascii: "h"):
+        var descriptor: CInt = -1
+        guard unsafe sd_bus_message_read_basic(message, CChar(type), &descriptor) > 0 else { throw .malformed }
+        return .file(try BusFile(copying: descriptor))
       case UInt8(ascii: "v"):
         let inner = try inside(type, contents) { (message) throws(BusFailure) in try message.single() }
         return .variant(inner)
@@ -218,6 +222,9 @@
         try BusError.check(unsafe sd_bus_message_append_basic(message, CChar(UInt8(ascii: "t")), &number))
       case .word(var number):
         try BusError.check(unsafe sd_bus_message_append_basic(message, CChar(UInt8(ascii: "u")), &number))
+      case .file(let file):
+        var descriptor = file.descriptor
+        try BusError.check(unsafe sd_bus_message_append_basic(message, CChar(UInt8(ascii: "h")), &descriptor))
       case .text(let text): try append(text, as: "s")
       case .path(let path): try append(path, as: "o")
       case .bytes(let bytes):

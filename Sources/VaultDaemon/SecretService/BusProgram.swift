@@ -6,7 +6,7 @@
   struct BusProgram: Sendable, Equatable {
     /// For the record; the application is nobody's.
     var peer: Peer
-    let sandbox: Sandbox
+    private(set) var sandbox: Sandbox
 
     enum Sandbox: Sendable, Equatable {
       case none
@@ -29,6 +29,16 @@
       peer = Peer()
       peer.executable = executable
       sandbox = flatpak.map { .flatpak($0) } ?? (executable == nil ? .unknown : .none)
+    }
+
+    /// A sandboxed application, for which this program calls.
+    ///
+    /// - Returns: `nil` for what is no id of an application.
+    func calling(for id: String) -> BusProgram? {
+      guard Sandbox.isID(id) else { return nil }
+      var program = self
+      program.sandbox = .flatpak(id)
+      return program
     }
 
     /// The id of a Flatpak application.
@@ -73,14 +83,18 @@
         if line.first == "[" { isInSection = line == "[Application]" || line == "[Runtime]" }
         guard isInSection, line.hasPrefix("name=") else { continue }
         let id = String(line.dropFirst(5))
-        let isPlain = id.utf8.allSatisfy { byte in
-          byte < 0x80 && Unicode.Scalar(byte).properties.isAlphabetic || (48...57).contains(byte)
-            || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
-        }
-        self = isPlain && (1...255).contains(id.utf8.count) ? .flatpak(id) : .unknown
+        self = Self.isID(id) ? .flatpak(id) : .unknown
         return
       }
       self = .unknown
+    }
+
+    fileprivate static func isID(_ text: String) -> Bool {
+      let isPlain = text.utf8.allSatisfy { byte in
+        byte < 0x80 && Unicode.Scalar(byte).properties.isAlphabetic || (48...57).contains(byte)
+          || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+      }
+      return isPlain && (1...255).contains(text.utf8.count)
     }
   }
 

@@ -1,5 +1,7 @@
 #if Daemon
-  /// A value of D-Bus, with those types that `org.freedesktop.secrets` and properties have.
+  import Glibc
+
+  /// A value of D-Bus, with those types that `org.freedesktop.secrets`, the portal and properties have.
   indirect enum BusValue: Sendable, Equatable {
     case bool(Bool)
     /// A number of 64 bits; one of 32 is read as such, too.
@@ -20,6 +22,7 @@
     /// A dictionary of secrets, by the paths of their items.
     case secrets([String: BusValue])
     case variant(BusValue)
+    case file(BusFile)
 
     /// The signature of the value's type.
     var signature: String {
@@ -37,6 +40,7 @@
       case .structure(let parts): "(" + parts.map(\.signature).joined() + ")"
       case .secrets: "a{o(oayays)}"
       case .variant: "v"
+      case .file: "h"
       }
     }
   }
@@ -66,19 +70,64 @@
     }
   }
 
+  /// A file that a program passed over the bus. It is closed when nobody needs it any more.
+  final class BusFile: Sendable, Equatable {
+    let descriptor: CInt
+
+    /// Copies a descriptor that belongs to a message.
+    init(copying descriptor: CInt) throws(BusFailure) {
+      let copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+      guard copy >= 0 else { throw .overLimit }
+      self.descriptor = copy
+    }
+
+    deinit { close(descriptor) }
+
+    static func == (one: BusFile, other: BusFile) -> Bool { one === other }
+
+    /// Writes to a pipe or a socket, without ever waiting for its reader, who may be hostile.
+    ///
+    /// - Returns: whether it took all bytes; `false` for any other file.
+    func write(_ bytes: [UInt8]) -> Bool {
+      var facts = stat()
+      guard unsafe fstat(descriptor, &facts) == 0 else { return false }
+      switch facts.st_mode & S_IFMT {
+      case S_IFIFO:
+        // Opened anew, because O_NONBLOCK belongs to an open file, and the program has this one, too.
+        let pipe = unsafe open("/proc/self/fd/\(descriptor)", O_WRONLY | O_NONBLOCK | O_CLOEXEC)
+        guard pipe >= 0 else { return false }
+        defer { close(pipe) }
+        return unsafe Glibc.write(pipe, bytes, bytes.count) == bytes.count
+      case S_IFSOCK:
+        let flags = Int32(MSG_DONTWAIT | MSG_NOSIGNAL)
+        return unsafe send(descriptor, bytes, bytes.count, flags) == bytes.count
+      default: return false
+      }
+    }
+  }
+
   /// A method call that arrived.
   struct BusCall: Sendable {
     /// Identifies the call until it is answered.
     let number: UInt64
     /// The unique name of the connection, which the bus vouches for and never gives away twice.
-    let sender: String
+    var sender: String
     let path: String
     /// `nil` if the caller leaves it to the object.
     let interface: String?
     let member: String
     let signature: String
     let arguments: [BusValue]
-    let program: BusProgram
+    var program: BusProgram
+    /// Whether the caller is xdg-desktop-portal, the connection with the name that sandboxed programs call.
+    var isFromPortal = false
+
+    /// Calls with the same queue are answered one after the other. The portal calls for all sandboxed programs, and the
+    /// question to one must not hold up the others.
+    var queue: String {
+      guard case .portal? = BusObject(path: path), case .text(let application)? = given.1 else { return sender }
+      return "\(sender) \(application)"
+    }
 
     /// The first three arguments; no method has more.
     var given: (BusValue?, BusValue?, BusValue?) {

@@ -65,7 +65,7 @@
     }
 
     /// - Returns: `nil` if somebody said no, or nobody could be asked.
-    private func fulfil(_ wish: BusPrompt.Wish, _ call: BusCall) async throws -> BusValue? {
+    func fulfil(_ wish: BusPrompt.Wish, _ call: BusCall) async throws -> BusValue? {
       let program = BusItem.inQuestion(call.program.name, limit: 200)
       switch wish {
       case .unlock(let paths):

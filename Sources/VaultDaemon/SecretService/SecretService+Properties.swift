@@ -44,6 +44,7 @@
         guard let collection = aliased(alias) else { throw BusFailure.noObject }
         return try await properties(of: collection, only: name, call)
       case .item(let id, let item): return try await properties(of: item, in: try collection(id), only: name, call)
+      case .portal: return ["version": .word(1)]
       case .session, .prompt, .folder: return [:]
       }
     }

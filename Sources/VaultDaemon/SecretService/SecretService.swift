@@ -105,6 +105,7 @@
         guard let prompt = prompts[id], prompt.client == call.sender else { throw BusFailure.noObject }
         if call.member == "Prompt" { try await begin(prompt, id, call) } else { dismiss(id) }
         return []
+      case .portal: return try await retrieveSecret(call)
       case .folder: throw BusFailure.unknownMethod
       }
     }
@@ -233,7 +234,8 @@
         case "session": children = sessions.filter { $0.value.client == call.sender }.map(\.key)
         case "prompt": children = prompts.filter { $0.value.client == call.sender }.map(\.key)
         case "org": children = ["freedesktop"]
-        case "freedesktop": children = ["secrets"]
+        case "freedesktop": children = ["portal", "secrets"]
+        case "portal": children = ["desktop"]
         default: children = ["org"]
         }
       default: children = []
@@ -247,7 +249,7 @@
     /// Drops everything of a client that has left.
     func forget(_ client: String) {
       sessions = sessions.filter { $0.value.client != client }
-      admitted[client] = nil
+      admitted = admitted.filter { $0.key != client && !$0.key.hasPrefix(client + " ") }
       for (id, prompt) in prompts where prompt.client == client {
         prompt.task?.cancel()
         prompts[id] = nil

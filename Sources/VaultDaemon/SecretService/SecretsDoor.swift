@@ -51,15 +51,16 @@
         for await event in events {
           switch event {
           case .call(let call):
-            let before = turns[call.sender]
-            turns[call.sender] = Task {
+            let before = turns[call.queue]
+            turns[call.queue] = Task {
               await before?.value
               connection.answer(call, await service.answer(call))
             }
           case .left(let client):
-            let before = turns.removeValue(forKey: client)
+            let queues = turns.keys.filter { $0 == client || $0.hasPrefix(client + " ") }
+            let before = queues.compactMap { turns.removeValue(forKey: $0) }
             Task {
-              await before?.value
+              for turn in before { await turn.value }
               await service.forget(client)
             }
           case .name(true, _): logger.info("the Secret Service is answered", metadata: ["groups": "\(groups)"])

@@ -1,6 +1,6 @@
 """What no library asks of the Secret Service: prompts, locks, signals, sessions of others, and hostile messages.
 
-Usage: secret_service.py prompts|refused|hostile
+Usage: secret_service.py prompts|refused|hostile|forged|race|portal|backend
 """
 
 import os
@@ -269,4 +269,38 @@ def hostile():
     client.call(item, "Item", "Delete")
 
 
-{"prompts": prompts, "refused": refused, "hostile": hostile, "forged": forged, "race": race}[sys.argv[1]](*sys.argv[2:])
+def portal():
+    """Asks xdg-desktop-portal for this sandbox's key, and prints it in hexadecimal digits."""
+    bus = open_dbus_connection("SESSION", enable_fds=True)
+    desktop = DBusAddress(
+        "/org/freedesktop/portal/desktop", "org.freedesktop.portal.Desktop", "org.freedesktop.portal.Secret")
+    rule = MatchRule(type="signal", interface="org.freedesktop.portal.Request", member="Response")
+    bus.send_and_get_reply(message_bus.AddMatch(rule), timeout=60)
+    ours, theirs = os.pipe()
+    with bus.filter(rule) as signals:
+        answer = bus.send_and_get_reply(new_method_call(desktop, "RetrieveSecret", "ha{sv}", (theirs, {})), timeout=60)
+        assert answer.header.message_type == MessageType.method_return, answer
+        os.close(theirs)
+        response = bus.recv_until_filtered(signals, timeout=60).body[0]
+    if response != 0:
+        sys.exit(f"response {response}")
+    print(os.read(ours, 4096).hex())
+
+
+def backend(application):
+    """Calls as xdg-desktop-portal does, which this program is not."""
+    bus = open_dbus_connection("SESSION", enable_fds=True)
+    desktop = DBusAddress("/org/freedesktop/portal/desktop", NAME, "org.freedesktop.impl.portal.Secret")
+    ours, theirs = os.pipe()
+    call = new_method_call(desktop, "RetrieveSecret", "osha{sv}", ("/request", application, theirs, {}))
+    answer = bus.send_and_get_reply(call, timeout=60)
+    assert answer.header.message_type == MessageType.error, answer
+    assert answer.header.fields[4] == FAILURE + "AccessDenied", answer
+    os.close(theirs)
+    assert os.read(ours, 4096) == b""
+
+
+{
+    "prompts": prompts, "refused": refused, "hostile": hostile, "forged": forged, "race": race, "portal": portal,
+    "backend": backend,
+}[sys.argv[1]](*sys.argv[2:])

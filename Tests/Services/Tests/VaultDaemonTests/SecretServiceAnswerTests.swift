@@ -51,7 +51,7 @@ struct SecretServiceAnswerTests {
 
   private func call(
     _ member: String, at object: BusObject, of interface: BusInterface? = nil, _ arguments: BusValue...,
-    by client: String = ":1.1", program: BusProgram = BusProgram(executable: program)
+    by client: String = ":1.1", program: BusProgram = BusProgram(executable: program), isFromPortal: Bool = false
   ) async throws -> [BusValue] {
     let number = Self.lastNumber.withLock { last in
       last += 1
@@ -62,7 +62,7 @@ struct SecretServiceAnswerTests {
     return try await service.answer(
       BusCall(
         number: number, sender: client, path: object.path, interface: interface?.name, member: member,
-        signature: signature, arguments: arguments, program: program)
+        signature: signature, arguments: arguments, program: program, isFromPortal: isFromPortal)
     ).get()
   }
 

@@ -1,0 +1,142 @@
+import Foundation
+import Testing
+import VaultFoundation
+
+@testable import Vault
+@testable import VaultDaemon
+
+/// What the portal for secrets answers; with xdg-desktop-portal, `Tests/Services/secret-service` asks it as a sandboxed
+/// program does.
+struct SecretPortalTests {
+  private let daemon: RunningDaemon
+  private let service: SecretService
+  private let pinentry: String
+
+  init() throws {
+    daemon = try RunningDaemon(binds: false, serves: false)
+    pinentry = daemon.folder + "/pinentry"
+    let owner = try daemon.owner()
+    try owner.createGroup("desktop")
+    try owner.grant(.write, in: "desktop", to: Applications.service)
+    try daemon.seal.reopen()
+    service = SecretService(
+      groups: ["desktop"], seal: daemon.seal, location: daemon.configuration.location,
+      asking: Asking(pinentry: pinentry), logger: RunningDaemon.logger, send: { _ in })
+  }
+
+  /// A call of xdg-desktop-portal, or of a program that only says so.
+  private func answer(
+    for application: String, _ file: CInt, number: UInt64 = 1, isFromPortal: Bool = true
+  ) async throws -> BusValue? {
+    let method = BusInterface.portal.methods[0]
+    let arguments: [BusValue] = [
+      .path("/org/freedesktop/portal/desktop/request/1_1/t"), .text(application),
+      .file(try BusFile(copying: file)), .properties([:]),
+    ]
+    let call = BusCall(
+      number: number, sender: ":1.9", path: BusObject.portal.path, interface: BusInterface.portal.name,
+      member: method.name, signature: method.signature, arguments: arguments,
+      program: BusProgram(executable: "/usr/libexec/xdg-desktop-portal"), isFromPortal: isFromPortal)
+    return try await service.answer(call).get().first
+  }
+
+  /// What an application reads from the pipe that it passed.
+  private func key(of application: String, number: UInt64 = 1, isFromPortal: Bool = true) async throws -> [UInt8] {
+    let pipe = Pipe()
+    let answer = try await answer(
+      for: application, pipe.fileHandleForWriting.fileDescriptor, number: number, isFromPortal: isFromPortal)
+    try pipe.fileHandleForWriting.close()
+    let bytes = [UInt8](try pipe.fileHandleForReading.readToEnd() ?? Data())
+    #expect(answer == .word(bytes.isEmpty ? 1 : 0))
+    return bytes
+  }
+
+  private func rule(_ name: String, _ value: String) throws {
+    try daemon.set("settings/secret-service/" + name, in: "vault.service", to: value)
+  }
+
+  /// Answers each question, and keeps its words.
+  private func answerQuestions(with answer: String) async throws {
+    let script = """
+      #!/bin/sh
+      echo OK
+      while read -r command rest; do
+        case $command in
+          SETDESC) printf '%s\\n' "$rest" >>"$0.asked"; echo OK ;;
+          CONFIRM) echo "\(answer)" ;;
+          *) echo OK ;;
+        esac
+        [ "$command" != BYE ] || exit 0
+      done
+      """
+    try await RunningDaemon.writeProgram(script, to: pinentry)
+  }
+
+  private var questions: [Substring] {
+    ((try? String(contentsOfFile: pinentry + ".asked", encoding: .utf8)) ?? "").split(separator: "\n")
+  }
+
+  @Test func `an application's key is made once, and each application has another one`() async throws {
+    let mail = try await key(of: "org.example.Mail")
+    #expect(mail.count == 64 && Set(mail).count > 32)
+    #expect(try await key(of: "org.example.Mail") == mail)
+    #expect(try await key(of: "org.example.Web") != mail)
+    let group = try daemon.owner().group("desktop")
+    let items = try await group.items().filter { $0.attributes["app_id"] == "org.example.Mail" }
+    #expect(items.map(\.label) == ["Application key of org.example.Mail"])
+    #expect(try await group.get(items[0].name.description).bytes == mail)
+  }
+
+  @Test func `a key that was imported from gnome-keyring is the application's`() async throws {
+    let group = try daemon.owner().group("desktop")
+    try await group.set("old", to: "from gnome", Details(attributes: ["app_id": "org.example.Mail"]))
+    #expect(try await key(of: "org.example.Mail") == Array("from gnome".utf8))
+  }
+
+  @Test func `two calls at once get the same key`() async throws {
+    let keys = try await withThrowingTaskGroup(of: [UInt8].self) { tasks in
+      for number in 1...8 { tasks.addTask { try await key(of: "org.example.Mail", number: UInt64(number)) } }
+      return try await tasks.reduce(into: []) { $0.append($1) }
+    }
+    #expect(Set(keys).count == 1 && keys[0].count == 64)
+  }
+
+  @Test func `a program that is not the portal gets no key, whatever id it sends`() async throws {
+    _ = try await key(of: "org.example.Mail")
+    await #expect(throws: BusFailure.denied) { try await key(of: "org.example.Mail", isFromPortal: false) }
+    for id in ["", "a b", "a\n", "../a", String(repeating: "a", count: 256)] {
+      await #expect(throws: BusFailure.self, "\(id)") { try await key(of: id) }
+    }
+    #expect(try daemon.records().contains { $0.outcome == .denied && $0.action == .login })
+  }
+
+  @Test func `the rule for an application counts for its key, and a yes for this application alone`() async throws {
+    try rule("flatpak/org.example.Web", "deny")
+    try rule("default", "ask")
+    await #expect(throws: BusFailure.denied) { try await key(of: "org.example.Web", number: 1) }
+    try await answerQuestions(with: "OK")
+    let mail = try await key(of: "org.example.Mail", number: 2)
+    #expect(mail.count == 64 && questions.count == 1 && questions.first?.contains("org.example.Mail") == true)
+    #expect(try await key(of: "org.example.Mail", number: 3) == mail)
+    #expect(questions.count == 1)
+    try await answerQuestions(with: "ERR 83886179 cancelled")
+    #expect(try await key(of: "org.example.Chat", number: 4).isEmpty)
+    #expect(questions.count == 2)
+  }
+
+  @Test(.timeLimit(.minutes(2))) func `a pipe that nobody reads holds nothing up, and a file gets nothing`()
+    async throws
+  {
+    let pipe = Pipe()
+    let end = pipe.fileHandleForWriting.fileDescriptor
+    #expect(fcntl(end, F_SETFL, O_NONBLOCK) == 0)
+    while write(end, [0], 1) == 1 {}
+    #expect(fcntl(end, F_SETFL, 0) == 0)
+    await #expect(throws: BusFailure.self) { try await answer(for: "org.example.Mail", end) }
+    let path = daemon.folder + "/file"
+    let file = open(path, O_RDWR | O_CREAT, 0o600)
+    defer { close(file) }
+    await #expect(throws: BusFailure.self) { try await answer(for: "org.example.Mail", file) }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: path)).isEmpty)
+  }
+}
