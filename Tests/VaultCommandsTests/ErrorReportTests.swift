@@ -168,7 +168,7 @@ import Vault
     ),
     (
       .unordered(group: "team", .outcomeUnknown(ChangeID("7"))), 15,
-      "'team' is published, and its cluster did not confirm the change in time, which may have been made or not",
+      "'team' is published, and its cluster did not confirm the change in time, so it may or may not have been made",
       "check whether it was made before you repeat it: vault sync, then vault history NAME or vault group show GROUP"
     ),
     (

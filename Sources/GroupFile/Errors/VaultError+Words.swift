@@ -141,11 +141,11 @@ extension VaultError.Disorder {
     case .overtaken: "other hosts changed it at the same time, again and again"
     case .unreachable(let why): "its cluster cannot be reached: \(why)"
     case .refused: "its cluster refuses the login, or does not permit this"
-    case .outcomeUnknown: "its cluster did not confirm the change in time, which may have been made or not"
+    case .outcomeUnknown: "its cluster did not confirm the change in time, so it may or may not have been made"
     case .tooOld(let seconds, let limit):
-      "its newest proved state is \(seconds) seconds old, where its remote permits \(limit)"
+      "its newest proved state is \(seconds) seconds old, but its remote permits only \(limit)"
     case .tooEarly(let seconds, let limit):
-      "its newest proved state is dated \(seconds) seconds ahead of this machine's clock, where its remote permits \(limit)"
+      "its newest proved state is dated \(seconds) seconds ahead of this machine's clock, but its remote permits only \(limit)"
     }
   }
 }
