@@ -88,17 +88,22 @@
       usage: vaultd [--socket PATH] [--listen ADDRESS:PORT] [--credential FILE] [--ssh-agent]
                     [--secret-service GROUP[,GROUP…]] [--pinentry PROGRAM] [--check]
 
-      Answers HashiCorp's KV interface for callers that the kernel knows, and records every answer.
+      Gives applications their secrets over HashiCorp's KV interface, and records every answer. It identifies them by
+      their processes, tokens or certificates.
 
-        --socket PATH          the Unix socket; by default /run/vault/socket, or that of systemd
-        --listen ADDRESS:PORT  TCP with TLS; certificate and key are items of the group vault.service
-        --credential FILE      the daemon's own credential, which 'vault service enroll' writes
+        --socket PATH          listen on this Unix socket; by default on those that systemd passes, otherwise on
+                               /run/vault/socket or, for a user's own vaultd, $XDG_RUNTIME_DIR/vault/socket
+        --listen ADDRESS:PORT  listen on TCP with TLS, and on a Unix socket only if --socket or systemd names one; the
+                               certificate and its key are items of the group vault.service
+        --credential FILE      vaultd's own credential, which 'vault service enroll' writes (else the file
+                               vault.credential in systemd's $CREDENTIALS_DIRECTORY)
         --ssh-agent            be an SSH agent, too, on the socket ssh-agent in the same folder
         --secret-service GROUP[,GROUP…]
                                answer org.freedesktop.secrets on the session bus from these groups
-        --pinentry PROGRAM     what asks the person at the machine; by default pinentry where there is a display
-        --read-secret-service  write the items of the Secret Service that is running, for 'vault import'; alone
-        --check                tell what is wrong with the configuration, and end
+        --pinentry PROGRAM     the program that asks you questions; by default pinentry, if there is a display
+        --check                report everything that is wrong with the configuration, and end
+        --read-secret-service  write the items of the Secret Service that is running, for 'vault import'; no other
+                               option goes with it
         --help, --version
 
       """

@@ -39,6 +39,8 @@ enum Help {
     VAULT_CREDENTIAL
                     the credential of the application to act as (else the
                     file vault in systemd's $CREDENTIALS_DIRECTORY)
+    VAULT_SOCKET    the vaultd to ask (else the one on a usual socket, if
+                    nothing else opens the store)
     """
 
   static var exitStatuses: String {

@@ -68,12 +68,12 @@ enum CommandReference {
     return """
       # Command reference
 
-      Every command of `vault`, with its options and its exit statuses.
+      Every command of `vault` with its options, and all exit statuses.
 
       ## Overview
 
-      A value is never an argument. Every command on a store accepts `--key-file` and `--passphrase-fd`; with `--json`
-      its output, and its error, is JSON.
+      A value is never an argument. Every command on a store accepts `--key-file` and `--passphrase-fd`. Where there is
+      an option `--json`, it makes the output and any error JSON.
 
       | status | meaning |
       | --: | --- |

@@ -8,9 +8,9 @@ struct RestoreBackup: Command {
     more: """
       Every file is proved before the first group is touched. A group that exists in another state is replaced only \
       with --replace; replaced files are kept, and the command says where. A restored state that is older than the \
-      one this machine has seen is refused (14) until you run vault group accept GROUP. On a machine that has never seen a \
-      group, the group gets a new roster and key, without applications whose credentials were replaced or revoked since, \
-      and its members accept it in the same way.
+      one this machine has seen is refused (14) until you run vault group accept GROUP. On a machine that has never \
+      seen a group, the group gets a new key and list of members, without applications whose credentials were \
+      replaced or revoked since, and its members accept it in the same way.
       """,
     example: """
       vault restore-backup /mnt/backup/vault-2026-11-21

@@ -7,7 +7,7 @@ struct PublishGroup: Command {
     "Publish a group: a cluster orders its changes, and other machines have copies of it.",
     usage: "vault group publish NAME --remote REMOTE",
     more: """
-      From now on, the cluster decides the order of the group's changes, and vaultd makes them in that order. The \
+      From then on, the cluster decides the order of the group's changes, and vaultd makes them in that order. The \
       cluster sees only sealed bytes. Reading works as before, without the cluster. The group gets a new key, and \
       vaultd must be a member of it: vault grant GROUP vault.service --rights write.
       """,
@@ -73,9 +73,9 @@ struct SynchronizeGroups: Command {
     "Bring the copies of published groups up to date, through vaultd.",
     usage: "vault sync [GROUP]... [--watch]",
     more: """
-      vaultd does this by itself whenever something changes; this command waits until it is done. Without names it is \
-      for all published groups, also for those whose copy is missing here. With --watch it continues until it is \
-      interrupted, and says when a copy changes.
+      vaultd does this by itself whenever something changes; this command waits until it is done. Without names \
+      it waits for all published groups, including those whose copy is missing here. With --watch it continues until \
+      it is interrupted, and says when a copy changes.
       """,
     example: """
       vault sync team.shared

@@ -12,7 +12,8 @@ struct ExportItems: Command {
                    [--yes-print-secrets] [--file-passphrase-fd N]
       """,
     more: """
-      Asks on a terminal first; --yes-print-secrets answers yes. If one item cannot be written, nothing is.
+      Asks on a terminal first, except for kdbx, which is encrypted; --yes-print-secrets answers yes. If one item cannot \
+      be written, nothing is.
 
       json holds everything except former versions: an object with the group's name and items, each with name, kind, \
       value (or valueBase64 if it is not UTF-8), label, attributes, expires and, for archives, type. Each value is a \

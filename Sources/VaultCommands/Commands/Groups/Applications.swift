@@ -17,8 +17,8 @@ struct IssueApplication: Command {
       later. A group with signed items that can no longer be proved does not get a new key unless --drop-unproved \
       leaves them behind; nor does one in a state that this machine refuses, unless --accept takes it, after saying \
       what that brings back. A group that cannot be changed is named at the end; once it is repaired, the same \
-      command finishes the work. With a different FILE, --replace gives yet another identity, so that you can end a \
-      second theft before that.
+      command finishes the work. If the new credential is stolen before that, use --replace with a different FILE, \
+      which gives yet another identity.
 
       --passphrase seals the credential with a new passphrase, for a colleague: vault asks for it when the credential \
       is used.

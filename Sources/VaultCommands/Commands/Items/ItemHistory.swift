@@ -41,7 +41,8 @@ struct HistoryOfItem: Command {
     usage: "vault history NAME [-g GROUP] [--json]",
     more: """
       To read a version in the list: vault get NAME --version N. The group's writers must trust each other: only the \
-      member who wrote to the group last is proved to be the writer of their versions; other writers are claimed.
+      member who wrote to the group last is proved to have written the versions shown as theirs; for all other \
+      versions, the writer is only claimed.
       """,
     example: """
       vault history db/password

@@ -67,7 +67,7 @@ struct SetItem: Command {
     name = try arguments.argument("name", "The item's name.", completes: .items)
     field = arguments.field()
     group = arguments.group()
-    label = arguments.option("--label", value: "text", "A text for people.")
+    label = arguments.option("--label", value: "text", "A description for people to read.")
     attributes = arguments.options("--attribute", short: "-a", value: "key=value", "An attribute.")
     expires = arguments.option("--expires", value: "when", "When the value expires: \(Expiry.forms).")
     descriptor = try arguments.descriptor("--fd", "Read the value from this descriptor.")

@@ -10,8 +10,7 @@ struct AskPass: Command {
     more: """
       These programs run the executable under the name vault-askpass, which tools/install links: set SSH_ASKPASS, \
       GIT_ASKPASS or SUDO_ASKPASS to its path. If exactly one item answers the prompt (see vault askpass add), its \
-      value is the answer. Any other prompt is shown on the terminal, and so is every question that is answered by yes \
-      or no.
+      value is the answer. Any other prompt is shown on the terminal, and so is every yes-or-no question.
       """,
     example: """
       export SUDO_ASKPASS=/usr/local/bin/vault-askpass

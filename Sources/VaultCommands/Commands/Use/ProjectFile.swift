@@ -187,10 +187,10 @@ struct AllowProject: Command {
     "Allow a project's .vault to set variables for vault run.",
     usage: "vault allow [FOLDER] [--yes | --deny | --revoke]",
     more: """
-      The command searches for the file in the folder and those above it, but not in the home folder. It shows the \
-      file, and from then on vault run uses it as it is now; when it changes, it must be allowed again. A file that \
-      belongs to somebody else, that others can write, or that is a link is never used: vault run then warns and \
-      continues without it.
+      The command searches for the file in the folder and those above it, up to the home folder, which is not \
+      searched. It shows the file, and from then on vault run uses it as it is now; when it changes, it must be \
+      allowed again. A file that belongs to somebody else, that others can write, or that is a link is never used: \
+      vault run then warns and continues without it.
 
       It has lines such as group = team.shared, prefix = shop/, only = DB_PASSWORD, API_TOKEN, env-prefix = SHOP_ and \
       set DB_URL = db/url#dsn. The first four mean the same as the options of vault run; set sets one variable to one \

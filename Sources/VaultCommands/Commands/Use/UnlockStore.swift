@@ -42,7 +42,7 @@ struct LockStore: Command {
     more: """
       The kernel deletes the key at once. Programs that have the store open keep it open, and a key file opens it as \
       before. If vaultd runs as this user, or this user is root, vaultd closes the store, too. It then answers nothing \
-      until it is reloaded (systemctl reload vaultd), or until somebody agrees to a question of its Secret Service.
+      until it is reloaded (systemctl reload vaultd), or until somebody answers yes when its Secret Service asks.
       """,
     example: """
       vault lock
