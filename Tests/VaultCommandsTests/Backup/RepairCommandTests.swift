@@ -56,6 +56,18 @@ import Testing
     #expect(store.run("set", "again", input: "x").status == 0)
   }
 
+  @Test(arguments: ["--json", ""]) func `a repair whose report cannot be written says that it was made`(
+    options: String
+  ) throws {
+    zero(page: 1)
+    let repair = store.shell(#""$vault" repair default --drop-unproved \#(options) >/dev/full"#)
+    #expect(repair.status == 23, "\(repair.errors)")
+    #expect(
+      repair.errors.contains("the group was rebuilt, but the output cannot be written: the disk is full"),
+      "\(repair.errors)")
+    #expect(store.run("repair", "default").errors == "nothing is damaged, and nothing was changed\n")
+  }
+
   @Test func `an unproved item that a repair listed is kept if a later repair names it`() throws {
     // Damages the pages with rows of items one after the other, until the item with the history is lost.
     let whole = store.folder.read("store/groups/default/group.vault")

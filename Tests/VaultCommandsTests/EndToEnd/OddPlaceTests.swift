@@ -331,6 +331,31 @@ import Testing
     #expect(store.execute("get", "B").output == "2")
     let rehearsed = store.shell(#"echo C=3 | "$vault" import - --from dotenv --json --dry-run >/dev/full"#)
     #expect(rehearsed.status == 23 && !rehearsed.errors.contains("imported"), "\(rehearsed.errors)")
+    for key in ["one", "two"] {
+      let made = store.shell(#""$vault" ssh generate \#(key) >/dev/full"#)
+      #expect(made.status == 23 && made.errors.contains("the key was stored, \(full)"), "\(made.errors)")
+    }
+    #expect(store.execute("ssh", "list").output.split(separator: "\n").count == 2)
+    let backup = store.shell(#""$vault" backup "$folder/backup" --json >/dev/full"#)
+    #expect(backup.status == 23 && backup.errors.contains("the backup was made, \(full)"), "\(backup.errors)")
+    for options in ["--json", ""] {
+      #expect(store.shell(#"printf later | "$vault" set a"#).status == 0)
+      let restored = store.shell(
+        #""$vault" restore-backup "$folder/backup" default --replace \#(options) >/dev/full"#)
+      #expect(
+        restored.status == 23 && restored.errors.contains("the backup was restored, \(full)"), "\(restored.errors)")
+      #expect(options == "--json" || restored.errors.contains("until you run: vault group accept default"))
+      #expect(store.execute("group", "accept", "default", "--yes").status == 0)
+    }
+    let recovered = store.shell(
+      #"""
+      VAULT_HOME="$folder/new" VAULT_STATE="$folder/new-state" "$vault" init --key-file "$folder/key" \
+        --recover "$folder/backup" >/dev/full
+      """#)
+    #expect(
+      recovered.status == 23 && recovered.errors.contains("the store was restored, \(full)"), "\(recovered.errors)")
+    #expect(recovered.errors.contains("the store is back at "))
+    #expect(store.folder.exists("new/identity"))
   }
 
   /// A dynamically linked executable may not even find its libraries.

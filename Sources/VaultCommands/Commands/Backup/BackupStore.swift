@@ -42,7 +42,12 @@ struct BackupStore: Command {
         "the store is unlocked only for items: identity and list of groups were copied as they are; to prove them: vault backup with --passphrase-fd N, or --key-file FILE"
       )
     }
-    try session.report(backup.groups.compactMap(\.problem).first) { try show(backup, in: session) }
+    let problem = backup.groups.lazy.compactMap(\.problem).first
+    try session.report(problem) {
+      try session.output.tell(of: problem == nil ? "the backup was made" : "a part of the backup was made") {
+        () throws(Failure) in try show(backup, in: session)
+      }
+    }
   }
 
   private func show(_ backup: StoreBackup, in session: Session) throws(Failure) {

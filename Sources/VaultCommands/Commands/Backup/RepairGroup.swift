@@ -47,13 +47,19 @@ struct RepairGroup: Command {
     let repair = try session.openStore(key).repairGroup(
       group, keepingUnproved: keepUnproved, isLossAccepted: accepts
     ) { progress in session.showProgress("\(group): \(progress.text)") }
-    if json {
+    guard let repair else {
+      guard json else { return session.say("nothing is damaged, and nothing was changed") }
       var json = JSONWriter(session.output)
-      return try write(repair, isRebuilt: repair != nil, to: &json)
+      return try write(nil, isRebuilt: false, to: &json)
     }
-    guard let repair else { return session.say("nothing is damaged, and nothing was changed") }
-    for (title, text) in repair.lines { try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n") }
-    if repair.losesChain {
+    try session.output.tell(of: "the group was rebuilt") { () throws(Failure) in
+      if json {
+        var json = JSONWriter(session.output)
+        return try write(repair, isRebuilt: true, to: &json)
+      }
+      for (title, text) in repair.lines { try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n") }
+    }
+    if !json, repair.losesChain {
       session.warn(
         "machines that have not seen the last state of '\(group)' refuse it; on each of them: vault group accept \(group)"
       )

@@ -47,14 +47,14 @@ struct RestoreBackup: Command {
       throw Failure(
         .notFound, "the backup has no such group", hint: "without names, all groups of the backup are restored")
     }
-    if json {
+    let isWritten = restoration.told("the backup was restored", in: session) { () throws(Failure) in
+      guard json else { return try restoration.table.write(to: session.output, style: session.outputStyle) }
       var json = JSONWriter(session.output)
       try restoration.write(to: &json)
-    } else {
-      try restoration.table.write(to: session.output, style: session.outputStyle)
     }
     if sharesGroups { restoration.sayWhatIsPrivate(in: session) }
     try restoration.finish(store, in: session)
+    try isWritten.get()
   }
 }
 
@@ -67,6 +67,21 @@ extension StoreRestoration {
       else { continue }
       session.say(
         "the files of '\(group.name)' are private; if it was shared: vault group share \(group.name) --unix-group G")
+    }
+  }
+
+  /// Writes the result, which is no reason to end before the user knows what is left to do.
+  ///
+  /// - Parameter change: what was done, as for ``Output/tell(of:_:)``.
+  func told(
+    _ change: String, in session: Session, _ write: () throws(Failure) -> Void
+  ) -> Result<Void, Failure> {
+    let isChanged = groups.contains { if case .restored = $0.outcome { true } else { false } }
+    do throws(Failure) {
+      try session.output.tell(of: isChanged ? change : "nothing had to be restored", write)
+      return .success(())
+    } catch {
+      return .failure(error)
     }
   }
 

@@ -46,6 +46,12 @@ struct ProvisionRemote: Command {
     } catch VaultError.service(.denied, let why) {
       throw Failure(.denied, why, hint: "use an etcd user that has the role root: --root-user USER")
     }
+    try session.output.tell(of: "the users and roles were made") { () throws(Failure) in
+      try show(permissions, in: session)
+    }
+  }
+
+  private func show(_ permissions: [EtcdPermission], in session: Session) throws(Failure) {
     if json {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in

@@ -106,8 +106,9 @@ struct SynchronizeGroups: Command {
           continue
         }
         guard known.updateValue(epoch, forKey: name) != epoch else { continue }
-        try session.output.write("\(name): epoch \(epoch)\n")
-        try session.output.flush()
+        try session.output.tell(of: "'\(name)' was updated") { () throws(Failure) in
+          try session.output.write("\(name): epoch \(epoch)\n")
+        }
       }
       let end = failures.first { if case .unordered = $0 { !watch } else { true } }
       for failure in failures where failure != end { session.say(failure.message) }

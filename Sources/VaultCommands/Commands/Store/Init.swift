@@ -87,7 +87,9 @@ struct Init: Command {
     let (store, restoration) = try opened.recovery.makeStore(with: opened.slot) { name, progress in
       session.showProgress("\(name): \(progress.text)")
     }
-    try restoration.table.write(to: session.output, style: session.outputStyle)
+    let isWritten = restoration.told("the store was restored", in: session) { () throws(Failure) in
+      try restoration.table.write(to: session.output, style: session.outputStyle)
+    }
     session.say(
       """
       the store is back at \(store.location.home); what opened the backup opens it, and nothing else that opened the \
@@ -98,6 +100,7 @@ struct Init: Command {
       session.say("there is no recovery code; make a new one: vault recovery create")
     }
     try restoration.finish(store, in: session)
+    try isWritten.get()
   }
 
   private func slot(_ source: KeySource, in session: Session) throws -> NewSlot {

@@ -40,7 +40,9 @@ struct AddSSHKey: Command {
       return try SSHKey(parsing: copy)
     }
     try place.store(added, name, in: group)
-    try session.output.write("\(added.publicText) \(name)\n")
+    try session.output.tell(of: "the key was stored") { () throws(Failure) in
+      try session.output.write("\(added.publicText) \(name)\n")
+    }
   }
 
   /// Whether it is a line as in `authorized_keys`, or a public key in the form of RFC 4716 or PEM.
@@ -76,7 +78,9 @@ struct GenerateSSHKey: Command {
   func run(in session: Session) throws {
     let made = try SSHKey.random(comment: name)
     try place.store(made, name, in: place.open(session))
-    try session.output.write("\(made.publicText) \(name)\n")
+    try session.output.tell(of: "the key was stored") { () throws(Failure) in
+      try session.output.write("\(made.publicText) \(name)\n")
+    }
   }
 }
 
