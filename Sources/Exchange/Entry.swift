@@ -64,6 +64,7 @@ package struct Entry: Sendable, Equatable {
     var attributes: [String: String] { modified.map { ["modified": UTCDate.text($0)] } ?? [:] }
   }
 
+  /// A file of the entry, equal to others as a ``Field`` is.
   package struct Attachment: Sendable, Hashable {
     package var name: String
     package var bytes: [UInt8]
@@ -71,6 +72,15 @@ package struct Entry: Sendable, Equatable {
     package init(_ name: String, _ bytes: [UInt8]) {
       self.name = name
       self.bytes = bytes
+    }
+
+    package static func == (left: Attachment, right: Attachment) -> Bool {
+      left.name.utf8.elementsEqual(right.name.utf8) && left.bytes == right.bytes
+    }
+
+    package func hash(into hasher: inout Hasher) {
+      hasher.combine(Array(name.utf8))
+      hasher.combine(bytes)
     }
   }
 

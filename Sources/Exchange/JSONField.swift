@@ -1,6 +1,7 @@
 internal import Ground
 
-/// Finds one member of a JSON object (RFC 8259) without parsing the rest into values.
+/// Finds one member of a JSON object (RFC 8259) without parsing the rest into values. Names are the same if their bytes
+/// are: Swift would take those for equal that differ only in their Unicode form.
 public enum JSONField {
   /// The value of the member `key` of the object `text`: the content of a string, or the JSON of any other value.
   ///
@@ -57,7 +58,7 @@ public enum JSONField {
     var kept: [[UInt8]] = []
     var isChanged = false
     let isWhole = visit(text) { name, value in
-      if keys.contains(String(decoding: name, as: UTF8.self)) {
+      if keys.contains(where: { $0.utf8.elementsEqual(name) }) {
         isChanged = true
       } else {
         kept.append(quoted(name) + [UInt8(ascii: ":")] + text[value])
@@ -81,20 +82,18 @@ public enum JSONField {
   /// The names of the object's members in their order, each once; none if `text` is not an object.
   public static func names(in text: [UInt8]) -> [String] {
     var names: [String] = []
-    var known: Set<String> = []
+    var known: Set<[UInt8]> = []
     _ = visit(text) { name, _ in
-      let name = String(decoding: name, as: UTF8.self)
-      if known.insert(name).inserted { names.append(name) }
+      if known.insert(name).inserted { names.append(String(decoding: name, as: UTF8.self)) }
     }
     return names
   }
 
-  /// The values of all members by name, as ``value(of:in:)`` returns them; none if `text` is not an object.
-  public static func values(in text: [UInt8]) -> [String: [UInt8]] {
-    var values: [String: [UInt8]] = [:]
-    let isWhole = visit(text) { name, value in
-      values[String(decoding: name, as: UTF8.self)] = content(text[value])
-    }
+  /// The values of all members by the bytes of their names, as ``value(of:in:)`` returns them; none if `text` is not an
+  /// object.
+  public static func values(in text: [UInt8]) -> [[UInt8]: [UInt8]] {
+    var values: [[UInt8]: [UInt8]] = [:]
+    let isWhole = visit(text) { name, value in values[name] = content(text[value]) }
     return isWhole ? values : [:]
   }
 

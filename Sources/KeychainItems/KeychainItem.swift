@@ -71,13 +71,17 @@ extension KeychainItem {
     func isMet<Value: Equatable>(_ attribute: KeyPath<KeychainItem, Value?>) -> Bool {
       query[keyPath: attribute].map { $0 == self[keyPath: attribute] } ?? true
     }
+    // Unlike a part of the name, such a text has only one Unicode form.
+    func hasBytes(_ attribute: KeyPath<KeychainItem, String?>) -> Bool {
+      query[keyPath: attribute].map { self[keyPath: attribute]?.utf8.elementsEqual($0.utf8) == true } ?? true
+    }
     // An absent text is the same as an empty one, because both are the same name.
     func hasText(_ attribute: KeyPath<KeychainItem, String?>) -> Bool {
       query[keyPath: attribute].map { $0 == self[keyPath: attribute] ?? "" } ?? true
     }
     return itemClass == query.itemClass && KeychainItem.keyTexts.allSatisfy(hasText)
       && (query.port.map { $0 == port ?? 0 } ?? true)
-      && [\.label, \.comment, \.kindDescription].allSatisfy(isMet)
+      && [\.label, \.comment, \.kindDescription].allSatisfy(hasBytes)
       && isMet(\.generic) && (query.accessible.map { $0 == accessible ?? .whenUnlocked } ?? true)
       && (query.wantedCreationDate ?? creationDate) == creationDate
       && (query.isSynchronizable.map { $0 == isSynchronizable ?? false } ?? true)

@@ -43,6 +43,16 @@ import Testing
     #expect(bytes.map { String(decoding: $0, as: UTF8.self) } == changed)
   }
 
+  @Test func `names that differ only in their Unicode form are two members`() {
+    let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+    let text = Array("{\"\(composed)\":1,\"\(decomposed)\":2}".utf8)
+    #expect(JSONField.names(in: text).map { Array($0.utf8) } == [composed, decomposed].map { Array($0.utf8) })
+    let values = [Array(composed.utf8): Array("1".utf8), Array(decomposed.utf8): Array("2".utf8)]
+    #expect(JSONField.values(in: text) == values)
+    let left = JSONField.removing([decomposed], from: text)
+    #expect(left == Array("{\"\(composed)\":1}".utf8))
+  }
+
   @Test(arguments: ["[]", "\"a\"", "1", "null"])
   func `a member cannot be set in or removed from a value that is not an object`(text: String) {
     #expect(JSONField.setting("a", to: Array("1".utf8), in: Array(text.utf8)) == nil)

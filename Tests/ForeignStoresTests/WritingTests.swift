@@ -69,6 +69,17 @@ import Testing
     #expect(read.first?.current.fields.map(\.text) == names.map { "text of \($0)" } + ["prod"])
   }
 
+  @Test func `entries whose attachments differ only in the Unicode form of their names are both kept`() throws {
+    let lines = ["caf\u{E9}", "cafe\u{301}"].flatMap { name in
+      var entry = Entry("a", at: "an entry")
+      entry.current.add("password", "p")
+      entry.attachments = [Entry.Attachment(name, [1])]
+      return EntryLine.entry(entry).json + [0x0A]
+    }
+    let imported = try ImportedItems(lines: lines + EntryLine.end.json)
+    #expect(imported.losses.isEmpty && imported.items.count == 4, "\(imported.losses)")
+  }
+
   @Test(arguments: [
     ("JBSW-Y3DP ehpk3pxp", "otpauth://totp/vault?secret=JBSWY3DPehpk3pxp"), ("steam://JBSWY3DPEHPK3PXP#x", nil),
     ("steam://JBSWY3DP", "otpauth://totp/Steam?secret=JBSWY3DP&digits=5&period=30&encoder=steam"),

@@ -57,6 +57,20 @@ import VaultFoundation
     #expect(found.first?.data == Data("hunter2".utf8))
   }
 
+  @Test func `a label that differs only in its Unicode form is another one`() throws {
+    var item = generic("com.example.app", "anna", "hunter2")
+    (item.label, item.comment) = ("caf\u{E9}", "caf\u{E9}")
+    try keychain.add(item)
+    var query = generic("com.example.app", nil)
+    query.label = "caf\u{E9}"
+    #expect(try keychain.copyMatching(query).count == 1)
+    query.label = "cafe\u{301}"
+    #expect(throws: KeychainStatus.itemNotFound) { try keychain.copyMatching(query) }
+    #expect(throws: KeychainStatus.itemNotFound) { try keychain.delete(query) }
+    (query.label, query.comment) = (nil, "cafe\u{301}")
+    #expect(throws: KeychainStatus.itemNotFound) { try keychain.delete(query) }
+  }
+
   @Test func `data that is not text comes back unchanged`() throws {
     let data = Data([0xFF, 0, 0xC0])
     var item = generic("a", "b")

@@ -116,10 +116,10 @@ struct YAMLReader {
 
   private mutating func mapping(_ indent: Int, _ depth: Int) throws(ImportFault) -> [JSONValue.Member] {
     var members: [JSONValue.Member] = []
-    var names: Set<String> = []
+    var names: Set<[UInt8]> = []
     while let line = next, line.indent == indent, !line.isSequence {
       guard let (name, rest) = try key(line) else { throw fault(line) }
-      guard names.insert(name).inserted else { throw fault(line, "a key stands here twice") }
+      guard names.insert(Array(name.utf8)).inserted else { throw fault(line, "a key stands here twice") }
       position += 1
       let value: JSONValue
       if rest.isEmpty || rest.hasPrefix("#") {

@@ -61,6 +61,19 @@ import Testing
     #expect(epoch() == after)
   }
 
+  @Test func `a label or attribute that differs only in its Unicode form is another one`() {
+    let (composed, decomposed) = ("caf\u{E9}", "cafe\u{301}")
+    store.run("set", "a", "--label", composed, "-a", "k=\(composed)", input: "v")
+    for (label, attribute) in [(decomposed, composed), (decomposed, decomposed)] {
+      let text = #"{"items":[{"name":"a","value":"v","label":"\#(label)","attributes":{"k":"\#(attribute)"}}]}"#
+      let replaced = store.run("import", "-", "--from", "json", "--replace", input: text)
+      #expect(replaced.errors == "imported into 'default': 0 new, 1 replaced, 0 unchanged\n")
+      let shown = store.run("info", "a", "--json").output
+      #expect(shown.utf8.contains("\"label\":\"\(label)\"".utf8), "\(shown)")
+      #expect(shown.utf8.contains("\"k\":\"\(attribute)\"".utf8), "\(shown)")
+    }
+  }
+
   @Test func `a dry run whose output nobody reads fails if the import would`() {
     store.run("set", "A", input: "old")
     let path = file("A=s3cret\n")

@@ -101,13 +101,17 @@ struct ImportStep {
       expires: item.expires.map { .to(Timestamp(milliseconds: $0)) } ?? .keep)
   }
 
-  /// Whether setting the item would change nothing. Details that the file does not contain stay unchanged.
+  /// Whether setting the item would change nothing. Details that the file does not contain stay unchanged. Texts are the
+  /// same if their bytes are; the key of an attribute has no second Unicode form.
   private static func isSame(_ item: ImportedItem, _ present: borrowing OpenedItem) -> Bool {
     let old = present.item
-    guard old.kind == kind(item.kind), old.typeName == item.typeName else { return false }
-    guard item.label == nil || item.label == old.label else { return false }
+    func isKept(_ text: String?, of new: String?) -> Bool {
+      new.map { text?.utf8.elementsEqual($0.utf8) == true } ?? true
+    }
+    guard old.kind == kind(item.kind), (old.typeName == nil) == (item.typeName == nil) else { return false }
+    guard isKept(old.typeName, of: item.typeName), isKept(old.label, of: item.label) else { return false }
     guard item.expires == nil || item.expires == old.expires?.milliseconds else { return false }
-    guard item.attributes.allSatisfy({ old.attributes[$0.key] == $0.value }) else { return false }
+    guard item.attributes.allSatisfy({ isKept(old.attributes[$0.key], of: $0.value) }) else { return false }
     return unsafe present.secret.withUnsafeBytes { unsafe $0.elementsEqual(item.value) }
   }
 

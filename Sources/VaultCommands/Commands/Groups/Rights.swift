@@ -226,13 +226,13 @@ private struct ExposedPlace {
     for (field, bytes) in now where ["", "true", "false", "null"].contains(where: { bytes.elementsEqual($0.utf8) }) {
       now[field] = nil
     }
-    var unchanged: Set<String> = []
+    var unchanged: Set<[UInt8]> = []
     for former in try group.history(name) where former.version <= value.readVersion ?? 0 && !former.isRemoved {
       guard unchanged.count < now.count else { break }
       let then = ItemField.values(of: try group.open(name, version: former.version))
       unchanged.formUnion(now.filter { then[$0.key] == $0.value }.keys)
     }
-    return unchanged.sorted()
+    return unchanged.map { String(decoding: $0, as: UTF8.self) }.sorted()
   }
 
   func write(to json: inout JSONWriter, withField hasField: Bool) throws(Failure) {

@@ -56,8 +56,8 @@ struct ItemField {
     return Self.json(whole, item.kind).flatMap { JSONField.value(of: name, in: $0) }
   }
 
-  /// The values of all fields, as ``value()`` returns them; none if the value has no fields.
-  static func values(of opened: borrowing OpenedItem) -> [String: [UInt8]] {
+  /// The values of all fields by the bytes of their names, as ``value()`` returns them; none if the value has no fields.
+  static func values(of opened: borrowing OpenedItem) -> [[UInt8]: [UInt8]] {
     let whole = opened.secret.exportInsecurely()
     return json(whole, opened.item.kind).map(JSONField.values) ?? [:]
   }
