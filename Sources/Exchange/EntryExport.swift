@@ -16,7 +16,7 @@ package struct EntryExport {
   package mutating func table() -> [UInt8] {
     var text = (["name"] + Self.columns).joined(separator: ",") + "\r\n"
     for entry in entries {
-      let cells = [entry.name] + Self.columns.map { entry.current.text($0) }
+      let cells = [entry.name] + Self.columns.map { Self.text($0, of: entry.current) }
       text += cells.map(Self.cell).joined(separator: ",") + "\r\n"
       var lost: [String] = []
       let others = entry.current.fields.count { !Self.columns.contains($0.name) }
@@ -33,9 +33,17 @@ package struct EntryExport {
       ? "\"\(text.exchanging("\"", for: "\"\""))\"" : text
   }
 
+  /// A field's text, as both formats have it.
+  private static func text(_ name: String, of version: Entry.Version) -> String {
+    name == "totp" ? OneTimeSource.inBitwarden(version.text(name)) : version.text(name)
+  }
+
   /// The parts that neither format can contain.
   private static func lostAlways(_ entry: Entry) -> [String] {
     var lost: [String] = []
+    if text("totp", of: entry.current) != entry.current.text("totp") {
+      lost.append("the form of 'totp', which becomes steam://")
+    }
     if !entry.attributes.isEmpty { lost.append("attributes") }
     if entry.expires != nil { lost.append("its expiry") }
     return lost
@@ -99,7 +107,9 @@ package struct EntryExport {
         ])
       }
       members.append(("passwordHistory", .array(former)))
-      func text(_ name: String) -> JSONValue { version.text(name).isEmpty ? .null : .string(version.text(name)) }
+      func text(_ name: String) -> JSONValue {
+        version.text(name).isEmpty ? .null : .string(Self.text(name, of: version))
+      }
       let addresses = urls.map { JSONValue.object(of: [("match", .null), ("uri", .string($0.text))]) }
       members.append(
         (

@@ -70,6 +70,16 @@ package struct OneTimeSource: Sendable, Equatable {
     return (try? OneTimeSource(url)) == nil ? nil : url
   }
 
+  /// The source in Bitwarden's form, which is `steam://` and the secret for Steam's codes. A URL of Steam's codes with
+  /// other settings, and every other text, stays as it is.
+  package static func inBitwarden(_ text: String) -> String {
+    guard text.lowercased().hasPrefix("otpauth://"), let source = try? OneTimeSource(text), source.isSteam else {
+      return text
+    }
+    let url = "steam://" + Base32.encoded(source.key)
+    return (try? OneTimeSource(url)) == source ? url : text
+  }
+
   /// - Returns: nil if the text is not `steam://` and letters and digits.
   private static func steamURL(of text: String) -> String? {
     let scheme = "steam://"
@@ -143,6 +153,22 @@ package struct OneTimeSource: Sendable, Equatable {
 
 /// RFC 4648, section 6.
 enum Base32 {
+  /// The text without padding.
+  static func encoded(_ bytes: [UInt8]) -> String {
+    let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
+    var text: [UInt8] = []
+    var (word, bitCount) = (UInt32(0), 0)
+    // The zero byte fills up the last digit, and adds none.
+    for byte in bytes + [0] {
+      (word, bitCount) = (word << 8 | UInt32(byte), bitCount + 8)
+      while bitCount >= 5, text.count < (bytes.count * 8 + 4) / 5 {
+        bitCount -= 5
+        text.append(digits[Int(word >> UInt32(bitCount) & 31)])
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
   /// - Returns: `nil` if `text` is not base32. Padding is optional, and letters may have any case.
   static func decoded(_ text: some Collection<UInt8>) -> [UInt8]? {
     var bytes: [UInt8] = []

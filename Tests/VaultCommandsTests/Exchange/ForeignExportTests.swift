@@ -102,6 +102,29 @@ import Testing
     #expect(store.run("get", "j", "-g", group).output.contains(#""Title (2)":"t""#))
   }
 
+  @Test(arguments: [("bitwarden", "out.json"), ("csv", "out.csv")])
+  func `Steam's codes are written in Bitwarden's form, if that says all of their source`(
+    form: String, name: String
+  ) throws {
+    let steam = "otpauth://totp/Steam:ann?secret=JBSWY3DPEHPK3PXP&digits=5&period=30&encoder=steam"
+    let slow = "otpauth://totp/x?secret=JBSWY3DPEHPK3PXP&period=60&encoder=steam"
+    for (item, source) in [
+      ("from KeePassXC", steam), ("from Bitwarden", "steam://jbswy3dpehpk3pxp"), ("slow", slow),
+      ("usual", "otpauth://totp/x?secret=JBSWY3DPEHPK3PXP"),
+    ] { store.run("set", item, "--type", "json", input: #"{"username":"ann","totp":"\#(source)"}"#) }
+    let (written, group) = try roundTrip(form, name, form)
+    #expect(
+      written.errors.contains("not kept: 'from KeePassXC': the form of 'totp', which becomes steam://\n"),
+      "\(written.errors)")
+    let text = String(decoding: store.folder.read(name), as: UTF8.self)
+    #expect(text.contains("steam://JBSWY3DPEHPK3PXP") && text.contains("steam://jbswy3dpehpk3pxp"), "\(text)")
+    #expect(text.contains(slow) && !text.contains(steam), "\(text)")
+    #expect(
+      store.run("read", "vault://\(group)/from%20KeePassXC#totp").output == "steam://JBSWY3DPEHPK3PXP")
+    #expect(store.run("totp", "from KeePassXC", "-g", group).output.contains(/^[2-9BCDFGHJKMNPQRTVWXY]{5}$/))
+    #expect(store.run("read", "vault://\(group)/usual#totp").output == "otpauth://totp/x?secret=JBSWY3DPEHPK3PXP")
+  }
+
   @Test func `fields that an import takes for a source of one-time codes are listed`() throws {
     for (name, text) in [
       ("a", #"{"TOTP Seed":"JBSWY3DP","TOTP Settings":"60;8"}"#), ("b", #"{"TimeOtp-Secret-Base32":"JBSWY3DP"}"#),
