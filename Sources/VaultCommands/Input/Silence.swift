@@ -32,7 +32,8 @@ struct Silence: ~Copyable {
     self.reading = reading
     unsafe pthread_sigmask(SIG_BLOCK, nil, &maskBefore)
     unsafe sigemptyset(&mask)
-    for signal in Self.watched { unsafe sigaddset(&mask, signal) }
+    // As under `nohup`, a signal that was ignored before stays ignored. In a descriptor it would arrive all the same.
+    for signal in Self.watched where csystem_is_ignored(signal) == 0 { unsafe sigaddset(&mask, signal) }
     if case .screen = reading { unsafe sigaddset(&mask, SIGWINCH) }
     signals = unsafe csystem_signal_descriptor(&mask)
     turn = Silence.turn(on: terminal)

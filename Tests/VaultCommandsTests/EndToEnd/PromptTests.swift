@@ -47,6 +47,19 @@ import Testing
     #expect(!result.errors.contains("hunt"))
   }
 
+  @Test(arguments: [(SIGINT, "INT"), (SIGHUP, "HUP"), (SIGTERM, "TERM"), (SIGTSTP, "TSTP")])
+  func `a signal that was ignored before stays ignored at the prompt`(signal: Int32, name: String) throws {
+    let process = Executable(
+      ["-c", "trap '' \(name); exec \"$0\" list", Executable.path], program: "/bin/sh", environment: environment,
+      terminal: terminal)
+    try #require(terminal.waitUntilShown(Self.prompt))
+    process.send(signal)
+    terminal.type("hunter2\n")
+    #expect(process.wait().status == 0)
+    #expect(terminal.shown() == Self.prompt + "\r\n")
+    #expect(terminal.showsWhatIsTyped)
+  }
+
   @Test func `the rest of a pasted text does not reach the shell`() throws {
     let process = try waiting()
     terminal.type("er2\necho pasted\necho more")
