@@ -42,7 +42,7 @@ extension Command {
 struct Parameter: Equatable {
   /// The kind of its values; an assignment is `NAME=REFERENCE`.
   enum Completion: Equatable {
-    case unknown, files, items, groups, applications, slots, remotes, references, assignments
+    case unknown, files, program, items, groups, applications, slots, remotes, references, assignments
     case words([String])
   }
 
@@ -208,7 +208,7 @@ struct Arguments {
     _ name: String, _ help: String, mayBeEmpty: Bool = false
   ) throws(ArgumentFault) -> [String] {
     guard isTyped else {
-      note(Parameter(value: name, help: help, completion: .files, mayRepeat: true, isBehindDashes: true))
+      note(Parameter(value: name, help: help, completion: .program, mayRepeat: true, isBehindDashes: true))
       return []
     }
     guard mayBeEmpty || !(hasDashes && behindDashes.isEmpty) else { throw .missing(name.uppercased()) }

@@ -156,7 +156,7 @@ private func environmentVariables() throws(Failure) -> [String: String] {
     guard let value = unsafe getenv(name) else { continue }
     if let text = unsafe String(validatingCString: value) {
       variables[name] = text
-    } else if ["NO_COLOR", "TERM", "VISUAL", "EDITOR", "SSH_ASKPASS_PROMPT"].contains(name) {
+    } else if ["NO_COLOR", "TERM", "VISUAL", "EDITOR", "PATH", "SSH_ASKPASS_PROMPT"].contains(name) {
       variables[name] = unsafe String(cString: value)
     } else if name != "HOME" {
       // With its bytes replaced, it would name another file or folder.

@@ -1,4 +1,5 @@
 internal import Exchange
+import Glibc
 internal import Ground
 internal import Vault
 
@@ -81,6 +82,12 @@ struct CompletionLine {
     return known.first { $0.names.contains(name) && $0.value != nil }
   }
 
+  /// The program that a command is to run, if its name is not at the cursor.
+  var program: String? {
+    let before = command.parameters.filter { $0.long == nil && !$0.isBehindDashes }.count
+    return arguments.dropFirst(before).first
+  }
+
   func value(of name: String) -> String? { values.last { $0.option.long == name }?.value }
 
   /// The argument at the cursor.
@@ -98,6 +105,7 @@ extension Session {
     switch parameter.completion {
     case .unknown: .words([])
     case .files: .files
+    case .program: line.program == nil ? program(typed) : .files
     case .items: .words(itemNames(in: line.value(of: "--group"), line))
     case .groups: .words(groupNames)
     case .applications: .words(applicationNames(line))
@@ -129,6 +137,28 @@ extension Session {
     return groups.flatMap { group in
       itemNames(in: group, line).map { Reference(group: group, name: $0).description }
     }
+  }
+
+  /// The programs on PATH; files for a path, and for the beginning of none of them.
+  private func program(_ typed: String) -> Completion {
+    guard !typed.contains("/") else { return .files }
+    var names: Set<String> = []
+    for folder in (environment["PATH"] ?? "").split(separator: ":") where folder.first == "/" {
+      var status = stat()
+      // Whoever may write there: these are the programs that the command would find.
+      guard unsafe stat(String(folder), &status) == 0,
+        let listed = try? Folder(
+          String(folder), FileTrust(owners: [status.st_uid], forbiddenMode: 0), followingLink: true
+        ).names()
+      else { continue }
+      for name in listed where name.hasPrefix(typed) && isProgram("\(folder)/\(name)") { names.insert(name) }
+    }
+    return names.isEmpty ? .files : .words(names.sorted())
+  }
+
+  private func isProgram(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
   }
 
   private func assignments(_ typed: String, _ line: CompletionLine) -> [String] {

@@ -64,10 +64,25 @@ import Vault
   }
 
   @Test func `files are completed in the words of a program`() {
-    #expect(answer("run", "--", "") == ["files"])
     #expect(answer("run", "-g", "default", "--", "cat", "--x=") == ["files"])
     #expect(answer("rotate-value", "db/user", "--", "./s") == ["files"])
+    #expect(answer("run", "--", "/bin/c") == ["files"])
     #expect(answer("run", "") == ["words"])
+  }
+
+  @Test func `a program is completed with those on PATH, or else with files`() throws {
+    store.environment["PATH"] = "relative:\(store.folder.file("bin")):\(store.folder.file("absent")):/bin"
+    #expect(
+      store.shell(
+        #"cd "$folder" && mkdir -p bin/deploy-folder && touch bin/deploy-notes bin/deploy-now && chmod +x bin/deploy-now && ln -s deploy-now bin/deploy-link && ln -s absent bin/deploy-gone"#
+      ).status == 0)
+    #expect(answer("run", "--", "deploy") == ["words", "deploy-link", "deploy-now"])
+    #expect(answer("rotate-value", "db/user", "--", "deploy-n") == ["words", "deploy-now"])
+    #expect(answer("run", "--", "").contains("sh") && answer("run", "--", "").filter { $0 == "deploy-now" }.count == 1)
+    #expect(answer("run", "--", "no such program") == ["files"])
+    #expect(answer("run", "--", "deploy-now", "deploy") == ["files"])
+    store.environment["PATH"] = nil
+    #expect(answer("run", "--", "deploy") == ["files"])
   }
 
   @Test func `a name that steers the terminal is not offered`() {
