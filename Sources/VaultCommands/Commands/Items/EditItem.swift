@@ -43,8 +43,12 @@ struct EditItem: Command {
     let place = try ItemPlace(name, field: field, in: group)
     var request = try EditRequest(place, group: group, session: session)
     guard try request.takeCurrent() || create else {
-      let missing = place.field == nil ? VaultError.notFound(.item).message : "the value has no such field"
-      throw Failure(.notFound, missing, hint: "--create makes a new one")
+      let create = "--create makes a new one"
+      guard place.field == nil, var missing = session.near(VaultError.notFound(.item)) as? Failure else {
+        throw Failure(.notFound, "the value has no such field", hint: create)
+      }
+      missing.hint = missing.hint.map { "\($0); \(create)" } ?? create
+      throw missing
     }
     try request.run()
   }
