@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -36,7 +35,7 @@ int csystem_wait(sem_t *semaphore, const struct timespec *until) {
   return sem_clockwait(semaphore, CLOCK_MONOTONIC, until);
 }
 
-int csystem_set_dumpable(int dumpable) { return prctl(PR_SET_DUMPABLE, dumpable, 0, 0, 0); }
+int csystem_control_process(int option, unsigned long value) { return prctl(option, value, 0, 0, 0); }
 
 static int finds_users_in_files;
 
@@ -125,8 +124,6 @@ void csystem_raise_descriptor_limit(void) {
   limit.rlim_cur = limit.rlim_max < 16384 ? limit.rlim_max : 16384;
   setrlimit(RLIMIT_NOFILE, &limit);
 }
-
-int csystem_forbid_new_privileges(void) { return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); }
 
 int csystem_processor(void) { return sched_getcpu(); }
 

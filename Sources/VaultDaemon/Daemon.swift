@@ -28,7 +28,7 @@
     @MainActor public static func run(_ arguments: [String]) async -> Int32 {
       hardenProcess()
       csystem_guard_output()
-      _ = csystem_forbid_new_privileges()
+      _ = csystem_control_process(PR_SET_NO_NEW_PRIVS, 1)
       if arguments.contains("--help") { return tell(Configuration.usage, to: FileHandle.standardOutput) }
       if arguments == ["--version"] {
         return tell("vaultd \(BuildVersions.vault)\n", to: FileHandle.standardOutput)

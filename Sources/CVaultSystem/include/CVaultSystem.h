@@ -5,11 +5,13 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/prctl.h>
 
 /// The arguments that this process was started with. Swift's own list is read from /proc, and empty without it.
 char **csystem_arguments(int *count);
 
-int csystem_set_dumpable(int dumpable);
+/// prctl(2)
+int csystem_control_process(int option, unsigned long value);
 
 /// Lets glibc look up users and groups only in /etc/passwd and /etc/group from now on. A static executable would crash
 /// when it loads the plugins that the machine's nsswitch.conf names.
@@ -61,9 +63,6 @@ void csystem_close_on_exec(int first);
 int csystem_lock_memory(void);
 /// Lets this process, and programs that it starts, open 16,384 files instead of the usual 1,024, if the system permits it.
 void csystem_raise_descriptor_limit(void);
-
-/// No program that this process starts gets more privileges than it has.
-int csystem_forbid_new_privileges(void);
 
 /// The number of the processor on which this thread runs; -1 if the kernel does not say.
 int csystem_processor(void);

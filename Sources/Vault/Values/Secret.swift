@@ -141,7 +141,7 @@ extension Double: SecretValue { public var secretKind: SecretKind { .double } }
 /// Turns off core dumps, keeps other processes of the same user from reading the memory, and gives the crash signals
 /// their default action, because Swift's own crash handler prints memory that the registers point at. Cannot be undone.
 public func hardenProcess() {
-  _ = csystem_set_dumpable(0)
+  _ = csystem_control_process(PR_SET_DUMPABLE, 0)
   var none = rlimit(rlim_cur: 0, rlim_max: 0)
   _ = unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
   for signal in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS] {

@@ -124,8 +124,26 @@ final class Executable {
       && information.si_signo == SIGCHLD
   }
 
+  /// The first program that the process has started and that still runs.
+  var child: pid_t? {
+    let descriptor = unsafe open("/proc/\(process)/task/\(process)/children", O_RDONLY)
+    defer { close(descriptor) }
+    return String(decoding: Pipe.readAll(descriptor), as: UTF8.self).split(separator: " ").first.flatMap { pid_t($0) }
+  }
+
+  /// The state of a process as one letter; nil if there is none.
+  static func state(of process: pid_t) -> Character? {
+    let descriptor = unsafe open("/proc/\(process)/stat", O_RDONLY)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    let text = String(decoding: Pipe.readAll(descriptor), as: UTF8.self)
+    return text.split(separator: ")").last?.first { $0 != " " }
+  }
+
   /// The soft limit of the running process according to the kernel.
-  func limit(_ title: String) -> String? {
+  func limit(_ title: String) -> String? { Self.limit(title, of: process) }
+
+  static func limit(_ title: String, of process: pid_t) -> String? {
     let descriptor = unsafe open("/proc/\(process)/limits", O_RDONLY)
     defer { close(descriptor) }
     let lines = String(decoding: Pipe.readAll(descriptor), as: UTF8.self).split(separator: "\n")

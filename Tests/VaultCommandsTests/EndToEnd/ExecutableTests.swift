@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import VaultCommands
@@ -27,6 +28,39 @@ import Testing
     #expect(run("get", "db/password", "--version", "1").output == "one")
     #expect(run("list").output.hasPrefix("db/password\tOrders\t2\t"))
     #expect(run("get", "absent").status == 10)
+  }
+
+  @Test func `an export to KeePass that is ended takes its program along, and leaves no file`() throws {
+    store.run("set", "a", input: "value")
+    let before = store.folder.names()
+    // The program may have ended before it could be stopped.
+    for _ in 0..<100 {
+      let passphrase = Pipe.holding(Array("a pass phrase\n".utf8))
+      defer { close(passphrase) }
+      let export = Executable(
+        [
+          "export", "--to", "kdbx", "-g", "default", "--replace", "--output", store.folder.file("new.kdbx"),
+          "--file-passphrase-fd", "3",
+        ], environment: store.environment, extra: [passphrase])
+      // It limits its memory first of all.
+      let isReady = eventually {
+        export.hasEnded || export.child.flatMap { Executable.limit("Max address space", of: $0) } == "4294967296"
+      }
+      guard isReady, let program = export.child, kill(program, SIGSTOP) == 0,
+        eventually({ Executable.state(of: program) != "R" && Executable.state(of: program) != "S" }),
+        Executable.state(of: program) == "T"
+      else {
+        _ = export.wait()
+        continue
+      }
+      defer { kill(program, SIGKILL) }
+      export.send(SIGTERM)
+      #expect(export.wait().status == 128 + SIGTERM)
+      #expect(eventually { [nil, "Z"].contains(Executable.state(of: program)) })
+      #expect(store.folder.names().filter { $0 != "new.kdbx" } == before)
+      return
+    }
+    Issue.record("the program was never stopped")
   }
 
   @Test func `the quickstart shows its main job, and its help names its forms`() {
