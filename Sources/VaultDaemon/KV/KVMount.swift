@@ -262,7 +262,7 @@
     private static func changes(from old: [String: String], to new: [String: String]) -> [String: String?] {
       var changes: [String: String?] = [:]
       for key in old.keys where new[key] == nil { changes.updateValue(nil, forKey: key) }
-      for (key, value) in new where old[key] != value { changes[key] = value }
+      for (key, value) in new where old[key]?.utf8.elementsEqual(value.utf8) != true { changes[key] = value }
       return changes
     }
   }

@@ -36,19 +36,21 @@
       let old: [JSONValue.Member] = if case .object(let members)? = data { members } else { [] }
       // A removed member leaves a gap, so that positions stay the same.
       var members = old.map { Optional(($0.name, $0.value)) }
-      var positions = Dictionary(zip(old.map(\.name), old.indices)) { first, _ in first }
+      // By bytes: names that differ only in their Unicode form are two members.
+      var positions = Dictionary(zip(old.map { Array($0.name.utf8) }, old.indices)) { first, _ in first }
       for change in changes {
-        let position = positions[change.name]
+        let name = Array(change.name.utf8)
+        let position = positions[name]
         guard change.value != .null else {
           if let position { members[position] = nil }
-          positions[change.name] = nil
+          positions[name] = nil
           continue
         }
         let member = (change.name, merged(position.flatMap { members[$0]?.1 }, change.value))
         if let position {
           members[position] = member
         } else {
-          positions[change.name] = members.endIndex
+          positions[name] = members.endIndex
           members.append(member)
         }
       }

@@ -125,6 +125,13 @@ struct KVTests {
     #expect(KVValue.merged(nil, ["a": "b"]) == .members([("a", "b")]))
   }
 
+  @Test func `a patch changes no member whose name differs in its Unicode form`() throws {
+    let merged = KVValue.merged(.members([("caf\u{E9}", 1)]), .members([("cafe\u{301}", 2)]))
+    #expect(merged.json == JSONValue.members([("caf\u{E9}", 1), ("cafe\u{301}", 2)]).json)
+    #expect(
+      KVValue.merged(merged, .members([("cafe\u{301}", .null)])).json == JSONValue.members([("caf\u{E9}", 1)]).json)
+  }
+
   @Test(.timeLimit(.minutes(10))) func `a patch takes time in proportion to its members`() {
     func members(_ prefix: String, _ value: JSONValue) -> JSONValue {
       .members((0..<100_000).map { ("\(prefix)\($0)", value) })
