@@ -63,7 +63,7 @@ package final class Snapshot: ItemReading {
     guard case .some(.some(let proved)) = node else { throw .damaged(.tree, "a node does not match its parent") }
     // A walk visits each leaf once, and there are ten times as many of them as branches.
     if scan != nil, case .leaf = proved { return proved }
-    cache.keep(proved, digest)
+    cache.keep(proved, digest, itemCount: state.manifest.itemCount)
     return proved
   }
 
@@ -91,7 +91,7 @@ package final class Snapshot: ItemReading {
     let isReading = connection.access == .reading
     if isReading, let row = cache.row(digest) { return row }
     let row = try storedRow(token, digest)
-    if isReading { cache.keep(row, digest) }
+    if isReading { cache.keep(row, digest, itemCount: state.manifest.itemCount) }
     return row
   }
 

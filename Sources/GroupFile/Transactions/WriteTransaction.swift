@@ -204,7 +204,7 @@ package final class WriteTransaction: ItemReading {
     let connection = view.connection
     return try editor.finish { (place, body, digest, node) throws(VaultError) in
       try connection.storeNode(body, at: place)
-      view.cache.keep(node, digest)
+      view.cache.keep(node, digest, itemCount: manifest.itemCount)
     }
   }
 

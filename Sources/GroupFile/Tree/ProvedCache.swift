@@ -49,16 +49,16 @@ final class ProvedCache: Sendable {
 
   func node(_ digest: Digest) -> TreeNode? { contents.withLock { $0.nodes[digest] } }
 
-  /// Adds a node whose digest was computed from its bytes.
-  func keep(_ node: TreeNode, _ digest: Digest) {
-    changing { $0.nodes.keep(node, digest, byteCount: node.byteCount, half: $0.limit / 3) }
+  /// Adds a node of a group of `itemCount` items, whose digest was computed from its bytes.
+  func keep(_ node: TreeNode, _ digest: Digest, itemCount: UInt64) {
+    changing { $0.nodes.keep(node, digest, byteCount: node.byteCount, half: $0.limit / 3, itemCount) }
   }
 
   func row(_ digest: Digest) -> Row? { contents.withLock { $0.rows[digest] } }
 
-  /// Adds a row whose digest was computed from its bytes.
-  func keep(_ row: Row, _ digest: Digest) {
-    changing { $0.rows.keep(row, digest, byteCount: row.encoded.count, half: $0.limit / 6) }
+  /// Adds a row of a group of `itemCount` items, whose digest was computed from its bytes.
+  func keep(_ row: Row, _ digest: Digest, itemCount: UInt64) {
+    changing { $0.rows.keep(row, digest, byteCount: row.encoded.count, half: $0.limit / 6, itemCount) }
   }
 
   /// The value at `token` in the state of `root`.
@@ -81,9 +81,7 @@ final class ProvedCache: Sendable {
       contents.readCount += 1
       guard contents.readCount > max(itemCount / 16, 256),
         contents.byteCount + SealedValues.chunkByteCount <= contents.limit
-      else {
-        return nil
-      }
+      else { return nil }
       var step = TreeStep.child(root, .root)
       while case .child(let digest, let place) = step, let node = contents.nodes[digest] {
         if case .leaf(let entries) = node { return entries }
@@ -122,9 +120,10 @@ private struct Halves<Content: Sendable>: Sendable {
     }
   }
 
-  mutating func keep(_ content: Content, _ digest: Digest, byteCount: Int, half: Int) {
+  mutating func keep(_ content: Content, _ digest: Digest, byteCount: Int, half: Int, _ itemCount: UInt64) {
     young.insert(content, digest, byteCount: byteCount)
-    if young.byteCount > half {
+    // Beyond about one for each item, content belongs to former states, of which a group that often changes has many.
+    if young.byteCount > half || young.count > 256 + Int(clamping: itemCount) {
       old = young
       young = DigestTable()
     }
@@ -138,7 +137,7 @@ private struct DigestTable<Content: Sendable>: Sendable {
   // lines.
   private var digests = [Digest](repeating: .zero, count: 16)
   private var contents = [Content?](repeating: nil, count: 16)
-  private var count = 0
+  private(set) var count = 0
   // Random for each table, so that a hostile writer cannot choose digests that collide.
   private let multiplier = UInt64.random(in: .min ... .max) | 1
   /// What the table and the allocator add to each content, approximately.
@@ -215,6 +214,7 @@ private struct SealedValues {
   // A hash table. The upper half of a slot is the token's hash, the lower one the place of its entry; 0 is a free slot.
   private var slots = [UInt64](repeating: 0, count: 16)
   private var count = 0
+  private var liveByteCount = 0  // of the entries in the table; the others are of former states
   // Random, so that a hostile writer cannot choose tokens that collide.
   private let multiplier = UInt64.random(in: .min ... .max) | 1
   private var root = Digest.zero
@@ -251,10 +251,11 @@ private struct SealedValues {
     let place = Place(chunk: current, offset: chunks[current].count)
     unsafe withUnsafeBytes(of: header) { unsafe chunks[current].append(contentsOf: $0) }
     chunks[current].append(contentsOf: row.encoded[row.secretRange])
-    let end = place.offset + header.entryByteCount
-    chunks[current].append(contentsOf: repeatElement(0, count: end - chunks[current].count))
+    let padding = place.offset + header.entryByteCount - chunks[current].count
+    chunks[current].append(contentsOf: repeatElement(0, count: padding))
     let slot = slot(of: row.token)
-    if slots[slot] == 0 { count += 1 }
+    if slots[slot] == 0 { count += 1 } else { liveByteCount -= self.header(at: .named(by: slots[slot])).entryByteCount }
+    liveByteCount += header.entryByteCount
     slots[slot] = hash(of: row.token) << 32 | place.number
     if count * 4 > slots.count * 3 { grow() }
   }
@@ -269,10 +270,9 @@ private struct SealedValues {
   private mutating func beginChunk(limit: Int) {
     if chunks.count * SealedValues.chunkByteCount > limit {
       // Nodes and rows have grown since. Roots keep their numbers, because the entry to be added has one of them.
-      let (root, rootNumber) = (root, rootNumber)
-      self = SealedValues()
-      (self.root, self.rootNumber) = (root, rootNumber)
+      (chunks, slots, count, liveByteCount) = ([], [UInt64](repeating: 0, count: 16), 0, 0)
     }
+    let limit = min(limit, 2 * (liveByteCount + slots.count * 8 + SealedValues.chunkByteCount))
     if chunks.isEmpty || byteCount + SealedValues.chunkByteCount <= limit {
       current = chunks.count
       chunks.append([])
@@ -312,6 +312,7 @@ private struct SealedValues {
 
   /// Frees a slot, and moves those after it that a search would no longer reach.
   private mutating func free(_ slot: Int) {
+    liveByteCount -= header(at: .named(by: slots[slot])).entryByteCount
     let mask = slots.count - 1
     var (hole, next) = (slot, (slot + 1) & mask)
     while slots[next] != 0 {
@@ -327,8 +328,7 @@ private struct SealedValues {
   }
 
   private mutating func grow() {
-    let full = slots
-    let mask = full.count * 2 - 1
+    let (full, mask) = (slots, slots.count * 2 - 1)
     slots = [UInt64](repeating: 0, count: full.count * 2)
     for slot in full where slot != 0 {
       var index = Int(slot >> 32) & mask

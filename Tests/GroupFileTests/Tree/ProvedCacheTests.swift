@@ -93,6 +93,25 @@ import Testing
     #expect((3 * kept[0] / 2..<5 * kept[0] / 2).contains(kept.reduce(0, +)))
   }
 
+  @Test func `a small group that changes often takes little memory`() throws {
+    let budget = CacheBudget(byteCount: 64 << 20)
+    let cache = ProvedCache(budget)
+    let (kept, other) = (try row("kept"), try row("other"))
+    for version in 1...20_000 {
+      let changed = try row("changed", version: UInt64(version))
+      let node = TreeNode.leaf([kept, other, changed].map { TreeEntry(token: $0.token, digest: $0.digest) })
+      let root = Digest(Randomness.bytes(32))!
+      cache.keep(node, root, itemCount: 3)
+      cache.keep(changed, changed.digest, itemCount: 3)
+      for row in [kept, changed] { cache.keepValue(of: row, row.digest, under: root) }
+      #expect(cache.node(root) != nil && cache.row(changed.digest) != nil)
+      #expect(cache.value(changed.token, changed.digest, under: root) != nil)
+    }
+    // What is left for the first of two caches.
+    let taken = (64 << 20) - budget.limit(of: 0, before: nil)
+    #expect(taken < 1 << 20, "\(taken) bytes")
+  }
+
   @Test func `a value that was read before is read anew after another process has changed it`() throws {
     let group = try GroupFixture()
     try group.set(["name": "first", "other": "value"])
