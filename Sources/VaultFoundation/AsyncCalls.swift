@@ -85,9 +85,10 @@ extension AccessGroup {
     try await reads.run { () throws(VaultError) in try history(name) }
   }
 
-  /// The current items in order, like the blocking call of the same name. Shorter reads do not wait for it.
+  /// The current items in order, like the blocking call of the same name. Shorter reads do not wait for it, and of many
+  /// such calls eight are made at the same time.
   public func items(prefix: String = "") async throws(VaultError) -> [Item] {
-    try await CallQueue().run { () throws(VaultError) in try items(prefix: prefix) }
+    try await lists.run { () throws(VaultError) in try items(prefix: prefix) }
   }
 
   // MARK: Writing
@@ -155,24 +156,32 @@ extension AccessGroup {
 extension AccessGroup {
   /// Changes of single items that wait at the same time share a commit, each on a thread of its own. Transactions run one
   /// after the other, without a limit to how long they wait for each other. Reads have their own thread, because a writer
-  /// may wait for other processes.
+  /// may wait for other processes. Each list holds up to three descriptors, so many of them must not run at the same time.
   private final class Queues: Sendable {
     let reads = CallQueue(keepingThread: Queues.patience)
     let transactions = CallQueue(keepingThread: Queues.patience)
-    private let writes = (0..<8).map { _ in CallQueue(keepingThread: Queues.patience) }
-    private let turn = Atomic<UInt>(0)
+    private let writes = Turns()
+    private let lists = Turns()
 
     /// In seconds.
     private static let patience = 10.0
 
-    var nextWrites: CallQueue {
-      writes[Int(turn.wrappingAdd(1, ordering: .relaxed).oldValue % UInt(writes.count))]
+    var nextWrites: CallQueue { writes.next }
+    var nextLists: CallQueue { lists.next }
+
+    /// Eight queues that take turns.
+    private final class Turns: Sendable {
+      private let queues = (0..<8).map { _ in CallQueue(keepingThread: Queues.patience) }
+      private let turn = Atomic<UInt>(0)
+
+      var next: CallQueue { queues[Int(turn.wrappingAdd(1, ordering: .relaxed).oldValue % UInt(queues.count))] }
     }
   }
 
   private var reads: CallQueue { asyncQueues(made: Queues.init).reads }
   private var transactions: CallQueue { asyncQueues(made: Queues.init).transactions }
   private var writes: CallQueue { asyncQueues(made: Queues.init).nextWrites }
+  private var lists: CallQueue { asyncQueues(made: Queues.init).nextLists }
 }
 
 extension AccessGroup {

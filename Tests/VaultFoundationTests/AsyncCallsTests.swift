@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 @testable import VaultFoundation
@@ -122,6 +123,22 @@ import Testing
     }
     holder.release()
     for writer in writers { #expect(try await writer.value == 1) }
+  }
+
+  @Test func `many lists at the same time are made by eight threads, because each holds descriptors`() async throws {
+    let open = try store.open()
+    let group = try open.group("default")
+    let threadCount = Mutex(0)
+    open.observe { _ in
+      guard Thread.current.threadDictionary["seen"] == nil else { return }
+      Thread.current.threadDictionary["seen"] = true
+      threadCount.withLock { $0 += 1 }
+    }
+    try await withThrowingTaskGroup(of: Int.self) { lists in
+      for _ in 0..<100 { lists.addTask { try await group.items().count } }
+      for try await count in lists { #expect(count == 0) }
+    }
+    #expect((1...8).contains(threadCount.withLock { $0 }))
   }
 
   @Test func `the calls of one task are made in its order`() async throws {
