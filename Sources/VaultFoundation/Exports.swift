@@ -21,6 +21,11 @@ extension Item: CustomStringConvertible {
   public var description: String { "'\(name)', version \(version), \(isRemoved ? "removed" : kind.name)" }
 }
 
+/// Without this, `dump` and whatever else reflects would show the label and the attributes.
+extension Item: CustomReflectable {
+  public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 extension SecretKind: CustomStringConvertible {
   /// The kind's name.
   public var description: String { name }

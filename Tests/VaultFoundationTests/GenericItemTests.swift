@@ -135,6 +135,9 @@ import VaultFoundation
     try group.set("db/password", to: "VALUE", details)
     let item = try group.item("db/password")
     #expect("\(item)" == "'db/password', version 1, string" && String(reflecting: [item]) == "[\(item)]")
+    var dumped = ""
+    dump([item], to: &dumped)
+    #expect(dumped.contains("db/password") && !dumped.contains("LABEL") && !dumped.contains("ATTRIBUTE"))
     try group.remove("db/password")
     #expect(try group.history("db/password").map { "\($0)" }.contains("'db/password', version 2, removed"))
     #expect(try "\(group.members)" == "[owner, write]" && "\(SecretKind.archive)" == "archive")
