@@ -21,6 +21,22 @@
     }
   }
 
+  extension SecretStore {
+    /// Logs what nobody has taken yet of the notices, such as that an older copy of the store would not be noticed.
+    func logNotices(to logger: Logger) {
+      for notice in takeNotices() {
+        let nameless: Notice =
+          switch notice {
+          case .unsignedLeftBehind(let group, let rows, _): .unsignedLeftBehind(group: group, rows: rows, names: [])
+          case .unprovedDropped(let group, let items, let versions, _):
+            .unprovedDropped(group: group, items: items, versions: versions, names: [])
+          default: notice
+          }
+        logger.warning("a notice of the store", metadata: ["notice": "\(nameless.message)"])
+      }
+    }
+  }
+
   extension VaultError {
     fileprivate var logLevel: Logger.Level {
       switch self {

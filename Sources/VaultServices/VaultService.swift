@@ -20,13 +20,15 @@
     private static let observed = ObservedStores()
 
     private struct Opened: Sendable {
+      let store: SecretStore
       let group: AccessGroup
       let changes: AsyncThrowingStream<ItemChange, any Error>
     }
 
     /// - Parameters:
     ///   - group: the group's name; by default the one that is used if none is named.
-    ///   - logger: receives errors and the fact of a change, never the name of an item or a value.
+    ///   - logger: receives errors, the fact of a change, and as warnings what ``SecretStore/takeNotices()`` returns,
+    ///     never the name of an item or a value.
     ///   - opening: opens the store; by default as the command does. Several services may share one store; its calls are
     ///     then logged by the first of them, and counted once.
     ///   - onChange: called for each item that changes after the store was opened, one call after the other, while the
@@ -64,6 +66,7 @@
     private func follow(_ opened: Opened) async throws {
       for try await change in opened.changes.cancelOnGracefulShutdown() {
         logger.info("an item was changed", metadata: ["group": "\(opened.group.name)"])
+        opened.store.logNotices(to: logger)
         try await onChange(change, opened.group)
       }
     }
@@ -82,8 +85,9 @@
           #endif
         }
         let group = try store.group(groupName ?? store.defaultGroupName)
-        let opened = Opened(group: group, changes: try await group.changes())
+        let opened = Opened(store: store, group: group, changes: try await group.changes())
         logger.info("an access group is open", metadata: ["group": "\(group.name)"])
+        store.logNotices(to: logger)
         return opened
       }
       opening = task

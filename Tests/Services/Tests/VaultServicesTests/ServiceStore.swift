@@ -20,5 +20,11 @@ final class ServiceStore: Sendable {
   /// Opens the store anew, as another process does.
   func open() throws -> SecretStore { try SecretStore.open(at: location(), unlocking: .keyFile(folder + "/key")) }
 
+  /// Opens the store on a machine where no state can be kept.
+  func openWithoutState() throws -> SecretStore {
+    try SecretStore.open(
+      at: StoreLocation(home: folder + "/home", state: folder + "/key/state"), unlocking: .keyFile(folder + "/key"))
+  }
+
   func group() throws -> AccessGroup { try open().group("default") }
 }

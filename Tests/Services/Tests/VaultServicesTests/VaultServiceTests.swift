@@ -53,6 +53,13 @@ import VaultServices
     #expect(log.entries.contains { $0.level == .error })
   }
 
+  @Test func `a state folder that cannot be used is logged as a warning`() async throws {
+    let service = VaultService(logger: logger, opening: { [store] in try store.openWithoutState() })
+    _ = try await service.group()
+    let warnings = log.entries.filter { $0.level == .warning }.map { "\($0.metadata)" }
+    #expect(warnings.count == 1 && warnings.first?.contains("an older copy of the store would not be noticed") == true)
+  }
+
   @Test func `an error of the handler ends the service, and its words are not logged`() async throws {
     struct Refusal: Error { let text = "hunter2" }
     let service = VaultService(
