@@ -9,12 +9,17 @@ import VaultServices
 /// It opens the store with its own credential: `VAULT_CREDENTIAL`, or the unit's `LoadCredential=vault:…`.
 @main struct OrdersService {
   static func main() async throws {
+    hardenProcess()
     let logger = Logger(label: "orders")
     let database = Database()
     let vault = VaultService(
       group: "orders.shared", logger: logger,
       onChange: { change, group in
-        if change.name.description == "db/password" { try await database.logIn(with: group) }
+        guard change.name.description == "db/password" else { return }
+        // An error would end the service. It goes on with the login it has, for example if the item was removed.
+        do { try await database.logIn(with: group) } catch {
+          logger.error("no login with the new password", metadata: ["error": "\(error)"])
+        }
       })
     try await database.logIn(with: vault.group())
 
