@@ -78,8 +78,7 @@ final class SlotPool: Sendable {
   }
 
   init(slotSize: Int, slotsPerSlab: Int) {
-    self.slotSize = slotSize
-    self.slotsPerSlab = slotsPerSlab
+    (self.slotSize, self.slotsPerSlab) = (slotSize, slotsPerSlab)
   }
 
   static let shared = [

@@ -117,8 +117,7 @@ package struct FileTrust: Equatable {
   package var forbiddenModeOfRoots: UInt32
 
   package init(owners: [UInt32], forbiddenMode: UInt32, forbiddenModeOfRoots: UInt32? = nil) {
-    self.owners = owners
-    self.forbiddenMode = forbiddenMode
+    (self.owners, self.forbiddenMode) = (owners, forbiddenMode)
     self.forbiddenModeOfRoots = forbiddenModeOfRoots ?? forbiddenMode
   }
 
@@ -173,8 +172,7 @@ package struct ChangeTime: Equatable, Sendable {
   private let seconds, nanoseconds: Int
 
   package init(_ status: stat) {
-    seconds = status.st_ctim.tv_sec
-    nanoseconds = status.st_ctim.tv_nsec
+    (seconds, nanoseconds) = (status.st_ctim.tv_sec, status.st_ctim.tv_nsec)
   }
 
   /// Whether a later change is sure to have another time, and this one is very probably complete. The clock of these

@@ -44,10 +44,7 @@ internal import CVaultSQLite
     let mayBeFrozen = access == .reading && (!isAlone || shape.log == nil)
     let isFrozen = mayBeFrozen ? try place.isFrozen(shape, isResting: isResting) : false
     handle = try Connection.handle(at: place, shape.identity, access, isFrozen ? .frozen : isAlone ? .alone : .shared)
-    location = place
-    self.access = access
-    self.isAlone = isAlone
-    identity = shape.identity
+    (location, identity, self.access, self.isAlone) = (place, shape.identity, access, isAlone)
     do throws(VaultError) {
       if handle.use == .alone, let index {
         try handle.check(unsafe csqlite_take_index(handle.database, index.bytes, CInt(index.bytes.count)))
@@ -84,10 +81,7 @@ internal import CVaultSQLite
     guard let status = try ContainerPlace.status(place.path), status.byteCount == 0 else { throw .exists(.group) }
     identity = status.identity
     handle = try Connection.handle(at: place, identity, .writing, .shared)
-    location = place
-    access = .writing
-    isAlone = false
-    isDraft = true
+    (location, access, isAlone, isDraft) = (place, .writing, false, true)
     try settle()
     try makeTables()
     try begin(.reading)

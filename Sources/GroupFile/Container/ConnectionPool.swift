@@ -187,9 +187,7 @@ internal import Glibc
 
   private func endForkInChild() {
     inherited += open
-    open = []
-    toClose = []
-    turns = []
+    (open, toClose, turns) = ([], [], [])
     // The list was emptied before the fork, but another thread of the parent may have returned a connection since. Like
     // everything of the parent, it must not be closed here.
     idle = []

@@ -219,8 +219,7 @@ internal import Glibc
       Glibc.close(folder)
       throw ResultCode.error(code, systemError: systemError)
     }
-    self.folder = folder
-    self.use = use
+    (self.folder, self.use) = (folder, use)
     unsafe database = opened
     unsafe watch = UnsafeMutablePointer.allocate(capacity: 1)
     unsafe watch.initialize(to: csqlite_watch(budget: Int64(stepLimit), commits: 0, log_pages: 0))

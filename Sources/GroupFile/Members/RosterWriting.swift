@@ -147,15 +147,13 @@ struct RosterWriting {
       // No check of the whole file first: whoever may write it could fail the check on purpose, while members go on
       // reading and writing. Each row counts by its digest alone. The tables may hold any number of unsigned rows.
       manifest.root = try salvaged != nil ? rotate() : connection.withBoundOfWholeFile(rotate)
-      manifest.itemCount = writer.itemCount
-      manifest.versionRowCount = writer.versionRowCount
+      (manifest.itemCount, manifest.versionRowCount) = (writer.itemCount, writer.versionRowCount)
       roster.members = try wrapped(plan.members, keys, in: writer.connection)
       return (try store(roster, manifest, under: keys, in: writer.connection), writer)
     }
     if let salvaged {
       manifest.root = salvaged.root
-      manifest.itemCount = salvaged.itemCount
-      manifest.versionRowCount = salvaged.versionRowCount
+      (manifest.itemCount, manifest.versionRowCount) = (salvaged.itemCount, salvaged.versionRowCount)
       roster.members = try wrapped(plan.members, old.keys, from: salvaged.wraps, in: connection)
     } else {
       let joined = try wrapped(plan.joining, old.keys, in: connection)
@@ -214,8 +212,7 @@ extension Connection {
     let signed = SignedRoster(roster, by: owner)
     var manifest = manifest
     manifest.rosterDigest = signed.digest
-    manifest.rosterRevision = roster.revision
-    manifest.generation = roster.generation
+    (manifest.rosterRevision, manifest.generation) = (roster.revision, roster.generation)
     let sealedRoster = signed.sealed(with: keys)
     guard sealedRoster.count <= GroupLimits.rosterByteCount else { throw .overLimit("a roster of 1 MiB") }
     let key = try sealing(writer.signingKey())

@@ -57,12 +57,8 @@ extension GroupCommit {
   init(
     from old: VerifiedState, to new: VerifiedState, _ draft: Draft, _ connection: Connection
   ) throws(VaultError) {
-    groupID = new.manifest.groupID
-    epoch = new.manifest.epoch
-    previousLink = old.link
-    link = new.link
-    manifest = new.sealedManifest
-    rows = draft.rows
+    (groupID, epoch) = (new.manifest.groupID, new.manifest.epoch)
+    (previousLink, link, manifest, rows) = (old.link, new.link, new.sealedManifest, draft.rows)
     guard new.signedRoster.digest != old.signedRoster.digest else {
       roster = nil
       return

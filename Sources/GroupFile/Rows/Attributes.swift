@@ -242,9 +242,7 @@ package struct FieldReader {
 
   /// Reads `bytes[range]`, in which no field is longer than `limit` bytes.
   package init(_ bytes: [UInt8], in range: Range<Int>, limit: Int) {
-    self.bytes = bytes
-    self.limit = limit
-    (offset, end) = (range.lowerBound, range.upperBound)
+    (self.bytes, self.limit, offset, end) = (bytes, limit, range.lowerBound, range.upperBound)
   }
 
   package mutating func next() throws(ByteReader.Failure) -> (tag: UInt8, field: ArraySlice<UInt8>)? {

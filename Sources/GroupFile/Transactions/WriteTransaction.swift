@@ -94,8 +94,7 @@ package final class WriteTransaction: ItemReading {
         endsHistory ? version : max(old.oldest, version + 1 > keep ? version + 1 - keep : 1, min(lowest, version))
     }
     try count(version - oldest, over: old)
-    attributes.writer = view.state.member.who
-    attributes.changed = time
+    (attributes.writer, attributes.changed) = (view.state.member.who, time)
     if !keepsValue { attributes.valueEpoch = epoch }
     let draft = RowDraft(
       attributes: attributes, secret: secret, token: token, version: version, oldest: oldest, old: old,
@@ -241,9 +240,7 @@ extension VerifiedState {
     var next = manifest
     next.version = roster.flags.version
     next.epoch = max(manifest.epoch, known) + 1
-    next.previousLink = link
-    next.writerKey = member.signingKey
-    next.time = time
+    (next.previousLink, next.writerKey, next.time) = (link, member.signingKey, time)
     return next
   }
 }

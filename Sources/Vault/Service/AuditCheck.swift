@@ -77,9 +77,7 @@ private struct AuditCheck {
       end = noted
     }
     previous = start
-    report.first = start.sequence + 1
-    report.last = end.sequence
-    report.link = end.link.hexadecimal
+    (report.first, report.last, report.link) = (start.sequence + 1, end.sequence, end.link.hexadecimal)
     if !isContinuous || !isReadable { report.note(.unknownEnd) }
     if report.isEndLost, isReadable { report.note(.endRemoved(last: end.sequence)) }
   }

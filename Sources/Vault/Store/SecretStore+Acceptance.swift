@@ -26,9 +26,7 @@ public struct ReturningState: Sendable {
 
   init(_ offered: OfferedState, _ leaves: (Member) -> Bool) {
     let state = offered.state
-    group = state.roster.groupName
-    reason = offered.reason
-    epoch = state.manifest.epoch
+    (group, reason, epoch) = (state.roster.groupName, offered.reason, state.manifest.epoch)
     knownEpoch = offered.known.flatMap { $0.groupID == state.manifest.groupID ? $0.epoch : nil }
     itemCount = state.manifest.itemCount
     changed = Timestamp(milliseconds: state.manifest.time)

@@ -208,9 +208,6 @@ struct StateSearch {
 extension StateHeader {
   /// The header that a machine can rebuild from its witness of the group.
   fileprivate init(of record: WitnessRecord) {
-    groupID = record.groupID
-    generation = record.generation
-    flags = []
-    deviceKeyID = DeviceKey.noID
+    (groupID, generation, flags, deviceKeyID) = (record.groupID, record.generation, [], DeviceKey.noID)
   }
 }
