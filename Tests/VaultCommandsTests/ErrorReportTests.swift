@@ -159,7 +159,22 @@ import Vault
     (
       .unordered(group: "team", .notHere), 15,
       "'team' is published, and only vaultd makes its changes, and none answers here",
-      "start vaultd with the credential of a member, or, if it runs and is sealed, unseal it: systemctl reload vaultd; to write the service's again: vault service enroll --output FILE --again"
+      "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
+    ),
+    (
+      .unordered(group: "team", .shut("it is sealed, or cannot write its record")), 15,
+      "'team' is published, and only vaultd makes its changes: it is sealed, or cannot write its record",
+      "unseal vaultd, and see its log: systemctl reload vaultd; journalctl -u vaultd; if it does not run, start it with the credential of a member"
+    ),
+    (
+      .unordered(group: "team", .late(seconds: 130, limit: 120)), 15,
+      "'team' is published, and its newest proved state is 130 seconds old, where the next one was due after 120",
+      "see whether a vaultd that may write runs and reaches the cluster, and whether this machine's clock is right: vault sync team; timedatectl; journalctl -u vaultd"
+    ),
+    (
+      .unordered(group: "team", .tooEarly(seconds: 400, limit: 300, signer: .application("web", issue: 1))), 12,
+      "'team' is published, and its newest proved state is dated 400 seconds ahead of this machine's clock, where its remote permits 300; 'web' signed it",
+      "correct the clock that is wrong, here or where the state was signed (on both: timedatectl); then the owner, or another machine with --heartbeat, signs a state with the right time: vault group rotate team"
     ),
     (
       .unordered(group: "team", .overtaken), 15,

@@ -138,14 +138,18 @@ extension VaultError.Disorder {
   var words: String {
     switch self {
     case .notHere: "only vaultd makes its changes, and none answers here"
+    case .shut(let why): "only vaultd makes its changes: \(why)"
     case .overtaken: "other hosts changed it at the same time, again and again"
     case .unreachable(let why): "its cluster cannot be reached: \(why)"
     case .refused: "its cluster refuses the login, or does not permit this"
     case .outcomeUnknown: "its cluster did not confirm the change in time, so it may or may not have been made"
     case .tooOld(let seconds, let limit):
       "its newest proved state is \(seconds) seconds old, but its remote permits only \(limit)"
-    case .tooEarly(let seconds, let limit):
+    case .tooEarly(let seconds, let limit, let signer):
       "its newest proved state is dated \(seconds) seconds ahead of this machine's clock, but its remote permits only \(limit)"
+        + (signer.map { $0 == .owner ? "; the owner signed it" : "; '\($0.application)' signed it" } ?? "")
+    case .late(let seconds, let limit):
+      "its newest proved state is \(seconds) seconds old, but the next one was due after \(limit)"
     }
   }
 }

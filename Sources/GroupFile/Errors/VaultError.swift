@@ -15,8 +15,7 @@ public enum VaultError: Error, Sendable, Equatable {
   case ownerNeeded(Lock)
   /// The kernel keeps no keys here, so the store cannot be unlocked for a time.
   case noKeyring(String)
-  /// The group opens only on the machine that created it; `reason` says what this machine has instead of its device
-  /// key.
+  /// The group opens only on the machine that created it; `reason` says what is here instead of the device key.
   case otherDevice(group: String, reason: String)
   /// This member's rights, or the system's permissions, do not allow it.
   case denied(Denial)
@@ -86,6 +85,8 @@ public enum VaultError: Error, Sendable, Equatable {
   public enum Disorder: Sendable, Equatable {
     /// Only `vaultd` orders changes, and none answers here.
     case notHere
+    /// Only `vaultd` orders changes, and the one here does not; the payload says why, for people.
+    case shut(String)
     /// Other hosts were faster, again and again.
     case overtaken
     /// The cluster cannot be reached; the payload says why, for people.
@@ -98,7 +99,9 @@ public enum VaultError: Error, Sendable, Equatable {
     /// The newest proved state is older than the remote permits: its changes may be withheld, or nobody makes any.
     case tooOld(seconds: UInt64, limit: UInt64)
     /// The newest proved state is dated in the future, by more than the age that the remote permits.
-    case tooEarly(seconds: UInt64, limit: UInt64)
+    case tooEarly(seconds: UInt64, limit: UInt64, signer: Writer? = nil)
+    /// The newest proved state can be read, and one that should have followed it by now is not here.
+    case late(seconds: UInt64, limit: UInt64)
   }
 
   /// The kind of thing that was not found.

@@ -44,7 +44,8 @@ extension SecretStore {
       switch error {
       case .unordered(_, .unreachable(let why)): throw .unreachableCluster(why)
       case .unordered(_, .refused): throw .service(.denied, "the cluster refuses the login, or does not permit this")
-      case .unordered(_, .notHere): throw .locked(.service("nobody listens on its socket, or not for this user"))
+      case .unordered(_, .notHere): throw ServiceClient.nobodyListens
+      case .unordered(_, .shut(let why)): throw .locked(.service(why))
       default: throw error
       }
     }
@@ -115,9 +116,7 @@ extension SecretStore {
   /// - Throws: the error that last kept the copy from being brought up to date; ``VaultError/locked(_:)`` if no
   ///   `vaultd` listens or it is sealed; ``VaultError/service(_:_:)`` if it does not answer within ten seconds.
   public func logEpoch(of group: String) throws(VaultError) -> UInt64? {
-    // It asks no server, so a `vaultd` that takes longer is stopped.
-    let answer = try location.askService(
-      ClusterRequest.status.path(of: group), [], patience: 10, or: ServiceConnection.brokenReading)
+    let answer = try location.logStatus(of: group)
     if let failure = answer.failure { throw failure }
     return answer.number
   }
@@ -147,6 +146,13 @@ extension SecretStore {
       record(.grant, group: group.name.description, subject: member.application, detail: member.rights.rawValue)
     }
     return state
+  }
+}
+
+extension StoreLocation {
+  /// What `vaultd` knows of a group's log. It asks no server for that, so one that takes longer is stopped.
+  func logStatus(of group: String) throws(VaultError) -> ServiceAnswer {
+    try askService(ClusterRequest.status.path(of: group), [], patience: 10, or: ServiceConnection.brokenReading)
   }
 }
 

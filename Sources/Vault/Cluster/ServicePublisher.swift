@@ -16,10 +16,14 @@ struct ServicePublisher: CommitPublishing {
   private func ask(_ request: ClusterRequest, _ body: [UInt8]) throws(VaultError) {
     let failure: VaultError?
     do throws(VaultError) {
+      // A file may take minutes, so find out first whether `vaultd` answers at all.
+      if request == .base { _ = try location.logStatus(of: group) }
       failure = try location.askService(request.path(of: group), body, patience: request == .base ? 600 : 30).failure
     } catch {
       switch error {
-      case .locked: throw .unordered(.notHere)
+      case ServiceClient.nobodyListens: throw .unordered(.notHere)
+      case .locked(.service(let why)): throw .unordered(.shut(why))
+      case ServiceConnection.brokenReading: throw .unordered(.unreachable("vaultd does not answer"))
       // The request may have reached `vaultd` and its cluster.
       case .service(.busy, _):
         throw .unordered(request == .sync ? .unreachable("vaultd does not answer") : .outcomeUnknown(nil))

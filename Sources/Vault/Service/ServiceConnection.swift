@@ -5,13 +5,14 @@ internal import Sealing
 /// One connection to the socket of `vaultd`. It implements the small part of HTTP/1.1 that the two use.
 final class ServiceConnection: Sendable {
   private let descriptor: CInt
+  private let path: String
   let process = getpid()
 
-  /// How many seconds an answer may take.
-  private let patience: Int
+  /// How many seconds an answer may take, and after how many without a byte `vaultd` must answer another connection.
+  private let patience, silence: Int
 
-  init(_ path: String, patience seconds: Int = 30) throws(VaultError) {
-    patience = seconds
+  init(_ path: String, patience seconds: Int = 30, silence: Int = 30) throws(VaultError) {
+    (self.path, patience, self.silence) = (path, seconds, silence)
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let bytes = Array(path.utf8)
@@ -22,7 +23,7 @@ final class ServiceConnection: Sendable {
     descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0 else { throw .storage(.tooManyFiles) }
     for option in [SO_RCVTIMEO, SO_SNDTIMEO] {
-      var patience = timeval(tv_sec: seconds, tv_usec: 0)
+      var patience = timeval(tv_sec: min(seconds, silence), tv_usec: 0)
       _ = unsafe setsockopt(descriptor, SOL_SOCKET, option, &patience, socklen_t(MemoryLayout<timeval>.size))
     }
     let result = unsafe withUnsafePointer(to: &address) { address in
@@ -96,6 +97,13 @@ final class ServiceConnection: Sendable {
     }
   }
 
+  /// Whether a `vaultd` that may take long for this answer is not stopped, because it answers another connection.
+  private var answersOthers: Bool {
+    guard patience > silence, let other = try? ServiceConnection(path, patience: silence) else { return false }
+    return (try? other.send("GET /v1/sys/init")) != nil
+      && (try? other.receiveHead(or: ServiceConnection.brokenReading)) != nil
+  }
+
   /// Asks `vaultd` to close its store; returns whether it did, because it obeys only root and its own user.
   func seal() throws(VaultError) -> Bool {
     try send("PUT /v1/sys/seal")
@@ -150,7 +158,7 @@ final class ServiceConnection: Sendable {
     while SystemClock.monotonic() - start < .seconds(patience) {
       let count = unsafe recv(descriptor, &seen, seen.count, Int32(MSG_PEEK))
       guard count > 0 else {
-        if count < 0, errno == EINTR { continue }
+        if count < 0, errno == EINTR || errno == EAGAIN && answersOthers { continue }
         throw broken
       }
       let end = (0..<count).first { $0 >= 3 && seen[($0 - 3)...$0].elementsEqual([13, 10, 13, 10]) }.map { $0 + 1 }

@@ -224,11 +224,15 @@ extension VaultError {
     case .unlistedMember(_, let application, _):
       "remove it: vault app uninstall \(application) --revoke; or give it a new credential: vault app issue \(application) --output FILE --replace"
     case .unordered(_, .notHere):
-      "start vaultd with the credential of a member, or, if it runs and is sealed, unseal it: systemctl reload vaultd; to write the service's again: vault service enroll --output FILE --again"
-    case .unordered(_, .tooEarly):
-      "correct the clock that is wrong, here or where the state was signed; then the owner can sign a new one: vault group rotate"
+      "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
+    case .unordered(_, .shut):
+      "unseal vaultd, and see its log: systemctl reload vaultd; journalctl -u vaultd; if it does not run, start it with the credential of a member"
+    case .unordered(let group, .tooEarly):
+      "correct the clock that is wrong, here or where the state was signed (on both: timedatectl); then the owner, or another machine with --heartbeat, signs a state with the right time: vault group rotate \(group)"
+    case .unordered(let group, .late):
+      "see whether a vaultd that may write runs and reaches the cluster, and whether this machine's clock is right: vault sync \(group); timedatectl; journalctl -u vaultd"
     case .unordered(_, .tooOld):
-      "to see how old it may be: vault remote list --json; to change that: vault remote add with --replace, and without --max-age or with --heartbeat"
+      "see whether this machine's clock is right (timedatectl); to see how old it may be: vault remote list --json; to change that: vault remote add with --replace, and without --max-age or with --heartbeat"
     case .unordered(_, .refused) where circumstances.isApplication:
       "if the owner did not revoke the application, have them issue its credential again, and then run: vault remote provision REMOTE"
     case .unordered(_, .refused):

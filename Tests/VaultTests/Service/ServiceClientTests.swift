@@ -212,6 +212,60 @@ struct ServiceClientTests {
     #expect(throws: noAnswer) { try owner.requireLog(of: "default", at: RemoteFixture.plain()) }
   }
 
+  // MARK: A vaultd that is stopped
+
+  /// A socket whose connections nobody takes, as of a stopped `vaultd`.
+  private func stoppedService(at path: String) throws -> CInt {
+    let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+    let bound = unsafe withSocketAddress(path) { unsafe bind(listener, $0, $1) }
+    try #require(bound == 0 && listen(listener, 16) == 0)
+    return listener
+  }
+
+  @Test func `an answer that may take long is not waited for if vaultd is stopped`() throws {
+    let fixture = try StoreFixture()
+    let path = fixture.folder + "/socket"
+    let listener = try stoppedService(at: path)
+    defer { close(listener) }
+    let connection = try ServiceConnection(path, patience: 86_400, silence: 1)
+    #expect(throws: ServiceConnection.brokenChange) { try connection.answer(to: "/vault/1/base/team", []) }
+  }
+
+  @Test func `an answer that takes long is waited for as long as vaultd answers others`() throws {
+    let fixture = try StoreFixture()
+    let path = fixture.folder + "/socket"
+    let listener = try stoppedService(at: path)
+    defer { close(listener) }
+    let connection = try ServiceConnection(path, patience: 86_400, silence: 1)
+    Thread.detachNewThread {
+      let first = accept(listener, nil, nil)
+      // It asks on another connection, and that answer ends the silence of the first.
+      let second = accept(listener, nil, nil)
+      let empty = Array("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n".utf8)
+      _ = unsafe send(second, empty, empty.count, Int32(MSG_NOSIGNAL))
+      let answer = Array("HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n".utf8)
+      _ = unsafe send(first, answer, answer.count, Int32(MSG_NOSIGNAL))
+      for one in [first, second] { close(one) }
+    }
+    #expect(throws: VaultError.locked(.service("it is sealed, or cannot write its record"))) {
+      try connection.answer(to: "/vault/1/base/team", [])
+    }
+  }
+
+  @Test func `a file is not sent to a vaultd that answers nothing, so its outcome is known`() throws {
+    let fixture = try StoreFixture()
+    let service = try SocketService(fixture, endingAfter: 0)
+    defer { service.end() }
+    let location = try StoreLocation(environment: [
+      "VAULT_HOME": fixture.location.home, "VAULT_STATE": fixture.folder + "/state", "VAULT_SOCKET": service.path,
+    ])
+    let publisher = ServicePublisher(group: "default", location: location)
+    let state = PublishedState(try fixture.open().group("default").verifiedState())
+    #expect(throws: VaultError.unordered(.unreachable("vaultd does not answer"))) {
+      try publisher.publish(fileAt: "/nowhere", holding: state, after: state)
+    }
+  }
+
   @Test func `an answer takes no more memory than a value or a list can need`() throws {
     let fixture = try StoreFixture()
     let service = try SocketService(
