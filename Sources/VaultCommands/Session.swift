@@ -204,10 +204,16 @@ extension Session {
     name ?? variable("VAULT_GROUP") ?? store.defaultGroupName
   }
 
-  /// The status of the store, found without a prompt.
-  func status(_ key: KeySource) throws -> StoreStatus {
+  /// The status of the store, found without a prompt, and that of its copies of published groups.
+  func status(_ key: KeySource) throws -> (StoreStatus, [String: CopyStatus]) {
     try opening(with: key) { (location) in
-      try SecretStore.status(at: location, unlocking: unlocking(key, asking: false))
+      do {
+        let store = try SecretStore.open(at: location, unlocking: unlocking(key, asking: false))
+        let status = try store.status()
+        return (status, store.copyStatus(of: status.groups.filter(\.isVerified).map(\.name)))
+      } catch VaultError.locked(let reason) {
+        return (try SecretStore.lockedStatus(location, .locked(reason)), [:])
+      }
     }
   }
 

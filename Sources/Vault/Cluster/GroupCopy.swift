@@ -14,11 +14,8 @@ package struct GroupCopy: Sendable, Equatable {
   package static let clockTolerance: UInt64 = 60_000
 
   init(_ state: VerifiedState) {
-    self.state = PublishedState(state)
-    previousLink = state.manifest.previousLink
-    isPublished = state.isPublished
-    isWriter = state.member.rights >= .write
-    time = state.manifest.time
+    (self.state, previousLink, time) = (PublishedState(state), state.manifest.previousLink, state.manifest.time)
+    (isPublished, isWriter) = (state.isPublished, state.member.rights >= .write)
   }
 }
 

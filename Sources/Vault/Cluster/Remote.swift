@@ -19,6 +19,8 @@ public struct Remote: Sendable {
   public private(set) var maxAge: UInt32?
   /// After how many seconds without a change a host that may write signs an empty change; `nil` for never.
   public private(set) var heartbeat: UInt32?
+  /// The age in seconds by which a group's next state is due: two heartbeats; without any, half of the maximum age.
+  package var dueAge: UInt64? { heartbeat.map { 2 * UInt64($0) } ?? maxAge.map { UInt64($0) / 2 } }
   private var openedKey: OpenedSecret?
   private(set) var openedPassword: OpenedSecret?
 

@@ -15,7 +15,7 @@ public final class SecretStore: Sendable {
   private let publishing = Locked<(@Sendable (AccessGroup.Name) -> any CommitPublishing)?>(nil)
   private let groups = Locked<[AccessGroup.Name: AccessGroup]>([:])
   /// The age limits of published groups, as they were last looked up.
-  private let ageLimits = Locked<[String: (limit: UInt64?, until: Deadline)]>([:])
+  private let knownLimits = Locked<[String: (limits: (most: UInt64?, due: UInt64?), until: Deadline)]>([:])
   /// The time that ages are measured by, in milliseconds since 1970; `nil` for the system's clock.
   let testOnlyNow = Locked<UInt64?>(nil)
   /// The threads that hold the lock of the folder of groups in ``lockingGroups(_:)``.
@@ -284,24 +284,29 @@ extension AccessGroup {
 /// future may be as far away, so that a member who signs it hides nothing for longer than twice the limit.
 extension SecretStore {
   func requireRecent(_ state: VerifiedState, _ name: AccessGroup.Name) throws(VaultError) {
-    guard state.isPublished, let limit = try maxAge(of: name.description) else { return }
+    guard state.isPublished, let limit = try ageLimits(of: name.description).most else { return }
     let now = testOnlyNow.withLock { $0 } ?? SystemClock.milliseconds()
     let time = state.manifest.time
     let seconds = (max(now, time) - min(now, time)) / 1_000
     guard seconds > limit else { return }
-    throw .unordered(now > time ? .tooOld(seconds: seconds, limit: limit) : .tooEarly(seconds: seconds, limit: limit))
+    throw .unordered(
+      now > time
+        ? .tooOld(seconds: seconds, limit: limit)
+        : .tooEarly(seconds: seconds, limit: limit, signer: state.signer))
   }
 
-  /// In seconds; `nil` for no limit. An application knows it from its credential, if that names a remote. The owner and
-  /// the service read it from their group, at most every half minute.
-  private func maxAge(of group: String) throws(VaultError) -> UInt64? {
+  /// The age in seconds above which no state is read, and the one by which the next state is due; `nil` for no limit. An
+  /// application knows them from its credential, if that names a remote. The owner and the service read them from their
+  /// group, at most every half minute.
+  package func ageLimits(of group: String) throws(VaultError) -> (most: UInt64?, due: UInt64?) {
     if case .application(let credential) = access, credential.application != Applications.service {
-      return credential.remote?.maxAge.map(UInt64.init)
+      return (credential.remote?.maxAge.map(UInt64.init), credential.remote?.dueAge)
     }
-    if let known = ageLimits.withLock({ $0[group] }), !known.until.hasPassed { return known.limit }
-    let remote = try publications().first { $0.group == group }?.remote
-    let limit = try remote == nil ? nil : remotes().first { $0.name == remote }?.maxAge.map(UInt64.init)
-    ageLimits.withLock { $0[group] = (limit, Deadline(after: 30_000)) }
-    return limit
+    if let known = knownLimits.withLock({ $0[group] }), !known.until.hasPassed { return known.limits }
+    let name = try publications().first { $0.group == group }?.remote
+    let remote = try name == nil ? nil : remotes().first { $0.name == name }
+    let limits = (most: remote?.maxAge.map(UInt64.init), due: remote?.dueAge)
+    knownLimits.withLock { $0[group] = (limits, Deadline(after: 30_000)) }
+    return limits
   }
 }

@@ -115,7 +115,7 @@ extension SecretStore {
     return access.floor(of: name) == nil
   }
 
-  private static func lockedStatus(_ location: StoreLocation, _ lock: VaultError) throws(VaultError) -> StoreStatus {
+  package static func lockedStatus(_ location: StoreLocation, _ lock: VaultError) throws(VaultError) -> StoreStatus {
     let file = try location.identityFolder.read()
     var notices: [Notice] = []
     let groups = try location.groupNames().map { name in

@@ -2,7 +2,8 @@
   import Synchronization
   import VaultFoundation
 
-  /// Counts for Prometheus, in its text format. No label contains the name of a group, an item or an application.
+  /// Counts for Prometheus, in its text format. No label contains the name of a group, an item or an application; copies of
+  /// published groups are named by the groups' ids, which the cluster's servers see, too.
   final class DaemonMetrics: Sendable {
     /// The upper bounds of the histogram's buckets, in seconds.
     private static let bounds = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -37,7 +38,7 @@
       }
     }
 
-    func text(_ seal: Seal) async throws -> String {
+    func text(_ seal: Seal, _ copies: [CopyCondition]) async throws -> String {
       var lines: [String] = []
       func add(_ name: String, _ type: String, _ help: String, _ values: [(String, String)]) {
         lines += ["# HELP \(name) \(help)", "# TYPE \(name) \(type)"] + values.map { "\(name)\($0.0) \($0.1)" }
@@ -59,6 +60,22 @@
         buckets + [("_sum", String(counts.seconds)), ("_count", String(sum))])
       add("vaultd_connections", "gauge", "Open connections.", [("", String(connections.count))])
       add("vaultd_sealed", "gauge", "1 if the daemon is sealed.", [("", isSealed ? "1" : "0")])
+      func addCopies(_ name: String, _ help: String, _ value: (CopyCondition) -> UInt64?) {
+        add(
+          "vaultd_published_" + name, "gauge", help,
+          copies.compactMap { copy in value(copy).map { ("{group=\"\(copy.id)\"}", String($0)) } })
+      }
+      if !copies.isEmpty {
+        let now = Timestamp.now.milliseconds
+        addCopies("age_seconds", "Time since the newest verified state of a published group was signed.", \.age)
+        addCopies("age_limit_seconds", "The age above which the group cannot be read.", \.limit)
+        addCopies("behind", "1 if the copy is not kept up to date, or a newer state is overdue.") {
+          $0.isBehind ? 1 : 0
+        }
+        addCopies("last_failure_seconds", "Time since the copy last could not be brought up to date.") { copy in
+          copy.lastFailure.map { (now - min(now, $0.milliseconds)) / 1_000 }
+        }
+      }
       if !isSealed, let opened = seal.current {
         let contents = try await look.value { try await Blocking.read { try Contents(of: opened.store) } }
         add("vaultd_groups", "gauge", "Groups that the daemon opens.", [("", String(contents.groups))])

@@ -19,7 +19,7 @@
     let replication: Replication
     let logger: Logger
 
-    private var system: SystemAnswers { SystemAnswers(seal: seal) }
+    private var system: SystemAnswers { SystemAnswers(seal: seal, replication: replication) }
 
     @Sendable func answer(_ request: Request, over connection: Connection) async -> Response {
       let start = ContinuousClock.now
@@ -47,7 +47,8 @@
       // Anyone may ask whether the daemon works.
       if let answer = await system.publicAnswer(to: request, target) { return answer }
       if target.parts == ["metrics"], request.method == .get, !connection.isTLS {
-        return Response(.ok, "text/plain; version=0.0.4", Array(try await metrics.text(seal).utf8))
+        let text = try await metrics.text(seal, replication.conditions())
+        return Response(.ok, "text/plain; version=0.0.4", Array(text.utf8))
       }
       if let answer = try await changeSeal(request, target, connection) { return answer }
       let cluster = ClusterAnswers(

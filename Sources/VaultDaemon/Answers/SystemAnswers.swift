@@ -9,6 +9,7 @@
   /// Answers requests below `/v1/sys`.
   struct SystemAnswers: Sendable {
     let seal: Seal
+    let replication: Replication
 
     /// Answers what everyone may ask: whether the daemon works.
     ///
@@ -26,7 +27,8 @@
       }
     }
 
-    /// 200, or 503 while every request is refused, or the status that the caller asked for instead.
+    /// 200, or 503 while every request is refused, or the status that the caller asked for instead. Copies of published
+    /// groups that are behind do not change it, because they can still be read.
     private func health(_ request: Request) async -> Response {
       let problem = await seal.problem()
       let wanted = request.uri.queryParameters[problem == nil ? "activecode" : "sealedcode"].flatMap { Int($0) }
@@ -41,6 +43,7 @@
         ("replication_performance_mode", "disabled"), ("replication_dr_mode", "disabled"),
         ("server_time_utc", .number(Int(Date().timeIntervalSince1970))), ("version", .string(BuildVersions.vault)),
         ("cluster_name", "vaultd"), ("cluster_id", ""),
+        ("published_groups_behind", .number(await replication.conditions().count { $0.isBehind })),
       ]
       if let problem { members.append(("errors", .array(problem.messages.map(JSONValue.string)))) }
       return Response(HTTPResponse.Status(code: code), json: .members(members))

@@ -11,6 +11,11 @@
     ///   every call: ``LogError/unavailable``, ``LogError/refused``, ``LogError/malformed``.
     func head() async throws(LogError) -> LogHead?
 
+    /// The time by the servers' clocks, in milliseconds since 1970: the latest that one of them tells. Nothing proves it.
+    ///
+    /// - Returns: `nil` if none tells it.
+    func time() async -> UInt64?
+
     /// Stores `commit` and makes it the head, both or neither.
     ///
     /// If an answer does not arrive, the call finds out by itself whether the commit was stored, and sends the same bytes

@@ -106,6 +106,17 @@
       }
     }
 
+    /// The latest time that a server tells, in milliseconds since 1970: the date of an answer, even of a refusal.
+    func time() async -> UInt64? {
+      await withTaskGroup(of: UInt64?.self) { tasks in
+        for endpoint in remote.endpoints {
+          let address = transport.address(of: endpoint, "auth/status")
+          tasks.addTask { [self] in await transport.date(address, within: timeLimits.attempt) }
+        }
+        return await tasks.compactMap(\.self).max()
+      }
+    }
+
     /// Takes the next server for the calls that follow.
     func moveOn() { moveOn(from: preferred.load(ordering: .relaxed)) }
 

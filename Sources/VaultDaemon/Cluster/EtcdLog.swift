@@ -31,6 +31,8 @@
       return try head(in: Self.onlyPair(of: answer, at: keys.head))
     }
 
+    func time() async -> UInt64? { await client.time() }
+
     func replaceHead(
       at revision: LogRevision?, with epoch: UInt64, link: CommitLink
     ) async throws(LogError) -> LogHead {

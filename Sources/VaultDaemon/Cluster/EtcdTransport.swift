@@ -88,6 +88,21 @@
         }
       }
 
+      /// When an answer was made, by the server's clock, in milliseconds since 1970; `nil` if it does not say so.
+      func date(_ address: String, within time: Duration) async -> UInt64? {
+        var request = request(address, nil)
+        request.body = .bytes(ByteBuffer(string: "{}"))
+        guard let response = try? await Self.http.execute(request, timeout: TimeAmount(time)),
+          let text = response.headers.first(name: "date")
+        else { return nil }
+        let format = DateFormatter()
+        format.locale = Locale(identifier: "en_US_POSIX")
+        format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        format.timeZone = TimeZone(identifier: "GMT")
+        guard let date = format.date(from: text) else { return nil }
+        return UInt64(exactly: date.timeIntervalSince1970.rounded()).map { $0 * 1_000 }
+      }
+
       /// Hands over each line of the answer.
       ///
       /// - Parameters:

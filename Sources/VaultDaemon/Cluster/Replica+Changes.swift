@@ -36,44 +36,6 @@
       try await publish(fileAt: file.path, holding: file.state, after: file.previous)
     }
 
-    /// Signs an empty change whenever none was made for `seconds`, until the task is cancelled. So whoever reads can tell a
-    /// quiet group from one whose changes are withheld.
-    func beat(every seconds: UInt32?) async {
-      guard let seconds else { return }
-      let length = Int64(seconds) * 1_000
-      var seen: (state: PublishedState, since: ContinuousClock.Instant)?
-      var hasWarned = false
-      while !Task.isCancelled {
-        var pause = length
-        if let copy = try? await copy(), copy.isPublished, copy.isWriter {
-          let now = UInt64(max(0, Date().timeIntervalSince1970 * 1_000))
-          let age = now > copy.time ? Int64(clamping: now - copy.time) : 0
-          // A state signed with a clock that was ahead must not stop the empty changes until then. But if it is this clock
-          // that is behind, the other hosts still make theirs, and this one must not: its own would look old.
-          if seen?.state != copy.state { seen = (copy.state, .now) }
-          let isAhead = copy.time > now + GroupCopy.clockTolerance
-          if isAhead, !hasWarned {
-            logger.warning("a state is dated ahead of this machine's clock: this clock is wrong, or its writer's")
-          }
-          hasWarned = isAhead
-          let isOverdue = seen.map { $0.since + .milliseconds(2 * length) <= .now } == true
-          if age >= length || isOverdue && isAhead {
-            let (group, store) = (group, store)
-            do {
-              _ = try await Blocking.order { try store.renew(group, olderThan: seconds, at: now) }
-            } catch {
-              logger.warning(
-                "no empty change was made", metadata: ["reason": "\((error as? VaultError)?.message ?? "")"])
-            }
-          } else {
-            // The other hosts wait for another moment.
-            pause = length - age + Int64.random(in: 0...max(1, length / 8))
-          }
-        }
-        try? await Task.sleep(for: .milliseconds(pause))
-      }
-    }
-
     /// Makes `commit` the group's next state. It is durable in the log when the call returns, and not in the copy.
     ///
     /// - Parameter isRepeated: whether an earlier call may have done so already.

@@ -18,7 +18,9 @@
     private let isJoined: Bool
     /// The head as it was seen last.
     let head = Mutex<LogHead?>(nil)
-    private let problem = Mutex<VaultError?>(nil)
+    private let failures = Mutex<(problem: VaultError?, last: Timestamp?)>((nil, nil))
+    /// Why this machine's clock keeps it from signing empty changes.
+    let clockProblem = Mutex<VaultError?>(nil)
     private let exclusion = Atomic(false)
     let renewal = Mutex(Renewal())
     /// The base that could not be used, why, and until when it is not fetched again.
@@ -43,8 +45,11 @@
     /// The epoch of the head as it was seen last; `nil` if there was none.
     var logEpoch: UInt64? { head.withLock { $0?.epoch } }
 
-    /// Why the copy could not be brought up to date the last time.
-    var lastProblem: VaultError? { problem.withLock { $0 } }
+    /// Why the copy could not be brought up to date the last time, or why this host signs no empty changes.
+    var lastProblem: VaultError? { failures.withLock { $0.problem } ?? clockProblem.withLock { $0 } }
+
+    /// When the copy last could not be brought up to date, since the daemon follows it; `nil` if that never happened.
+    var lastFailure: Timestamp? { failures.withLock { $0.last } }
 
     /// Whether the last attempt to bring the copy up to date found that the group no longer has this member.
     var isExcluded: Bool { exclusion.load(ordering: .relaxed) }
@@ -63,63 +68,6 @@
       return copy
     }
 
-    /// Follows the log until the task is cancelled, or until the group is no longer published.
-    func follow() async {
-      var pause = Duration.milliseconds(200)
-      while !Task.isCancelled {
-        do {
-          // A group that is not published yet may be so later.
-          do throws(VaultError) { try await catchUp(within: nil) } catch {
-            guard error == .notFound(.publication) else { throw error }
-          }
-          pause = .milliseconds(200)
-          let known = head.withLock { $0 }
-          var newest = known?.epoch ?? 0
-          // What happened before was not seen.
-          renewal.withLock { $0.hide() }
-          suspect()
-          for try await event in log.watch(after: known) {
-            let hides = event.hidesThePast(of: head.withLock { $0 }, newest)
-            if hides { renewal.withLock { $0.hide() } }
-            if hides || event == .baseChanged || event.changesThePast(of: newest) { suspect() }
-            if case .head(let head) = event { newest = head.epoch }
-            try await take(event)
-          }
-        } catch {
-          guard !Task.isCancelled, !(error is CancellationError) else { return }
-          let found =
-            error as? VaultError ?? (error as? LogError).map { meaning(of: $0, isChange: false) }
-            ?? .unexpected("\(type(of: error))")
-          let isKnown = problem.withLock { problem in
-            defer { problem = found }
-            return problem == found
-          }
-          // A group of an application that is not published may be refused for ever.
-          logger.log(
-            level: isKnown ? .debug : .warning, "the copy is not up to date", metadata: ["reason": "\(found.message)"])
-        }
-        try? await Task.sleep(for: pause)
-        pause = min(pause * 2, .seconds(15))
-      }
-    }
-
-    private func take(_ event: LogEvent) async throws {
-      try requireOpen()
-      switch event {
-      case .commit(let stored):
-        let (bytes, group, store) = (stored.commit.bytes, group, store)
-        // What does not follow or prove is looked at when the head names it.
-        _ = try? await Blocking.apply { try store.apply(bytes, to: group) }
-      case .head(let new):
-        head.withLock { $0 = new }
-        let state = try await copy()?.state
-        let isNews = state?.link.bytes != new.link.bytes || state?.epoch != new.epoch
-        if isNews { try await catchUp(within: nil) } else { await renewBaseIfDue() }
-      case .commitRemoved, .baseChanged: break
-      case .headRemoved, .damaged, .lostPlace: try await catchUp(within: nil)
-      }
-    }
-
     /// Brings the copy to the state of the log's head, as ``catchUp(within:)`` with the time that a caller has.
     func catchUp() async throws(VaultError) { try await catchUp(within: patience) }
 
@@ -131,19 +79,34 @@
       let end = limit.map { ContinuousClock.now + $0 }
       do {
         try await turns.take(within: limit) { try await self.takeSteps() }
-        problem.withLock { $0 = nil }
+        failures.withLock { $0.problem = nil }
         exclusion.store(false, ordering: .relaxed)
         await renewBaseIfDue(within: end.map { ContinuousClock.now.duration(to: $0) })
       } catch let error as VaultError {
         exclusion.store(error == .denied(.notAMember), ordering: .relaxed)
+        note(error)
         throw error
       } catch let error as LogError {
-        throw meaning(of: error, isChange: false)
+        let error = meaning(of: error, isChange: false)
+        note(error)
+        throw error
       } catch is Turns.Late {
         throw .unordered(group: group, .unreachable("the copy is still being brought up to date"))
       } catch {
         throw .unordered(group: group, .unreachable("\(type(of: error))"))
       }
+    }
+
+    /// Remembers why the copy is not up to date. A group that is not published yet is no failure.
+    func note(_ error: VaultError) {
+      guard error != .notFound(.publication) else { return }
+      let isKnown = failures.withLock { failures in
+        defer { failures = (error, .now) }
+        return failures.problem == error
+      }
+      // A group of an application that is not published may be refused for ever.
+      logger.log(
+        level: isKnown ? .debug : .warning, "the copy is not up to date", metadata: ["reason": "\(error.message)"])
     }
 
     /// Takes steps until the copy has the head's state, or until none has led anywhere for too long.
@@ -322,29 +285,6 @@
       let new = try await log.replaceHead(at: revision, with: copy.state.epoch, link: link)
       head.withLock { $0 = new }
       logger.notice("the head of the log was set to the copy's state", metadata: ["epoch": "\(copy.state.epoch)"])
-    }
-  }
-
-  extension LogEvent {
-    /// Whether commits up to `epoch` may have been rewritten: one of them was, or the head, or events are lost.
-    fileprivate func hidesThePast(of known: LogHead?, _ epoch: UInt64) -> Bool {
-      switch self {
-      case .head(let head): head.link == known?.link && head.revision != known?.revision
-      case .commit(let stored): stored.commit.epoch <= epoch
-      case .lostPlace: true
-      case .commitRemoved, .headRemoved, .baseChanged, .damaged: false
-      }
-    }
-
-    /// Whether something happened to a commit that was in its place when the log's newest one was `epoch`.
-    fileprivate func changesThePast(of epoch: UInt64) -> Bool {
-      switch self {
-      case .commit(let stored): stored.commit.epoch <= epoch
-      case .commitRemoved(let removed): removed <= epoch
-      case .damaged(let damage): if case .commit(let spoilt) = damage.place { spoilt <= epoch } else { false }
-      case .lostPlace: true
-      case .head, .headRemoved, .baseChanged: false
-      }
     }
   }
 #endif

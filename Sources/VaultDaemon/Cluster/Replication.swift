@@ -20,6 +20,8 @@
     private let makeLog: MakeLog
     private let logger: Logger
     private let entries = Mutex<[String: Entry]>([:])
+    /// Anyone may ask for it.
+    private let look = SharedLook<[CopyCondition]>(for: .seconds(1))
     /// How often all copies were let go. A list of sources that was made before does not count.
     private let endings = Atomic<UInt64>(0)
 
@@ -75,6 +77,18 @@
           present = next
         }
       }
+    }
+
+    /// The state of the copies that are followed, at most a second old; sorted by id.
+    func conditions() async -> [CopyCondition] {
+      let found = try? await look.value { [self] in
+        var conditions: [CopyCondition] = []
+        for entry in entries.withLock({ $0.values }) where entry.task != nil {
+          if let condition = await entry.replica.condition() { conditions.append(condition) }
+        }
+        return conditions.sorted { $0.id < $1.id }
+      }
+      return found ?? []
     }
 
     /// The epoch that the group's log has on the servers of `remote`; `nil` if it lacks the state of the copy.
@@ -187,9 +201,12 @@
           replica: replica, remote: source.remote,
           task: source.follows
             ? Task {
+              // Another member that has joined here goes on in the place of one that is put out.
+              let exclude = { @Sendable [weak self] in _ = await self?.refresh() }
               async let beating: Void = replica.beat(every: source.remote.heartbeat)
-              await replica.follow()
-              await beating
+              async let probing: Void = replica.probe(every: .seconds(15), exclude)
+              await replica.follow(exclude)
+              _ = await (beating, probing)
             } : nil)
         return source.follows
       }

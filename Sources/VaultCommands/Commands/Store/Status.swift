@@ -10,6 +10,11 @@ struct Status: Command {
       ends with 11. A group is not verified, and the command ends with 13, as long as nothing shows that its state is \
       the newest one that this machine has seen, for example because the state folder is missing.
 
+      A published group has a problem as soon as its copy here is not kept up to date: vaultd does not run or is \
+      sealed, the cluster cannot be reached, a commit does not prove, or no state was signed for two heartbeats of its \
+      remote (without a heartbeat, for half of --max-age). The command then ends with 15 or 12, usually before the copy \
+      is too old to be read.
+
       The command reads no items. ITEMS is the number in a group's signed state, which includes removed items; 'vault \
       verify' counts the others alone.
       """,
@@ -26,20 +31,22 @@ struct Status: Command {
   }
 
   func run(in session: Session) throws {
-    let status = try session.status(key)
+    let (status, copies) = try session.status(key)
     session.circumstances.isApplication = status.application != nil
     if json {
       var json = JSONWriter(session.output)
-      try status.write(to: &json)
+      try status.write(to: &json, copies)
     } else {
       for (title, text) in status.lines(session.told) {
         try session.output.write("\(title): \(UTF8Text.onOneLine(text))\n")
       }
-      try status.table.write(to: session.output, style: session.outputStyle)
+      try status.table(copies).write(to: session.output, style: session.outputStyle)
     }
     for notice in status.notices { session.warn(notice.message) }
     // A group bound to another device is not a fault of this store.
-    let problems = status.groups.lazy.filter { !$0.isOfOtherDevice }.compactMap(\.problem)
+    let faults = status.groups.lazy.filter { !$0.isOfOtherDevice }.compactMap(\.problem)
+    // Not a fault of this store, so any other counts more.
+    let problems = Array(faults) + status.groups.compactMap { copies[$0.name]?.problem }
     if let problem = status.lock ?? problems.first { throw problem }
   }
 }
@@ -56,17 +63,17 @@ extension StoreStatus {
     return lines
   }
 
-  fileprivate var table: Table {
+  fileprivate func table(_ copies: [String: CopyStatus]) -> Table {
     var table = Table("GROUP", "ITEMS", "EPOCH", "KEY", "STATE")
     for group in groups {
       table.add(
         group.name, Table.cell(group.itemCount), Table.cell(group.epoch), Table.cell(group.generation),
-        group.problem?.message ?? (group.isVerified ? "verified" : "not verified"))
+        group.problem?.message ?? (group.isVerified ? copies[group.name]?.text ?? "verified" : "not verified"))
     }
     return table
   }
 
-  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+  fileprivate func write(to json: inout JSONWriter, _ copies: [String: CopyStatus]) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.string("home", home)
       try json.string("state", orNull: state)
@@ -78,21 +85,71 @@ extension StoreStatus {
         for slot in slots { try slot.write(to: &json) }
       }
       try json.array("groups") { (json) throws(Failure) in
-        for group in groups { try group.write(to: &json) }
+        for group in groups { try group.write(to: &json, copies[group.name]) }
       }
     }
   }
 }
 
 extension GroupStatus {
-  fileprivate func write(to json: inout JSONWriter) throws(Failure) {
+  fileprivate func write(to json: inout JSONWriter, _ copy: CopyStatus?) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.string("name", name)
       try json.flag("verified", isVerified)
       try json.number("epoch", orNull: epoch)
       try json.number("generation", orNull: generation)
       try json.number("items", orNull: itemCount)
-      try ErrorReport.write(problem, as: "problem", to: &json)
+      try json.number("age", orNull: copy?.age)
+      try ErrorReport.write(problem ?? copy?.problem, as: "problem", to: &json)
+    }
+  }
+}
+
+/// How far this machine's copy of a published group is behind.
+struct CopyStatus {
+  /// The seconds since the newest proved state was signed.
+  let age: UInt64
+  /// Why the copy is out of date, or will soon be too old to be read; `nil` if nothing shows that it is.
+  let problem: VaultError?
+
+  fileprivate var text: String { problem?.message ?? "verified, signed \(age) s ago" }
+}
+
+extension SecretStore {
+  /// The status of those of `groups` that are published.
+  func copyStatus(of groups: [String]) -> [String: CopyStatus] {
+    let now = Timestamp.now.milliseconds
+    var found: [String: CopyStatus] = [:]
+    var silence: VaultError?
+    for group in groups {
+      guard let copy = try? copy(of: group), copy.isPublished else { continue }
+      let age = (now - min(now, copy.time)) / 1_000
+      var problem = agingProblem(of: group, age)
+      if problem == nil || problem == silence { problem = silence ?? logProblem(of: group) }
+      // One that does not answer takes ten seconds to be given up, which is enough for all groups.
+      if case .service(.busy, _)? = problem { silence = problem }
+      found[group] = CopyStatus(age: age, problem: problem)
+    }
+    return found
+  }
+
+  private func agingProblem(of group: String, _ age: UInt64) -> VaultError? {
+    do throws(VaultError) { _ = try self.group(group).state() } catch { return error }
+    guard let due = try? ageLimits(of: group).due, age > due else { return nil }
+    return .unordered(group: group, .late(seconds: age, limit: due))
+  }
+
+  /// What keeps the `vaultd` here from bringing the copy up to date.
+  private func logProblem(of group: String) -> VaultError? {
+    do throws(VaultError) {
+      _ = try logEpoch(of: group)
+      return nil
+    } catch {
+      return switch error {
+      case .locked(.service(let why)): .unordered(group: group, .shut(why))
+      case .unordered(_, let disorder): .unordered(group: group, disorder)
+      default: error
+      }
     }
   }
 }

@@ -66,11 +66,13 @@ final class RunningDaemon: Sendable {
   static let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
 
   /// What answers requests, for calls without a socket.
-  func interface(_ failures: Failures = Failures(limit: .max), log: Logger = logger) -> Interface {
+  func interface(
+    _ failures: Failures = Failures(limit: .max), log: Logger = logger, replication: Replication? = nil
+  ) -> Interface {
     Interface(
       seal: seal, limits: Limits(), bodies: BodyBudget(limit: 0), answers: BodyBudget(limit: 0), failures: failures,
       metrics: DaemonMetrics(Connections(Limits())),
-      replication: Replication({ [] }, log, log: { _, _ in throw LogError.unavailable }), logger: log)
+      replication: replication ?? Replication({ [] }, log, log: { _, _ in throw LogError.unavailable }), logger: log)
   }
 
   /// Sets an item as the owner does with `vault set`.

@@ -84,7 +84,8 @@ struct SecretPortalTests {
     let group = try daemon.owner().group("desktop")
     let items = try await group.items().filter { $0.attributes["app_id"] == "org.example.Mail" }
     #expect(items.map(\.label) == ["Application key of org.example.Mail"])
-    #expect(try await group.get(items[0].name.description).bytes == mail)
+    let secret = try await group.get(items[0].name.description)
+    #expect(unsafe secret.withUnsafeBytes { unsafe Array($0) } == mail)
   }
 
   @Test func `a key that was imported from gnome-keyring is the application's`() async throws {

@@ -140,7 +140,7 @@ struct WatchTests {
     try seal.unseal()
     let metrics = DaemonMetrics(Connections(Limits()))
     try await withThrowingTaskGroup(of: String.self) { tasks in
-      for _ in 0..<500 { tasks.addTask { try await metrics.text(seal) } }
+      for _ in 0..<500 { tasks.addTask { try await metrics.text(seal, []) } }
       for try await text in tasks { #expect(text.contains("vaultd_groups 1")) }
     }
     let count = reads.load(ordering: .relaxed)

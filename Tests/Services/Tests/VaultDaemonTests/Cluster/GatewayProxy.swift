@@ -44,6 +44,8 @@ final class GatewayProxy: Sendable {
     case endless(Int)
     /// The answer comes, one byte in this many milliseconds.
     case slow(Int)
+    /// An answer with this date, and nothing else.
+    case dated(String)
     /// This instead of an answer.
     case answer(status: Int, String)
   }
@@ -105,6 +107,7 @@ final class GatewayProxy: Sendable {
     do {
       switch mode {
       case .loseRequest: return
+      case .dated(let date): return writer.answer(200, Data(), date: date)
       case .answer(let status, let text): return writer.answer(status, Data(text.utf8))
       case .endless(let count):
         writer.begin()
@@ -299,10 +302,11 @@ final class GatewayProxy: Sendable {
 
     func end() { channel.writeAndFlush(HTTPServerResponsePart.end(nil), promise: nil) }
 
-    func answer(_ status: Int, _ bytes: Data) {
-      let head = HTTPResponseHead(
+    func answer(_ status: Int, _ bytes: Data, date: String? = nil) {
+      var head = HTTPResponseHead(
         version: .http1_1, status: .init(statusCode: status),
         headers: ["content-length": String(bytes.count), "content-type": "application/json"])
+      if let date { head.headers.add(name: "date", value: date) }
       channel.write(HTTPServerResponsePart.head(head), promise: nil)
       channel.write(HTTPServerResponsePart.body(.byteBuffer(ByteBuffer(bytes: bytes))), promise: nil)
       end()

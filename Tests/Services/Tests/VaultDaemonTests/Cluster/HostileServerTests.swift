@@ -242,6 +242,24 @@ struct HostileServerTests {
     #expect(try await scene.direct.head() == scene.head)
   }
 
+  @Test func `the latest time that a server tells counts, and a server need not tell one`() async throws {
+    let scene = try await Scene()
+    let isRight = { (time: UInt64?) in
+      time.map { abs(Date().timeIntervalSince1970 - Double($0) / 1_000) < 600 }
+    }
+    #expect(isRight(await scene.direct.time()) == true)
+    // The proxy adds no date.
+    #expect(await scene.log.time() == nil)
+    let cluster = try await EtcdCluster.shared()
+    scene.proxy.mode = .dated("Thu, 01 Jan 1970 00:01:00 GMT")
+    #expect(await scene.log.time() == 60_000)
+    #expect(isRight(try await cluster.client([scene.proxy.port, cluster.ports[0]]).time()) == true)
+    for date in ["", "yesterday", "Thu, 01 Jan 1969 00:00:00 GMT"] {
+      scene.proxy.mode = .dated(date)
+      #expect(await scene.log.time() == nil)
+    }
+  }
+
   @Test func `a watch without events asks by itself, and continues when events arrive`() async throws {
     let scene = try await Scene()
     scene.proxy.mode = .silentWatch

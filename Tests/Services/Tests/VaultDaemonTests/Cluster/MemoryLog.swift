@@ -111,6 +111,9 @@ final class MemoryLog: CommitLog {
   /// How many of this host's next readings of a complete file begin just before that is replaced.
   let lateReadings = Mutex(0)
 
+  /// What the servers say that the time is, in milliseconds since 1970.
+  let serverTime = Mutex<UInt64?>(nil)
+
   /// What happens before each of this host's readings of the head.
   let uponHead = Mutex<(@Sendable () async throws -> Void)?>(nil)
 
@@ -184,6 +187,8 @@ final class MemoryLog: CommitLog {
   }
 
   // MARK: CommitLog
+
+  func time() async -> UInt64? { serverTime.withLock { $0 } }
 
   func head() async throws(LogError) -> LogHead? {
     if let body = uponHead.withLock({ $0 }) {

@@ -655,6 +655,25 @@ import VaultFoundation
     #expect(await replication.replica(of: "team")?.isExcluded == false)
   }
 
+  @Test func `another application of a host goes on at once when the followed one is revoked`() async throws {
+    let (store, folder) = (owner.store, daemon.folder)
+    try await Blocking.write {
+      _ = try store.applications.issue("shop", to: folder + "/shop")
+      try store.grant(.write, in: "team", to: "shop")
+    }
+    // The copy names both.
+    try await other.replica.catchUp()
+    let replication = try await following(["/shop", "/web"], at: other.store.location)
+    defer { replication.endAll() }
+    let followed = try #require(await replication.replica(of: "team"))
+    try await replication.catchUp(followed)
+    #expect(followed.store.application == "shop" && !followed.isExcluded)
+    try await Blocking.write { try store.revoke("shop", from: "team") }
+    try await owner.set("secret")
+    // Nobody asks, and the next regular look at the credentials never comes here.
+    while try await other.value() != "secret" { try await Task.sleep(for: .milliseconds(20)) }
+  }
+
   @Test func `a credential that was joined again is used with what it says of its groups`() async throws {
     let location = try ReplicaTests.place("third", in: daemon)
     let (store, folder, known) = (owner.store, daemon.folder, JoinedStores())

@@ -1,5 +1,8 @@
 import Foundation
+import HTTPTypes
+import HummingbirdCore
 import Logging
+import NIOCore
 import Testing
 import VaultFoundation
 
@@ -288,7 +291,7 @@ import VaultFoundation
     reader.testOnlyNow.withLock { $0 = time - 60_999 }
     #expect(try await reader.group("team").items().count == 1)
     reader.testOnlyNow.withLock { $0 = time - 61_000 }
-    let early = VaultError.unordered(group: "team", .tooEarly(seconds: 61, limit: 60))
+    let early = VaultError.unordered(group: "team", .tooEarly(seconds: 61, limit: 60, signer: .owner))
     #expect(early.status == 12)
     #expect(throws: early) { try reader.group("team").get("item 0") }
   }
@@ -321,5 +324,101 @@ import VaultFoundation
     let beating = Task { await replica.beat(every: 1) }
     defer { beating.cancel() }
     while try await log.head()?.epoch == before { try await Task.sleep(for: .milliseconds(20)) }
+  }
+
+  @Test func `a host whose clock is ahead of all servers signs no empty changes, and says so`() async throws {
+    try store.addRemote(Remote("test", at: "etcd://127.0.0.1:1", maxAge: 300, heartbeat: 1), replacing: true)
+    func setServers(behind seconds: Int64) {
+      log.serverTime.withLock { $0 = UInt64(Int64(Date().timeIntervalSince1970) - seconds) * 1_000 }
+    }
+    setServers(behind: 400)
+    let before = try #require(try await log.head()).epoch
+    // A store that has not read the old times.
+    let store = try daemon.owner()
+    let replica = Replica(of: "team", replica.id, in: store, log, RunningDaemon.logger)
+    store.publish { _ in ReplicaPublisher { replica } }
+    let beating = Task { await replica.beat(every: 1) }
+    defer { beating.cancel() }
+    while replica.lastProblem == nil { try await Task.sleep(for: .milliseconds(20)) }
+    guard case .unordered("team", .shut(let why))? = replica.lastProblem else {
+      Issue.record("\(String(describing: replica.lastProblem))")
+      return
+    }
+    #expect(why.contains("ahead of those of all servers"))
+    #expect(try await log.head()?.epoch == before)
+    // Half of the maximum age does no harm.
+    setServers(behind: 100)
+    while try await log.head()?.epoch == before { try await Task.sleep(for: .milliseconds(20)) }
+    #expect(replica.lastProblem == nil)
+  }
+
+  // MARK: Monitoring
+
+  @Test func `servers that fall silent while nothing changes are noticed, and so is their return`() async throws {
+    let probing = Task { await replica.probe(every: .milliseconds(20)) }
+    defer { probing.cancel() }
+    #expect(replica.lastFailure == nil)
+    log.isAway = true
+    while replica.lastProblem == nil { try await Task.sleep(for: .milliseconds(5)) }
+    #expect(replica.lastProblem == .unordered(group: "team", .unreachable("no server answers")))
+    log.isAway = false
+    while replica.lastProblem != nil { try await Task.sleep(for: .milliseconds(5)) }
+    #expect(replica.lastFailure != nil)
+  }
+
+  /// Collects the body of an answer.
+  private final class Body: ResponseBodyWriter, Sendable {
+    let text = Locked("")
+    func write(_ buffer: ByteBuffer) async throws { text.withLock { $0 += String(buffer: buffer) } }
+    func finish(_ trailing: HTTPFields?) async throws {}
+  }
+
+  @Test func `metrics and the answer about health say which copies are behind, without the names of their groups`()
+    async throws
+  {
+    let source = ReplicaSource(
+      group: "team", id: replica.id, store: store, remote: try Remote("test", at: "etcd://127.0.0.1:1"))
+    let replication = Replication({ [source] }, RunningDaemon.logger, log: { [log] _, _ in log })
+    defer { replication.endAll() }
+    let followed = try #require(await replication.replica(of: "team"))
+    try await replication.catchUp(followed)
+    let interface = daemon.interface(replication: replication)
+    func ask(_ path: String) async throws -> String {
+      let head = HTTPRequest(method: .get, scheme: "http", authority: "vaultd", path: path)
+      let answer = await interface.answer(
+        Request(head: head, body: .init(buffer: ByteBuffer())), over: Connection(peer: Peer()))
+      #expect(answer.status == .ok)
+      let body = Body()
+      try await answer.body.write(body)
+      return body.text.withLock { $0 }
+    }
+    let id = replica.id.hexadecimal
+    func isBehind() async throws -> Bool {
+      let metrics = try await ask("/metrics")
+      #expect(metrics.contains(try Regex("vaultd_published_age_seconds\\{group=\"\(id)\"\\} [0-9]+\n")))
+      #expect(!metrics.contains("team"))
+      return metrics.contains("vaultd_published_behind{group=\"\(id)\"} 1\n")
+    }
+    #expect(try await !isBehind())
+    #expect(try await ask("/v1/sys/health").contains(#""published_groups_behind":0"#))
+    log.isAway = true
+    await #expect(throws: VaultError.self) { try await replication.catchUp(followed) }
+    while try await !isBehind() { try await Task.sleep(for: .milliseconds(50)) }
+    #expect(try await ask("/v1/sys/health").contains(#""published_groups_behind":1"#))
+    #expect(try await ask("/metrics").contains("vaultd_published_last_failure_seconds{group=\"\(id)\"} "))
+    // The reason is gone, and then no state comes for two heartbeats.
+    log.isAway = false
+    try await replication.catchUp(followed)
+    while try await isBehind() { try await Task.sleep(for: .milliseconds(50)) }
+    try store.addRemote(
+      Remote("test", at: "etcd://127.0.0.1:1", maxAge: 300, heartbeat: 1), replacing: true)
+    let other = Replication(
+      { [source, daemon] in
+        [ReplicaSource(group: "team", id: source.id, store: try daemon.owner(), remote: source.remote)]
+      }, RunningDaemon.logger, log: { [log] _, _ in log })
+    defer { other.endAll() }
+    _ = await other.replica(of: "team")
+    while await other.conditions().first?.isBehind != true { try await Task.sleep(for: .milliseconds(50)) }
+    #expect(await other.conditions().first?.limit == 300)
   }
 }
