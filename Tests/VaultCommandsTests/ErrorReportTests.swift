@@ -168,12 +168,12 @@ import Vault
     ),
     (
       .unordered(group: "team", .late(seconds: 130, limit: 120)), 15,
-      "'team' is published, and its newest proved state is 130 seconds old, where the next one was due after 120",
+      "'team' is published, and its newest proved state is 130 seconds old, but the next one was due after 120",
       "see whether a vaultd that may write runs and reaches the cluster, and whether this machine's clock is right: vault sync team; timedatectl; journalctl -u vaultd"
     ),
     (
       .unordered(group: "team", .tooEarly(seconds: 400, limit: 300, signer: .application("web", issue: 1))), 12,
-      "'team' is published, and its newest proved state is dated 400 seconds ahead of this machine's clock, where its remote permits 300; 'web' signed it",
+      "'team' is published, and its newest proved state is dated 400 seconds ahead of this machine's clock, but its remote permits only 300; 'web' signed it",
       "correct the clock that is wrong, here or where the state was signed (on both: timedatectl); then the owner, or another machine with --heartbeat, signs a state with the right time: vault group rotate team"
     ),
     (

@@ -109,7 +109,7 @@ import Vault
     while status.status == 0 { status = store.run("status") }
     #expect(status.status == 15)
     #expect(
-      status.output.contains(/'team' is published, and its newest proved state is \d+ seconds old, where the next/))
+      status.output.contains(/'team' is published, and its newest proved state is \d+ seconds old, but the next/))
     #expect(status.errors.contains("vault sync team"))
     #expect(store.run("list", "-g", "team").status == 0)
     service.end()

@@ -124,19 +124,25 @@ extension SecretStore {
     for group in groups {
       guard let copy = try? copy(of: group), copy.isPublished else { continue }
       let age = (now - min(now, copy.time)) / 1_000
-      var problem = agingProblem(of: group, age)
-      if problem == nil || problem == silence { problem = silence ?? logProblem(of: group) }
-      // One that does not answer takes ten seconds to be given up, which is enough for all groups.
+      // Why it is late says more than that it is. One that does not answer takes ten seconds to be given up, which is
+      // enough for all groups.
+      var problem = readingProblem(of: group) ?? silence ?? logProblem(of: group)
       if case .service(.busy, _)? = problem { silence = problem }
+      if problem == nil, let due = try? ageLimits(of: group).due, age > due {
+        problem = .unordered(group: group, .late(seconds: age, limit: due))
+      }
       found[group] = CopyStatus(age: age, problem: problem)
     }
     return found
   }
 
-  private func agingProblem(of group: String, _ age: UInt64) -> VaultError? {
-    do throws(VaultError) { _ = try self.group(group).state() } catch { return error }
-    guard let due = try? ageLimits(of: group).due, age > due else { return nil }
-    return .unordered(group: group, .late(seconds: age, limit: due))
+  private func readingProblem(of group: String) -> VaultError? {
+    do throws(VaultError) {
+      _ = try self.group(group).state()
+      return nil
+    } catch {
+      return error
+    }
   }
 
   /// What keeps the `vaultd` here from bringing the copy up to date.
