@@ -15,18 +15,19 @@ struct ServicePublisher: CommitPublishing {
 
   private func ask(_ request: ClusterRequest, _ body: [UInt8]) throws(VaultError) {
     let failure: VaultError?
+    var isSent = request != .base
     do throws(VaultError) {
       // A file may take minutes, so find out first whether `vaultd` answers at all.
-      if request == .base { _ = try location.logStatus(of: group) }
+      if !isSent { _ = try location.logStatus(of: group) }
+      isSent = true
       failure = try location.askService(request.path(of: group), body, patience: request == .base ? 600 : 30).failure
     } catch {
       switch error {
       case ServiceClient.nobodyListens: throw .unordered(.notHere)
       case .locked(.service(let why)): throw .unordered(.shut(why))
-      case ServiceConnection.brokenReading: throw .unordered(.unreachable("vaultd does not answer"))
       // The request may have reached `vaultd` and its cluster.
       case .service(.busy, _):
-        throw .unordered(request == .sync ? .unreachable("vaultd does not answer") : .outcomeUnknown(nil))
+        throw .unordered(request == .sync || !isSent ? .unreachable("vaultd does not answer") : .outcomeUnknown(nil))
       default: throw .unordered(.unreachable(error.message))
       }
     }

@@ -60,7 +60,7 @@ extension VaultError {
   /// The errors that a caller of `vaultd` distinguishes, with their numbers in messages.
   private enum ServiceCode: UInt8 {
     case other, noItem, noVersion, noGroup, conflict, notAMember, readOnly, ownerOnly, invalid, overLimit, busy
-    case presentItem, overtaken, unreachable, outcomeUnknown, refused
+    case presentItem, overtaken, unreachable, outcomeUnknown, refused, shut
   }
 
   /// `u8 code ‖ u8 status ‖ u64 ‖ u64 ‖ text`. An error without its own code keeps its status and its message.
@@ -84,6 +84,7 @@ extension VaultError {
     case .unordered(_, .unreachable(let reason)): (code, text) = (.unreachable, reason)
     case .unordered(let group, .outcomeUnknown): (code, text) = (.outcomeUnknown, group)
     case .unordered(_, .refused): code = .refused
+    case .unordered(_, .shut(let reason)): (code, text) = (.shut, reason)
     default: break
     }
     var writer = ByteWriter()
@@ -119,6 +120,7 @@ extension VaultError {
       case .unreachable: .unordered(group: "", .unreachable(text))
       case .outcomeUnknown: .unordered(group: text, .outcomeUnknown(nil))
       case .refused: .unordered(.refused)
+      case .shut: .unordered(group: "", .shut(text))
       }
   }
 }

@@ -100,8 +100,9 @@ final class ServiceConnection: Sendable {
   /// Whether a `vaultd` that may take long for this answer is not stopped, because it answers another connection.
   private var answersOthers: Bool {
     guard patience > silence, let other = try? ServiceConnection(path, patience: silence) else { return false }
-    return (try? other.send("GET /v1/sys/init")) != nil
-      && (try? other.receiveHead(or: ServiceConnection.brokenReading)) != nil
+    guard (try? other.send("GET /v1/sys/init")) != nil else { return false }
+    if (try? other.receiveHead(or: ServiceConnection.brokenReading)) != nil { return true }
+    return !other.isOpen  // It closes one more than it takes.
   }
 
   /// Asks `vaultd` to close its store; returns whether it did, because it obeys only root and its own user.

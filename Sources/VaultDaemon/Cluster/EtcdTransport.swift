@@ -100,7 +100,7 @@
         format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
         format.timeZone = TimeZone(identifier: "GMT")
         guard let date = format.date(from: text) else { return nil }
-        return UInt64(exactly: date.timeIntervalSince1970.rounded()).map { $0 * 1_000 }
+        return UInt64(exactly: (date.timeIntervalSince1970 * 1_000).rounded())
       }
 
       /// Hands over each line of the answer.

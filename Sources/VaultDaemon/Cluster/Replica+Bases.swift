@@ -8,7 +8,7 @@
   // The complete files that a log begins with.
   extension Replica {
     /// The level for a fault that keeps the copy from going on, and is met again at each attempt: an error the first time.
-    var faultLevel: Logger.Level { lastProblem == nil ? .error : .debug }
+    var faultLevel: Logger.Level { lastFault == nil ? .error : .debug }
 
     /// Puts a complete file under the log, if hosts that are behind cannot come to its head without one, and after `pause`,
     /// because the new file of another host removes many commits at once.

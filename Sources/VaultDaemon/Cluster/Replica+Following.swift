@@ -71,6 +71,7 @@
         try? await Task.sleep(for: pause)
         guard !Task.isCancelled, !isEnded else { return }
         do throws(VaultError) { try await catchUp() } catch {
+          guard !Task.isCancelled, !isEnded else { return }
           note(error)
           if isExcluded { await exclude() }
         }
@@ -79,7 +80,9 @@
 
     /// - Returns: `nil` for a group that is not published.
     func condition() async -> CopyCondition? {
-      let copy = try? await self.copy()
+      // The copy is read every 15 seconds anyway, and one that somebody locks must not hold up who asks for this.
+      let known = lastCopy.withLock { $0 }
+      let copy = if let known { known } else { try? await self.copy() }
       let problem = lastProblem
       guard copy?.isPublished ?? (problem != nil) else { return nil }
       let (group, store, now) = (group, store, Timestamp.now.milliseconds)
@@ -115,6 +118,7 @@
           hasWarned = isAhead
           let isOverdue = seen.map { $0.since + .milliseconds(2 * length) <= .now } == true
           if age < length, !isOverdue || !isAhead {
+            clockProblem.withLock { $0 = nil }
             // The other hosts wait for another moment.
             pause = length - age + Int64.random(in: 0...max(1, length / 8))
           } else if await isClockTrusted(now) {
@@ -140,7 +144,10 @@
     private func isClockTrusted(_ now: UInt64) async -> Bool {
       let (group, store) = (group, store)
       guard let most = try? await Blocking.read({ try store.ageLimits(of: group).most }), let time = await log.time()
-      else { return true }
+      else {
+        clockProblem.withLock { $0 = nil }
+        return true
+      }
       let lead = (now - min(now, time)) / 1_000
       let isTrusted = lead <= most / 2
       let why = "this machine's clock is \(lead) seconds ahead of those of all servers, so it signs no empty changes"

@@ -18,6 +18,8 @@
     private let isJoined: Bool
     /// The head as it was seen last.
     let head = Mutex<LogHead?>(nil)
+    /// The copy as it was read last.
+    let lastCopy = Mutex<GroupCopy?>(nil)
     private let failures = Mutex<(problem: VaultError?, last: Timestamp?)>((nil, nil))
     /// Why this machine's clock keeps it from signing empty changes.
     let clockProblem = Mutex<VaultError?>(nil)
@@ -46,7 +48,8 @@
     var logEpoch: UInt64? { head.withLock { $0?.epoch } }
 
     /// Why the copy could not be brought up to date the last time, or why this host signs no empty changes.
-    var lastProblem: VaultError? { failures.withLock { $0.problem } ?? clockProblem.withLock { $0 } }
+    var lastProblem: VaultError? { lastFault ?? clockProblem.withLock { $0 } }
+    var lastFault: VaultError? { failures.withLock { $0.problem } }
 
     /// When the copy last could not be brought up to date, since the daemon follows it; `nil` if that never happened.
     var lastFailure: Timestamp? { failures.withLock { $0.last } }
@@ -65,6 +68,7 @@
     func copy() async throws -> GroupCopy? {
       let copy = try await Blocking.read { [self] in try store.copy(of: group) }
       if let copy { try requireOurs(copy.state.groupID) }
+      lastCopy.withLock { $0 = copy }
       return copy
     }
 

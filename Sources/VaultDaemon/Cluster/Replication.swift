@@ -20,6 +20,8 @@
     private let makeLog: MakeLog
     private let logger: Logger
     private let entries = Mutex<[String: Entry]>([:])
+    /// When another member went on with a group in the place of one that was put out.
+    private let exclusions = Mutex<[String: ContinuousClock.Instant]>([:])
     /// Anyone may ask for it.
     private let look = SharedLook<[CopyCondition]>(for: .seconds(1))
     /// How often all copies were let go. A list of sources that was made before does not count.
@@ -83,8 +85,11 @@
     func conditions() async -> [CopyCondition] {
       let found = try? await look.value { [self] in
         var conditions: [CopyCondition] = []
-        for entry in entries.withLock({ $0.values }) where entry.task != nil {
-          if let condition = await entry.replica.condition() { conditions.append(condition) }
+        for entry in entries.withLock({ $0.values }) {
+          // Nothing follows a group that has let nobody in who is here.
+          let unfollowed = CopyCondition(id: entry.replica.id.hexadecimal, isBehind: true)
+          let condition = entry.task == nil ? unfollowed : await entry.replica.condition()
+          if let condition { conditions.append(condition) }
         }
         return conditions.sorted { $0.id < $1.id }
       }
@@ -185,6 +190,17 @@
       for entry in ended.values { entry.task?.cancel() }
     }
 
+    /// Follows a group with another member that has joined here, after the present one was put out. If all are put out,
+    /// each finds that out in turn, so this happens only now and then.
+    private func goOn(with group: String) async {
+      let isSoon = exclusions.withLock { exclusions in
+        if let last = exclusions[group], .now < last + .seconds(15) { return true }
+        exclusions[group] = .now
+        return false
+      }
+      if !isSoon { await refresh() }
+    }
+
     private func begin(_ source: ReplicaSource, unlessEndedSince endings: UInt64) {
       let log: any CommitLog
       do { log = try makeLog(source.remote, source.id) } catch {
@@ -202,7 +218,7 @@
           task: source.follows
             ? Task {
               // Another member that has joined here goes on in the place of one that is put out.
-              let exclude = { @Sendable [weak self] in _ = await self?.refresh() }
+              let exclude = { @Sendable [weak self] () async -> Void in await self?.goOn(with: source.group) }
               async let beating: Void = replica.beat(every: source.remote.heartbeat)
               async let probing: Void = replica.probe(every: .seconds(15), exclude)
               await replica.follow(exclude)

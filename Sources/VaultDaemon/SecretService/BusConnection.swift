@@ -150,16 +150,20 @@
       guard message.isCall else { return }
       message.markSensitive()
       let (client, number) = (message.sender, thread.nextNumber)
-      let values: Result<[BusValue], BusFailure>
-      if thread.waiting[client] ?? 0 >= Self.clientLimit || thread.waitingBytes >= Self.totalLimit {
-        values = .failure(.overLimit)
-      } else {
-        values = Result { () throws(BusFailure) in try message.values() }
-      }
       let (path, interface, member, signature) = (
         message.path, message.interface, message.member, message.signature
       )
-      let isFromPortal = BusObject(path: path) == .portal && thread.owner(of: Self.portalName) == client
+      let isForPortal = path.hasPrefix(BusObject.portal.path)
+      let isFromPortal = isForPortal && thread.owner(of: Self.portalName) == client
+      let values: Result<[BusValue], BusFailure>
+      if thread.waiting[client] ?? 0 >= Self.clientLimit || thread.waitingBytes >= Self.totalLimit {
+        values = .failure(.overLimit)
+      } else if isForPortal, !isFromPortal {
+        // Not even its files are taken.
+        values = .success([])
+      } else {
+        values = Result { () throws(BusFailure) in try message.values(takingFiles: isFromPortal) }
+      }
       let program = thread.keep(message, of: client)
       switch values {
       case .failure(let failure): thread.answer(number, .failure(failure))

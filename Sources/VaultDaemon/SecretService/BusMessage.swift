@@ -7,6 +7,7 @@
     private let message: OpaquePointer
     /// The values and bytes that may still be read, so that a message cannot take memory out of proportion.
     private var (valuesLeft, bytesLeft) = (valueLimit, byteLimit)
+    private var takesFiles = false
     private static let (valueLimit, byteLimit) = (16_384, 4 << 20)
 
     /// The name of the bus itself, which nobody else can have as a sender.
@@ -94,7 +95,13 @@
 
     /// Reads all values.
     ///
+    /// - Parameter takesFiles: whether files may be among them.
     /// - Throws: ``BusFailure`` for types that no method here takes, and beyond the limits.
+    mutating func values(takingFiles takesFiles: Bool) throws(BusFailure) -> [BusValue] {
+      self.takesFiles = takesFiles
+      return try values()
+    }
+
     mutating func values() throws(BusFailure) -> [BusValue] {
       var values: [BusValue] = []
       while let (type, contents) = next() { values.append(try value(type, contents)) }
@@ -129,7 +136,7 @@
         var number: UInt64 = 0
         guard unsafe sd_bus_message_read_basic(message, CChar(type), &number) > 0 else { throw .malformed }
         return .number(number)
-      case UInt8(ascii: "h"):
+      case UInt8(ascii: "h") where takesFiles:
         var descriptor: CInt = -1
         guard unsafe sd_bus_message_read_basic(message, CChar(type), &descriptor) > 0 else { throw .malformed }
         return .file(try BusFile(copying: descriptor))

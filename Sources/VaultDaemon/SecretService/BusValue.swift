@@ -119,15 +119,9 @@
     let signature: String
     let arguments: [BusValue]
     var program: BusProgram
-    /// Whether the caller is xdg-desktop-portal, the connection with the name that sandboxed programs call.
+    /// Whether the caller is xdg-desktop-portal, the connection with the name that sandboxed programs call. The question to
+    /// one of them must not hold up the others.
     var isFromPortal = false
-
-    /// Calls with the same queue are answered one after the other. The portal calls for all sandboxed programs, and the
-    /// question to one must not hold up the others.
-    var queue: String {
-      guard case .portal? = BusObject(path: path), case .text(let application)? = given.1 else { return sender }
-      return "\(sender) \(application)"
-    }
 
     /// The first three arguments; no method has more.
     var given: (BusValue?, BusValue?, BusValue?) {

@@ -1,47 +1,87 @@
 #if Daemon
   import VaultFoundation
 
+  /// A call of the portal for an application's key, which may wait for somebody's answer to a question.
+  struct PortalRetrieval: Sendable {
+    /// The path by which the portal ends it.
+    let handle: String
+    let client: String
+    let application: String
+    let task: Task<[UInt8]?, any Error>
+  }
+
   // The backend of the portal for secrets: `org.freedesktop.impl.portal.Secret`.
   extension SecretService {
     private static let keyByteCount = 64
     /// gnome-keyring's attribute, so that applications find the keys that were imported from there.
     private static let attribute = "app_id"
+    /// The most calls that wait for their answers, for one application and for all.
+    private static let (applicationLimit, retrievalLimit) = (4, 64)
 
     /// `RetrieveSecret`: writes an application's own key to the pipe or socket that it passed to the portal. The key is
     /// made at the first call.
     ///
     /// An application proves its id to xdg-desktop-portal alone, so nobody else is answered.
     func retrieveSecret(_ call: BusCall) async throws -> [BusValue] {
-      guard case (_, .text(let id)?, .file(let file)?) = call.given else { throw BusFailure.unknownMethod }
-      guard call.isFromPortal else {
+      guard call.isFromPortal, case .none = call.program.sandbox else {
         if seal.current != nil { try await record(call, .login, nil, .denied) }
         throw BusFailure.denied
+      }
+      guard case (.path(let handle)?, .text(let id)?, .file(let file)?) = call.given else {
+        throw BusFailure.unknownMethod
       }
       guard let program = call.program.calling(for: id) else {
         throw BusFailure.invalid("a key is an application's, and this is no application's id")
       }
-      var call = call
+      guard retrievals.count < Self.retrievalLimit,
+        retrievals.count(where: { $0.application == id }) < Self.applicationLimit
+      else { throw BusFailure.overLimit }
+      var own = call
       // What somebody agrees to is for this application, and not for all that the portal calls for.
-      (call.sender, call.program) = (call.queue, program)
-      if seal.current != nil { try await requireNoDenial(call) }
-      guard let collection = aliased("default") else { throw BusFailure.noObject }
-      if try await isLocked(collection, for: call) {
-        let path = BusObject.collection(collection.id).path
-        // 1 tells the application that somebody said no.
-        guard try await fulfil(.unlock([path]), call) != nil else { return [.word(1), .properties([:])] }
-      }
-      guard file.write(try await key(of: id, in: collection, call)) else {
+      (own.sender, own.program) = ("\(call.sender) \(id)", program)
+      let task = Task { [own] in try await key(of: id, own) }
+      let retrieval = PortalRetrieval(handle: handle, client: call.sender, application: id, task: task)
+      retrievals.append(retrieval)
+      defer { retrievals.removeAll { $0.task == task } }
+      // 1 tells the application that somebody said no.
+      guard let key = try await task.value else { return [.word(1), .properties([:])] }
+      // The file may be one of a file system that the application itself answers for.
+      guard try await Blocking.read({ file.write(key) }) else {
         throw BusFailure.failed("the application does not read its key, or passed no pipe or socket for it")
       }
       return [.word(0), .properties([:])]
     }
 
-    private func key(of id: String, in collection: BusCollection, _ call: BusCall) async throws -> [UInt8] {
+    /// Ends the question of a call, because the application does not wait for its key any more.
+    ///
+    /// - Returns: whether there is such a call.
+    func endRetrieval(_ handle: String, of client: String) -> Bool {
+      let found = retrievals.filter { $0.handle == handle && $0.client == client }
+      for retrieval in found { retrieval.task.cancel() }
+      return !found.isEmpty
+    }
+
+    func endRetrievals(of client: String) {
+      for retrieval in retrievals where retrieval.client == client { retrieval.task.cancel() }
+    }
+
+    /// - Returns: `nil` if somebody said no, or nobody could be asked.
+    private func key(of id: String, _ call: BusCall) async throws -> [UInt8]? {
+      if seal.current != nil { try await requireNoDenial(call) }
+      guard let collection = aliased("default") else { throw BusFailure.noObject }
+      if try await isLocked(collection, for: call) {
+        let path = BusObject.collection(collection.id).path
+        guard try await fulfil(.unlock([path]), call) != nil else {
+          // One no is the answer to all that the application asks at the moment.
+          for retrieval in retrievals where retrieval.application == id { retrieval.task.cancel() }
+          return nil
+        }
+      }
       let attributes = [Self.attribute: id]
       for _ in 0..<2 {
         let opened = try await require(collection, call)
         let (found, changes) = try await Blocking.read {
-          // The oldest, so that two portals that make a key at once get the same one.
+          // The oldest, so that calls that make a key at once get the same one.
           try collection.read(opened.store) { items in
             items.matching(attributes).min { ($0.created, $0.id) < ($1.created, $1.id) }
           }

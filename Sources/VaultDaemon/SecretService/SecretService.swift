@@ -27,6 +27,8 @@
     var admitted: [String: Set<String>] = [:]
     private var sessions: [String: BusSession] = [:]
     var prompts: [String: BusPrompt] = [:]
+    /// The calls of the portal that wait for their answers.
+    var retrievals: [PortalRetrieval] = []
     /// The clients that have read an item's properties, and so keep them, by the item's path.
     private(set) var readers: [String: Set<String>] = [:]
     /// The programs of those clients.
@@ -72,6 +74,7 @@
     }
 
     private func values(for call: BusCall) async throws -> [BusValue] {
+      if call.isFromPortal, call.member == "Close", endRetrieval(call.path, of: call.sender) { return [] }
       guard let object = BusObject(path: call.path) else { throw BusFailure.unknownObject }
       let interfaces = [object.interface, .properties, .introspection].compactMap(\.self)
         .filter { call.interface == nil || $0.name == call.interface }
@@ -250,6 +253,7 @@
     func forget(_ client: String) {
       sessions = sessions.filter { $0.value.client != client }
       admitted = admitted.filter { $0.key != client && !$0.key.hasPrefix(client + " ") }
+      endRetrievals(of: client)
       for (id, prompt) in prompts where prompt.client == client {
         prompt.task?.cancel()
         prompts[id] = nil

@@ -51,16 +51,19 @@
         for await event in events {
           switch event {
           case .call(let call):
-            let before = turns[call.queue]
-            turns[call.queue] = Task {
+            guard !call.isFromPortal else {
+              Task { connection.answer(call, await service.answer(call)) }
+              continue
+            }
+            let before = turns[call.sender]
+            turns[call.sender] = Task {
               await before?.value
               connection.answer(call, await service.answer(call))
             }
           case .left(let client):
-            let queues = turns.keys.filter { $0 == client || $0.hasPrefix(client + " ") }
-            let before = queues.compactMap { turns.removeValue(forKey: $0) }
+            let before = turns.removeValue(forKey: client)
             Task {
-              for turn in before { await turn.value }
+              await before?.value
               await service.forget(client)
             }
           case .name(true, _): logger.info("the Secret Service is answered", metadata: ["groups": "\(groups)"])

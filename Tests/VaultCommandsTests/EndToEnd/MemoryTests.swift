@@ -8,6 +8,9 @@ import Testing
 @Suite(.needsRoot) struct MemoryTests {
   private let store: TestStore
   private static let mark = Array("S3CR3T-VALUE".utf8)
+  /// The released executable loads nothing. Here the loader looks a function up at its first call and saves the vector
+  /// registers meanwhile, which may hold what was just copied; so let it look all functions up at the start.
+  private static let binding = ["LD_BIND_NOW": "1"]
 
   init() throws { store = try TestStore() }
 
@@ -15,8 +18,8 @@ import Testing
   private func blocked(_ arguments: String) throws -> (process: Executable, reading: Int32) {
     let (reading, writing) = Pipe.pair()
     let process = Executable(
-      ["-c", "exec \"$vault\" \(arguments) >&3"], program: "/bin/sh", environment: store.scriptEnvironment,
-      extra: [writing])
+      ["-c", "exec \"$vault\" \(arguments) >&3"], program: "/bin/sh",
+      environment: store.scriptEnvironment.merging(Self.binding) { $1 }, extra: [writing])
     close(writing)
     try #require(eventually { Pipe.unreadCount(reading) >= 65_536 })
     return (process, reading)
@@ -83,9 +86,7 @@ import Testing
     var environment = store.scriptEnvironment
     environment["VAULT_HOME"] = store.folder.file("other")
     environment["VAULT_STATE"] = store.folder.file("other-state")
-    // The released executable loads nothing. Here the loader looks a function up at its first call and saves the vector
-    // registers meanwhile, which may hold what was just copied; so let it look all functions up at the start.
-    environment["LD_BIND_NOW"] = "1"
+    environment.merge(Self.binding) { $1 }
     let once = Pipe.holding(Array("S3CR3T-VALUE pass\n".utf8))
     defer { close(once) }
     #expect(Executable(["init", "--passphrase-fd", "3"], environment: environment, extra: [once]).wait().status == 0)

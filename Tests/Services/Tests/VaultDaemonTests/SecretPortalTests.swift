@@ -94,9 +94,9 @@ struct SecretPortalTests {
     #expect(try await key(of: "org.example.Mail") == Array("from gnome".utf8))
   }
 
-  @Test func `two calls at once get the same key`() async throws {
+  @Test func `calls at once get the same key`() async throws {
     let keys = try await withThrowingTaskGroup(of: [UInt8].self) { tasks in
-      for number in 1...8 { tasks.addTask { try await key(of: "org.example.Mail", number: UInt64(number)) } }
+      for number in 1...4 { tasks.addTask { try await key(of: "org.example.Mail", number: UInt64(number)) } }
       return try await tasks.reduce(into: []) { $0.append($1) }
     }
     #expect(Set(keys).count == 1 && keys[0].count == 64)
