@@ -1,5 +1,6 @@
 #if Daemon
   import Glibc
+  import VaultFoundation
 
   /// A value of D-Bus, with those types that `org.freedesktop.secrets`, the portal and properties have.
   indirect enum BusValue: Sendable, Equatable {
@@ -155,6 +156,21 @@
 
     private static func standard(_ name: String, _ message: String) -> BusFailure {
       BusFailure(name: "org.freedesktop.DBus.Error." + name, message: message)
+    }
+  }
+
+  extension BusFailure {
+    init(_ error: any Error) {
+      switch error {
+      case let failure as BusFailure: self = failure
+      case VaultError.notFound: self = .noObject
+      case VaultError.denied: self = .denied
+      case VaultError.locked, VaultError.noStore: self = .isLocked
+      case VaultError.overLimit: self = .overLimit
+      case let error as VaultError where error.exitStatus == .usage: self = .invalid(error.message)
+      case let refusal as Refusal: self = .failed(refusal.messages.first ?? "the service cannot answer now")
+      default: self = .failed("the service cannot answer now")
+      }
     }
   }
 

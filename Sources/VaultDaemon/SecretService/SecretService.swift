@@ -335,19 +335,4 @@
       defaultID = collections.first { $0.group != nil && $0.group == found.usual }?.id
     }
   }
-
-  extension BusFailure {
-    init(_ error: any Error) {
-      switch error {
-      case let failure as BusFailure: self = failure
-      case VaultError.notFound: self = .noObject
-      case VaultError.denied: self = .denied
-      case VaultError.locked, VaultError.noStore: self = .isLocked
-      case VaultError.overLimit: self = .overLimit
-      case let error as VaultError where error.exitStatus == .usage: self = .invalid(error.message)
-      case let refusal as Refusal: self = .failed(refusal.messages.first ?? "the service cannot answer now")
-      default: self = .failed("the service cannot answer now")
-      }
-    }
-  }
 #endif
