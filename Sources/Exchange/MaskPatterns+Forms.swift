@@ -32,7 +32,7 @@ extension MaskPatterns {
     var forms = [trimmed(value)]
     if value.count <= largestWithForms {
       forms += percentEncoded(value) + escaped(value) + quoted(value) + hexadecimal(value)
-      forms.append(base32(value))
+      forms.append(Base32.digits(value))
       patterns += base64(value).filter { $0.count >= shortestBase64 }
     }
     return patterns + forms.filter { $0.count >= shortestValue } + lines(of: value)

@@ -198,22 +198,6 @@ extension MaskPatterns {
     [Array(value.hexadecimal.utf8), Array(value.hexadecimal.uppercased().utf8)]
   }
 
-  /// Base32 (RFC 4648), without the last character if it depends on the bytes after the value.
-  static func base32(_ value: [UInt8]) -> [UInt8] {
-    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
-    var characters: [UInt8] = []
-    var (bits, count) = (0, 0)
-    for byte in value {
-      (bits, count) = (bits << 8 | Int(byte), count + 8)
-      while count >= 5 {
-        count -= 5
-        characters.append(alphabet[bits >> count & 31])
-      }
-      bits &= 31
-    }
-    return characters
-  }
-
   /// `application/x-www-form-urlencoded`, as browsers write it and as Python does.
   private static func forms(_ value: [UInt8]) -> [[UInt8]] {
     ["-._*", "-._~"].map { unreserved in

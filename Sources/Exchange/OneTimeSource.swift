@@ -153,20 +153,26 @@ package struct OneTimeSource: Sendable, Equatable {
 
 /// RFC 4648, section 6.
 enum Base32 {
+  /// The digits that `bytes` alone decide: no padding, and no last one that depends on the byte after them.
+  static func digits(_ bytes: [UInt8]) -> [UInt8] {
+    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
+    var digits: [UInt8] = []
+    var (bits, count) = (0, 0)
+    for byte in bytes {
+      (bits, count) = (bits << 8 | Int(byte), count + 8)
+      while count >= 5 {
+        count -= 5
+        digits.append(alphabet[bits >> count & 31])
+      }
+      bits &= 31
+    }
+    return digits
+  }
+
   /// The text without padding.
   static func encoded(_ bytes: [UInt8]) -> String {
-    let digits = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
-    var text: [UInt8] = []
-    var (word, bitCount) = (UInt32(0), 0)
     // The zero byte fills up the last digit, and adds none.
-    for byte in bytes + [0] {
-      (word, bitCount) = (word << 8 | UInt32(byte), bitCount + 8)
-      while bitCount >= 5, text.count < (bytes.count * 8 + 4) / 5 {
-        bitCount -= 5
-        text.append(digits[Int(word >> UInt32(bitCount) & 31)])
-      }
-    }
-    return String(decoding: text, as: UTF8.self)
+    String(decoding: digits(bytes + [0]).prefix((bytes.count * 8 + 4) / 5), as: UTF8.self)
   }
 
   /// - Returns: `nil` if `text` is not base32. Padding is optional, and letters may have any case.

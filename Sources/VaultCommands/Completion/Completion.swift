@@ -143,7 +143,9 @@ extension Session {
   private func program(_ typed: String) -> Completion {
     guard !typed.contains("/") else { return .files }
     var names: Set<String> = []
-    for folder in (environment["PATH"] ?? "").split(separator: ":") where folder.first == "/" {
+    let path = environment["PATH"] ?? ""
+    let variables = [Array("PATH".utf8): Array(path.utf8)]
+    for folder in path.split(separator: ":") where folder.first == "/" {
       var status = stat()
       // Whoever may write there: these are the programs that the command would find.
       guard unsafe stat(String(folder), &status) == 0,
@@ -151,14 +153,11 @@ extension Session {
           String(folder), FileTrust(owners: [status.st_uid], forbiddenMode: 0), followingLink: true
         ).names()
       else { continue }
-      for name in listed where name.hasPrefix(typed) && isProgram("\(folder)/\(name)") { names.insert(name) }
+      for name in listed where name.hasPrefix(typed) && (try? ProgramStart.find(name, variables)) != nil {
+        names.insert(name)
+      }
     }
     return names.isEmpty ? .files : .words(names.sorted())
-  }
-
-  private func isProgram(_ path: String) -> Bool {
-    var status = stat()
-    return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG && access(path, X_OK) == 0
   }
 
   private func assignments(_ typed: String, _ line: CompletionLine) -> [String] {

@@ -49,6 +49,8 @@
 
     /// Why the copy could not be brought up to date the last time, or why this host signs no empty changes.
     var lastProblem: VaultError? { lastFault ?? clockProblem.withLock { $0 } }
+
+    /// Why the copy could not be brought up to date the last time.
     var lastFault: VaultError? { failures.withLock { $0.problem } }
 
     /// When the copy last could not be brought up to date, since the daemon follows it; `nil` if that never happened.

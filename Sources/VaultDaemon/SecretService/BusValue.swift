@@ -120,11 +120,10 @@
     let signature: String
     let arguments: [BusValue]
     var program: BusProgram
-    /// Whether the caller is xdg-desktop-portal, the connection with the name that sandboxed programs call. The question to
-    /// one of them must not hold up the others.
+    /// Whether the caller is xdg-desktop-portal, the connection with the name that sandboxed programs call.
     var isFromPortal = false
 
-    /// The first three arguments; no method has more.
+    /// The first three arguments, which are all that any method here looks at.
     var given: (BusValue?, BusValue?, BusValue?) {
       (arguments.first, arguments.dropFirst().first, arguments.dropFirst(2).first)
     }

@@ -4,7 +4,8 @@
   import Synchronization
   import VaultFoundation
 
-  /// Answers `org.freedesktop.secrets` on the session bus. The calls of one client are answered one after the other.
+  /// Answers `org.freedesktop.secrets` on the session bus. The calls of one client are answered one after the other,
+  /// except those of the portal.
   struct SecretsDoor: Service {
     let groups: [String]
     let seal: Seal
@@ -51,6 +52,7 @@
         for await event in events {
           switch event {
           case .call(let call):
+            // The portal calls for all sandboxed programs, and the question to one must not hold up the others.
             guard !call.isFromPortal else {
               Task { connection.answer(call, await service.answer(call)) }
               continue

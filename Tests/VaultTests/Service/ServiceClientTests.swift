@@ -214,29 +214,26 @@ struct ServiceClientTests {
 
   // MARK: A vaultd that is stopped
 
-  /// A socket whose connections nobody takes, as of a stopped `vaultd`.
-  private func stoppedService(at path: String) throws -> CInt {
+  /// A socket whose connections nobody takes, as of a stopped `vaultd`, and one of these connections.
+  private func stoppedService(_ fixture: StoreFixture) throws -> (listener: CInt, connection: ServiceConnection) {
+    let path = fixture.folder + "/socket"
     let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     let bound = unsafe withSocketAddress(path) { unsafe bind(listener, $0, $1) }
     try #require(bound == 0 && listen(listener, 16) == 0)
-    return listener
+    return (listener, try ServiceConnection(path, patience: 86_400, silence: 1))
   }
 
   @Test func `an answer that may take long is not waited for if vaultd is stopped`() throws {
     let fixture = try StoreFixture()
-    let path = fixture.folder + "/socket"
-    let listener = try stoppedService(at: path)
+    let (listener, connection) = try stoppedService(fixture)
     defer { close(listener) }
-    let connection = try ServiceConnection(path, patience: 86_400, silence: 1)
     #expect(throws: ServiceConnection.brokenChange) { try connection.answer(to: "/vault/1/base/team", []) }
   }
 
   @Test func `an answer that takes long is waited for as long as vaultd answers others`() throws {
     let fixture = try StoreFixture()
-    let path = fixture.folder + "/socket"
-    let listener = try stoppedService(at: path)
+    let (listener, connection) = try stoppedService(fixture)
     defer { close(listener) }
-    let connection = try ServiceConnection(path, patience: 86_400, silence: 1)
     Thread.detachNewThread {
       let first = accept(listener, nil, nil)
       // It asks on another connection, and that answer ends the silence of the first.

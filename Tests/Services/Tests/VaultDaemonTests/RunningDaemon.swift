@@ -133,6 +133,25 @@ final class RunningDaemon: Sendable {
     return (lines.dropLast().joined(separator: "\n"), Int(lines.last ?? "") ?? 0)
   }
 
+  /// Makes a pinentry that writes down what it is to ask and which files it has open, and then says `answer`, which the
+  /// shell reads.
+  static func writePinentry(saying answer: String, to path: String) async throws {
+    let script = """
+      #!/bin/sh
+      echo OK
+      while read -r command rest; do
+        case $command in
+          SETDESC) echo "$rest" >>"$0.asked"; ls -l /proc/$$/fd >"$0.open"; echo OK ;;
+          CONFIRM) echo \(answer) ;;
+          BYE) exit ;;
+          *) echo OK ;;
+        esac
+      done
+
+      """
+    try await writeProgram(script, to: path)
+  }
+
   /// Makes an executable script. Another process writes it: a program that another test starts meanwhile could inherit the
   /// descriptor, and a file that somebody may still write to is not executed.
   static func writeProgram(_ text: String, to path: String) async throws {

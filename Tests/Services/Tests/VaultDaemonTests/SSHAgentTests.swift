@@ -79,22 +79,8 @@ struct SSHAgentTests {
     #expect(record.outcome == .allowed && record.group == "web" && record.item == "ssh/mine")
   }
 
-  /// A pinentry that writes down what it is to ask, and then says this.
   private func answerQuestions(_ answer: String) async throws {
-    let script = """
-      #!/bin/sh
-      echo OK
-      while read -r command rest; do
-        case $command in
-          SETDESC) echo "$rest" >>"$0.asked"; ls -l /proc/$$/fd >"$0.open"; echo OK ;;
-          CONFIRM) echo \(answer) ;;
-          BYE) exit ;;
-          *) echo OK ;;
-        esac
-      done
-
-      """
-    try await RunningDaemon.writeProgram(script, to: socket + "-pinentry")
+    try await RunningDaemon.writePinentry(saying: answer, to: socket + "-pinentry")
   }
 
   @Test func `a key with confirmation signs only if a person agrees, and they see which program asks`() async throws {

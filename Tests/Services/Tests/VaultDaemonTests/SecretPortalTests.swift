@@ -11,6 +11,7 @@ struct SecretPortalTests {
   private let daemon: RunningDaemon
   private let service: SecretService
   private let pinentry: String
+  private static let handle = BusObject.portal.path + "/request/1_1/t"
 
   init() throws {
     daemon = try RunningDaemon(binds: false, serves: false)
@@ -30,7 +31,7 @@ struct SecretPortalTests {
   ) async throws -> BusValue? {
     let method = BusInterface.portal.methods[0]
     let arguments: [BusValue] = [
-      .path("/org/freedesktop/portal/desktop/request/1_1/t"), .text(application),
+      .path(Self.handle), .text(application),
       .file(try BusFile(copying: file)), .properties([:]),
     ]
     let call = BusCall(
@@ -55,21 +56,8 @@ struct SecretPortalTests {
     try daemon.set("settings/secret-service/" + name, in: "vault.service", to: value)
   }
 
-  /// Answers each question, and keeps its words.
   private func answerQuestions(with answer: String) async throws {
-    let script = """
-      #!/bin/sh
-      echo OK
-      while read -r command rest; do
-        case $command in
-          SETDESC) printf '%s\\n' "$rest" >>"$0.asked"; echo OK ;;
-          CONFIRM) echo "\(answer)" ;;
-          *) echo OK ;;
-        esac
-        [ "$command" != BYE ] || exit 0
-      done
-      """
-    try await RunningDaemon.writeProgram(script, to: pinentry)
+    try await RunningDaemon.writePinentry(saying: answer, to: pinentry)
   }
 
   private var questions: [Substring] {
@@ -125,7 +113,7 @@ struct SecretPortalTests {
     #expect(questions.count == 2)
   }
 
-  @Test(.timeLimit(.minutes(2))) func `a pipe that nobody reads holds nothing up, and a file gets nothing`()
+  @Test(.timeLimit(.minutes(5))) func `a pipe that nobody reads holds nothing up, and a file gets nothing`()
     async throws
   {
     let pipe = Pipe()
@@ -139,5 +127,29 @@ struct SecretPortalTests {
     defer { close(file) }
     await #expect(throws: BusFailure.self) { try await answer(for: "org.example.Mail", file) }
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)).isEmpty)
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `at most four calls for an application wait, and the portal ends their questions`() async throws {
+    try rule("default", "ask")
+    try await answerQuestions(with: ">/dev/null; until [ -e $0.agreed ]; do sleep 0.02; done; echo OK")
+    let pipe = Pipe()
+    let end = pipe.fileHandleForWriting.fileDescriptor
+    let calls = (1...4).map { number in
+      Task { try await answer(for: "org.example.Mail", end, number: UInt64(number)) }
+    }
+    while await service.retrievals.count < 4 { try await Task.sleep(for: .milliseconds(20)) }
+    await #expect(throws: BusFailure.overLimit) { try await answer(for: "org.example.Mail", end, number: 5) }
+    func close(isFromPortal: Bool) async throws {
+      let call = BusCall(
+        number: 6, sender: ":1.9", path: Self.handle, interface: nil, member: "Close", signature: "", arguments: [],
+        program: BusProgram(executable: "/usr/libexec/xdg-desktop-portal"), isFromPortal: isFromPortal)
+      _ = try await service.answer(call).get()
+    }
+    await #expect(throws: BusFailure.unknownObject) { try await close(isFromPortal: false) }
+    #expect(await service.retrievals.count == 4)
+    try await close(isFromPortal: true)
+    for call in calls { #expect(try await call.value == .word(1)) }
+    #expect(await service.retrievals.isEmpty)
   }
 }

@@ -421,4 +421,14 @@ import VaultFoundation
     while await other.conditions().first?.isBehind != true { try await Task.sleep(for: .milliseconds(50)) }
     #expect(await other.conditions().first?.limit == 300)
   }
+
+  @Test func `a copy that nothing follows, because nobody here is a member, is behind`() async throws {
+    let source = ReplicaSource(
+      group: "team", id: replica.id, store: store, remote: try Remote("test", at: "etcd://127.0.0.1:1"), follows: false)
+    let replication = Replication({ [source] in [source] }, RunningDaemon.logger, log: { [log] _, _ in log })
+    defer { replication.endAll() }
+    _ = await replication.replica(of: "team")
+    let conditions = await replication.conditions()
+    #expect(conditions.map(\.id) == [replica.id.hexadecimal] && conditions.allSatisfy(\.isBehind))
+  }
 }
