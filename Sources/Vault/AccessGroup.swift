@@ -262,9 +262,11 @@ public final class AccessGroup: Sendable {
 
   /// The queues of this group's async calls, which `VaultFoundation` makes on first use: this module does without
   /// Swift's concurrency.
-  package func asyncQueues<Queues: AnyObject & Sendable>(made make: () -> Queues) -> Queues {
+  ///
+  /// - Parameter make: is told whether `vaultd` answers the calls.
+  package func asyncQueues<Queues: AnyObject & Sendable>(made make: (Bool) -> Queues) -> Queues {
     shared.made.withLock { made in
-      let queues = made.asyncQueues as? Queues ?? make()
+      let queues = made.asyncQueues as? Queues ?? make(service != nil)
       made.asyncQueues = queues
       return queues
     }

@@ -156,32 +156,32 @@ extension AccessGroup {
 extension AccessGroup {
   /// Changes of single items that wait at the same time share a commit, each on a thread of its own. Transactions run one
   /// after the other, without a limit to how long they wait for each other. Reads have their own thread, because a writer
-  /// may wait for other processes. Each list holds up to three descriptors, so many of them must not run at the same time.
+  /// may wait for other processes, and several if `vaultd` answers, which makes the entries of reads at the same time
+  /// durable together. Each list holds up to three descriptors, so many of them must not run at the same time.
   private final class Queues: Sendable {
-    let reads = CallQueue(keepingThread: Queues.patience)
-    let transactions = CallQueue(keepingThread: Queues.patience)
-    private let writes = Turns()
-    private let lists = Turns()
+    let transactions = Turns(1)
+    let writes = Turns(8)
+    let lists = Turns(8)
+    let reads: Turns
 
-    /// In seconds.
-    private static let patience = 10.0
-
-    var nextWrites: CallQueue { writes.next }
-    var nextLists: CallQueue { lists.next }
-
-    /// Eight queues that take turns.
-    private final class Turns: Sendable {
-      private let queues = (0..<8).map { _ in CallQueue(keepingThread: Queues.patience) }
-      private let turn = Atomic<UInt>(0)
-
-      var next: CallQueue { queues[Int(turn.wrappingAdd(1, ordering: .relaxed).oldValue % UInt(queues.count))] }
-    }
+    init(throughService: Bool) { reads = Turns(throughService ? 8 : 1) }
   }
 
-  private var reads: CallQueue { asyncQueues(made: Queues.init).reads }
-  private var transactions: CallQueue { asyncQueues(made: Queues.init).transactions }
-  private var writes: CallQueue { asyncQueues(made: Queues.init).nextWrites }
-  private var lists: CallQueue { asyncQueues(made: Queues.init).nextLists }
+  /// Queues that take turns.
+  private final class Turns: Sendable {
+    private let queues: [CallQueue]
+    private let turn = Atomic<UInt>(0)
+
+    init(_ count: Int) { queues = (0..<count).map { _ in CallQueue(keepingThread: 10) } }
+
+    var next: CallQueue { queues[Int(turn.wrappingAdd(1, ordering: .relaxed).oldValue % UInt(queues.count))] }
+  }
+
+  private var queues: Queues { asyncQueues(made: Queues.init) }
+  private var reads: CallQueue { queues.reads.next }
+  private var transactions: CallQueue { queues.transactions.next }
+  private var writes: CallQueue { queues.writes.next }
+  private var lists: CallQueue { queues.lists.next }
 }
 
 extension AccessGroup {

@@ -1,16 +1,18 @@
 internal import Glibc
 internal import Sealing
 
-/// A connection to `vaultd`, which identifies this process through the kernel and gives it the rights of its
-/// application.
+/// Connections to `vaultd`, which identifies this process through the kernel and gives it the rights of its application.
 ///
-/// Safe from any number of threads, which take turns. One connection is kept open. If `vaultd` has closed it, a call is
-/// repeated on a new one only if it reads.
+/// Safe from any number of threads. Calls at the same time, whose reads share an entry's way to the disk, have a
+/// connection each, and a few are kept open. If `vaultd` has closed one, a call is repeated only if it reads.
 final class ServiceClient: Sendable {
   let caller: ServiceAnswer.Caller
   let ownerKey: PublicKey
   private let path: String
-  private let connection: Locked<ServiceConnection?>
+  private let idle: Locked<[ServiceConnection]>
+
+  /// How many connections are kept open, of the 1,024 that `vaultd` allows a user.
+  private static let idleLimit = 8
 
   static let nobodyListens = VaultError.locked(.service("nobody listens on its socket"))
   static let misunderstood = VaultError.unexpected("vaultd sent an answer that is not understood")
@@ -27,26 +29,30 @@ final class ServiceClient: Sendable {
       throw ServiceClient.misunderstood
     }
     (self.path, self.caller, self.ownerKey) = (path, caller, ownerKey)
-    self.connection = Locked(connection)
+    idle = Locked([connection])
   }
 
   func answer(to call: ServiceCall, _ value: OpenedSecret? = nil) throws(VaultError) -> ServiceAnswer {
-    let answer = try connection.withLock { (connection) throws(VaultError) in
-      // A forked child could take the answers to its parent's calls.
-      if connection?.process != getpid() { connection = nil }
-      if let open = connection, call.operation.isReading {
-        do { return try open.answer(to: call, value) } catch { connection = nil }
-      }
-      // A change must not be sent on a connection that may have been closed: it would be unknown whether it was made.
-      let fresh = call.operation.isReading ? nil : connection.flatMap { $0.isOpen ? $0 : nil }
-      let open = if let fresh { fresh } else { try ServiceConnection(path) }
-      connection = nil
-      let answer = try open.answer(to: call, value)
-      connection = open
-      return answer
+    let kept = idleConnection()
+    let connection = if let kept { kept } else { try ServiceConnection(path) }
+    let answer: ServiceAnswer
+    do throws(VaultError) { answer = try connection.answer(to: call, value) } catch {
+      guard kept != nil, call.operation.isReading else { throw error }
+      idle.withLock { $0 = [] }
+      return try self.answer(to: call, value)
     }
+    idle.withLock { if $0.count < Self.idleLimit { $0.append(connection) } }
     if let failure = answer.failure { throw failure }
     return answer
+  }
+
+  /// A connection that nobody uses. A change must not be sent on one that `vaultd` has closed, because it would be unknown
+  /// whether it was made, and a forked child could take the answers to its parent's calls.
+  private func idleConnection() -> ServiceConnection? {
+    idle.withLock { idle in
+      while let last = idle.popLast() { if last.process == getpid(), last.isOpen { return last } }
+      return nil
+    }
   }
 }
 

@@ -14,12 +14,19 @@ private final class SocketService: Sendable {
   /// After how many answers every connection ends without one.
   private let answerLimit: Int
   private let answered = Locked(0)
+  /// How many calls must have arrived before one is answered.
+  private let gathered: Int
+  private let arrived = Locked(0)
   let connectionCount = Locked(0)
 
-  init(_ store: StoreFixture, writing instead: [UInt8]? = nil, endingAfter answerLimit: Int = .max) throws {
+  init(
+    _ store: StoreFixture, writing instead: [UInt8]? = nil, endingAfter answerLimit: Int = .max,
+    gathering gathered: Int = 0
+  ) throws {
     path = store.folder + "/socket"
     self.instead = instead
     self.answerLimit = answerLimit
+    self.gathered = gathered
     listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
     let bound = unsafe withSocketAddress(path) { unsafe bind(listener, $0, $1) }
     try #require(bound == 0 && listen(listener, 16) == 0)
@@ -63,6 +70,12 @@ private final class SocketService: Sendable {
     guard let call = try? ServiceCall(decoding: Array(body[4..<4 + count])),
       let value = try? Secret(Array(body[(4 + count)...]))
     else { return false }
+    arrived.withLock { if call.operation != .hello { $0 += 1 } }
+    let end = Date(timeIntervalSinceNow: 20)
+    while call.operation != .hello, arrived.withLock({ $0 < gathered }) {
+      guard Date() < end else { return false }
+      usleep(1_000)
+    }
     let answer =
       call.operation == .hello
       ? ServiceAnswer(
@@ -141,6 +154,17 @@ struct ServiceClientTests {
       let value = try group.get("item").exportInsecurelyAsString()
       precondition(value == "value" && service.connectionCount.withLock { $0 } == 2)
     }
+  }
+
+  @Test func `calls of several threads are answered at the same time, and eight connections stay`() throws {
+    let fixture = try StoreFixture()
+    let service = try SocketService(fixture, gathering: 12)
+    defer { service.end() }
+    let group = try open(service, fixture).group("default")
+    #expect(onThreads(12) { try group.set("item \($0)", to: "a") }.isEmpty)
+    #expect(service.connectionCount.withLock { $0 } == 12)
+    #expect(onThreads(8) { _ = try group.get("item \($0)") }.isEmpty)
+    #expect(service.connectionCount.withLock { $0 } == 12)
   }
 
   @Test func `a value of the largest size can be set and read`() throws {

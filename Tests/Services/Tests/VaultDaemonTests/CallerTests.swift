@@ -271,6 +271,41 @@ struct CallerTests {
     #expect(try daemon.items(of: "vault.tokens").isEmpty)
   }
 
+  @Test(.timeLimit(.minutes(5))) func `awaited reads are answered at the same time`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("a", in: "web", to: "secret")
+    let store = try await SecretStore.open(
+      at: StoreLocation(environment: ["VAULT_HOME": daemon.folder + "/none", "VAULT_SOCKET": daemon.socket]))
+    let group = try store.group("web")
+    let record = try daemon.owner().group("vault.audit")
+    let (begun, holding) = AsyncStream<Void>.makeStream()
+    let end = DispatchSemaphore(value: 0)
+    async let held: Void = record.inThread { record throws(VaultError) in
+      // Nothing can be recorded until this ends, so no call is answered.
+      try record.transaction { (_) throws(VaultError) in
+        holding.finish()
+        end.wait()
+      }
+    }
+    for await _ in begun {}
+    let values = Task {
+      try await withThrowingTaskGroup(of: String.self) { reads in
+        for _ in 0..<8 { reads.addTask { try await group.get("a", as: String.self) } }
+        return try await reads.reduce(into: []) { $0.append($1) }
+      }
+    }
+    let deadline = ContinuousClock.now + .seconds(20)
+    func connectionCount() throws -> Int {
+      try String(contentsOfFile: "/proc/net/unix", encoding: .utf8).split(separator: "\n")
+        .count { $0.hasSuffix(" " + daemon.socket) } - 1
+    }
+    while try connectionCount() < 8, .now < deadline { try await Task.sleep(for: .milliseconds(5)) }
+    #expect(try connectionCount() == 8)
+    end.signal()
+    try await held
+    #expect(try await values.value == Array(repeating: "secret", count: 8))
+  }
+
   @Test func `a change whose record cannot be written is not made`() async throws {
     let daemon = try RunningDaemon()
     try daemon.set("a", in: "web", to: "before")
