@@ -319,6 +319,7 @@ enum ArgumentFault: Error, Equatable {
   case unknownLetter
   case tooMany
   case missingCommand
+  case commandAfterOption
   case unknownCommand(meant: String?)
   /// What shows the version of other programs.
   case unknownVersion
@@ -342,6 +343,7 @@ enum ArgumentFault: Error, Equatable {
         hint: "\(hint); a name that begins with '-', or a program to run, comes after --")
     case .tooMany: return command.type?.surplus ?? .usage("there are too many arguments", hint: hint)
     case .missingCommand: return .usage("a command is missing", hint: hint)
+    case .commandAfterOption: return .usage("the command comes before its options", hint: hint)
     case .unknownCommand(let meant):
       return .usage("there is no such command", hint: meant.map { "did you mean '\(command.path) \($0)'?" } ?? hint)
     case .unknownVersion: return .usage("there is no such command", hint: "to see the version: vault --version")

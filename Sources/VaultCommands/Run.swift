@@ -93,8 +93,10 @@ struct TypedLine {
   private var unknownCommand: ArgumentFault {
     guard let word = rest.first else { return .missingCommand }
     if command.wordCount == 0, ["-v", "-V", "version"].contains(word) { return .unknownVersion }
-    guard !Arguments.isOption(word) else { return .missingCommand }
-    return .unknownCommand(meant: Closeness.nearest(to: word, among: command.subcommands.map(\.name)))
+    let names = command.subcommands.map(\.name)
+    guard Arguments.isOption(word) else { return .unknownCommand(meant: Closeness.nearest(to: word, among: names)) }
+    if let meant = Closeness.nearest(to: word, among: ["--help", "--version"]) { return .unknownOption(meant: meant) }
+    return rest.contains(where: names.contains) ? .commandAfterOption : .missingCommand
   }
 
   private static func leadingCount(_ words: [String]) -> Int {

@@ -30,6 +30,7 @@ extension SecretStore {
   /// - Parameter calls: runs to its end even if the task is cancelled. It may use an object that is not `Sendable` if
   ///   the caller does not use it afterwards.
   /// - Returns: what `calls` returns, which need not be `Sendable` either.
+  @discardableResult
   public func inThread<Result: ~Copyable, Failure>(
     _ calls: sending (SecretStore) throws(Failure) -> sending Result
   ) async throws(Failure) -> sending Result {
@@ -43,6 +44,7 @@ extension AccessGroup {
   /// - Parameter calls: runs to its end even if the task is cancelled. It may use an object that is not `Sendable` if
   ///   the caller does not use it afterwards.
   /// - Returns: what `calls` returns, which need not be `Sendable` either.
+  @discardableResult
   public func inThread<Result: ~Copyable, Failure>(
     _ calls: sending (AccessGroup) throws(Failure) -> sending Result
   ) async throws(Failure) -> sending Result {

@@ -58,7 +58,7 @@ import Vault
     let get: GetItem = try parsed("--credential c --passphrase-fd=3 get -- -x")
     #expect(get.key == KeySource(passphraseDescriptor: 3, credential: "c") && get.names == ["-x"])
     #expect(throws: ArgumentFault.repeated("--key-file")) { try line("--key-file a list --key-file b").parsed() }
-    #expect(throws: ArgumentFault.missingCommand) { try line("--group b get a").parsed() }
+    #expect(throws: ArgumentFault.commandAfterOption) { try line("--group b get a").parsed() }
   }
 
   @Test(
@@ -75,7 +75,8 @@ import Vault
       ("get a -ho", .unknownLetter), ("info a b", .tooMany), ("status a", .tooMany), ("run ls", .tooMany),
       ("lock -- a", .tooMany),
       ("", .missingCommand), ("group", .missingCommand), ("group --json", .missingCommand),
-      ("slot add", .missingCommand),
+      ("slot add", .missingCommand), ("--hlep", .unknownOption(meant: "--help")), ("--s3cret x", .missingCommand),
+      ("group --json list", .commandAfterOption),
       ("gte", .unknownCommand(meant: "get")), ("group lst", .unknownCommand(meant: "list")),
       ("help gte", .unknownCommand(meant: "get")), ("group help", .unknownCommand(meant: nil)), ("help status", nil),
     ] as [(String, ArgumentFault?)])

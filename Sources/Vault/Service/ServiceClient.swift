@@ -56,6 +56,11 @@ final class ServiceClient: Sendable {
   }
 }
 
+extension VaultError {
+  /// `vaultd` may answer others, but not this user.
+  package static let closedSocket = VaultError.locked(.service("this user may not use its socket"))
+}
+
 extension SecretStore {
   /// Asks `vaultd` to close its store, if this process may. `vaultd` then answers nothing until it is reloaded.
   ///

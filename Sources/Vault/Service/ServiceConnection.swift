@@ -34,7 +34,7 @@ final class ServiceConnection: Sendable {
     guard result == 0 else {
       // Others fill its queue.
       if errno == EAGAIN { throw ServiceConnection.brokenReading }
-      throw errno == EACCES ? .locked(.service("this user may not use its socket")) : ServiceClient.nobodyListens
+      throw errno == EACCES ? .closedSocket : ServiceClient.nobodyListens
     }
     var (process, user, group): (Int32, UInt32, UInt32) = (0, 0, 0)
     guard unsafe csystem_peer(descriptor, &process, &user, &group) == 0, ServiceConnection.isTrusted(user, at: path)

@@ -145,13 +145,14 @@ extension SecretStore {
     }
   }
 
-  /// What keeps the `vaultd` here from bringing the copy up to date.
+  /// What keeps the `vaultd` here from bringing the copy up to date; `nil` if this user may not ask it.
   private func logProblem(of group: String) -> VaultError? {
     do throws(VaultError) {
       _ = try logEpoch(of: group)
       return nil
     } catch {
       return switch error {
+      case .closedSocket: nil
       case .locked(.service(let why)): .unordered(group: group, .shut(why))
       case .unordered(_, let disorder): .unordered(group: group, disorder)
       default: error
