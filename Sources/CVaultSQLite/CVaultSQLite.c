@@ -63,6 +63,8 @@ static int settle(sqlite3 *db) {
   return sqlite3_file_control(db, NULL, SQLITE_FCNTL_MMAP_SIZE, &mapped);
 }
 
+static void drop_unwritten(void *db) { csqlite_begin(db); }
+
 int csqlite_open(const char *path, int flags, sqlite3 **db, int *system_errno) {
   pthread_once(&once, prepare);
   *db = NULL;
@@ -71,6 +73,7 @@ int csqlite_open(const char *path, int flags, sqlite3 **db, int *system_errno) {
   int code = sqlite3_open_v2(path, db, flags, GUARDING_VFS_NAME);
   if (code == SQLITE_OK) {
     sqlite3_extended_result_codes(*db, 1);
+    sqlite3_rollback_hook(*db, drop_unwritten, *db);
     code = settle(*db);
     if (code == SQLITE_OK) code = csqlite_keep_log(*db, 1);
   }

@@ -88,7 +88,7 @@ enum { log_header_size = 32, frame_header_size = 24, page_size = 4096, pending_s
 
 // Frames that SQLite appended to a log with two calls each, and that are written with one call. They belong to one
 // incomplete transaction, so nobody else may read them yet. Before this connection reads, syncs or truncates the log,
-// it writes them.
+// it writes them. They end with a transaction that is rolled back, because others may write in their place.
 struct pending {
   char *bytes;
   int count;
@@ -384,7 +384,9 @@ static void explain_nothing(sqlite3_vfs *vfs, int capacity, char *message) {
 static sqlite3_vfs guarding_vfs;
 
 void guarding_vfs_begin(sqlite3_file *log) {
-  if (log->pMethods == &log_methods) own(log)->unsynced = -1;
+  if (log->pMethods != &log_methods) return;
+  own(log)->unsynced = own(log)->pending.end = -1;
+  own(log)->pending.count = 0;
 }
 
 int guarding_vfs_descriptor(sqlite3_file *file) { return own(file)->descriptor; }

@@ -21,6 +21,19 @@ import Testing
     return code == SQLITE_OK ? unsafe sqlite3_exec(database, sql, nil, nil, nil) : code
   }
 
+  private func userVersion(_ path: String) throws -> Int32 {
+    var (database, statement): (OpaquePointer?, OpaquePointer?)
+    var systemError: Int32 = 0
+    try #require(unsafe csqlite_open(path, SQLITE_OPEN_READWRITE, &database, &systemError) == SQLITE_OK)
+    defer {
+      unsafe sqlite3_finalize(statement)
+      unsafe sqlite3_close(database)
+    }
+    try #require(unsafe sqlite3_prepare_v2(database, "PRAGMA user_version", -1, &statement, nil) == SQLITE_OK)
+    try #require(unsafe sqlite3_step(statement) == SQLITE_ROW)
+    return unsafe sqlite3_column_int(statement, 0)
+  }
+
   @Test func `a planted journal does not delete the file that it names`() throws {
     _ = csqlite_fork_generation()
     let folder = try TemporaryFolder().makeGroup()
@@ -53,15 +66,7 @@ import Testing
     #expect(stale.count == 32_768)
     #expect(RawFile.run(folder.group, ["PRAGMA user_version=6"], keepingLog: true))
     folder.write(stale, to: "group.vault-shm")
-    var database: OpaquePointer?
-    var systemError: Int32 = 0
-    try #require(unsafe csqlite_open(folder.group, SQLITE_OPEN_READWRITE, &database, &systemError) == SQLITE_OK)
-    defer { unsafe sqlite3_close(database) }
-    var statement: OpaquePointer?
-    try #require(unsafe sqlite3_prepare_v2(database, "PRAGMA user_version", -1, &statement, nil) == SQLITE_OK)
-    #expect(unsafe sqlite3_step(statement) == SQLITE_ROW)
-    #expect(unsafe sqlite3_column_int(statement, 0) == 6)
-    unsafe sqlite3_finalize(statement)
+    #expect(try userVersion(folder.group) == 6)
   }
 
   @Test func `no other database can be attached and no extension can be loaded`() throws {
@@ -112,6 +117,32 @@ import Testing
     #expect(unsafe csqlite_next_data(database, 1 << 39) == -1)
     var bytes = [UInt8](repeating: 0, count: 16)
     #expect(unsafe csqlite_read(database, &bytes, 16, 0) == SQLITE_OK && bytes.starts(with: "SQLite".utf8))
+  }
+
+  @Test(arguments: [true, false])
+  func `what a rolled-back transaction has not written is never written over what others committed`(
+    isEmptied: Bool
+  ) throws {
+    let folder = try TemporaryFolder().makeGroup()
+    var (one, other): (OpaquePointer?, OpaquePointer?)
+    var systemError: Int32 = 0
+    try #require(unsafe csqlite_open(folder.group, SQLITE_OPEN_READWRITE, &one, &systemError) == SQLITE_OK)
+    try #require(unsafe csqlite_open(folder.group, SQLITE_OPEN_READWRITE, &other, &systemError) == SQLITE_OK)
+    func run(_ sql: String) -> Bool { unsafe sqlite3_exec(one, sql, nil, nil, nil) == SQLITE_OK }
+    // More pages than the cache holds, so that SQLite writes some of them before the end.
+    #expect(run("PRAGMA cache_size=8") && run("PRAGMA user_version=1"))
+    if isEmptied { #expect(run("PRAGMA wal_checkpoint(TRUNCATE)")) }
+    #expect(run("BEGIN IMMEDIATE"))
+    unsafe csqlite_begin(one)
+    for number in 100..<150 { #expect(run("INSERT INTO state VALUES(\(number),zeroblob(3000))")) }
+    #expect(run("ROLLBACK"))
+    for number in 2...60 {
+      #expect(unsafe sqlite3_exec(other, "PRAGMA user_version=\(number)", nil, nil, nil) == SQLITE_OK)
+    }
+    #expect(run("BEGIN IMMEDIATE") && run("ROLLBACK"))
+    unsafe sqlite3_close(one)
+    unsafe sqlite3_close(other)
+    #expect(try userVersion(folder.group) == 60)
   }
 
   @Test func `closing a connection neither merges nor deletes the log of a group file`() throws {
