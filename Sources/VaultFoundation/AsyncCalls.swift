@@ -161,22 +161,12 @@ extension AccessGroup {
   /// may wait for other processes, and several if `vaultd` answers, which makes the entries of reads at the same time
   /// durable together. Each list holds up to three descriptors, so many of them must not run at the same time.
   private final class Queues: Sendable {
-    let transactions = Turns(1)
-    let writes = Turns(8)
-    let lists = Turns(8)
-    let reads: Turns
+    let transactions = CallQueues(1)
+    let writes = CallQueues(8)
+    let lists = CallQueues(8)
+    let reads: CallQueues
 
-    init(throughService: Bool) { reads = Turns(throughService ? 8 : 1) }
-  }
-
-  /// Queues that take turns.
-  private final class Turns: Sendable {
-    private let queues: [CallQueue]
-    private let turn = Atomic<UInt>(0)
-
-    init(_ count: Int) { queues = (0..<count).map { _ in CallQueue(keepingThread: 10) } }
-
-    var next: CallQueue { queues[Int(turn.wrappingAdd(1, ordering: .relaxed).oldValue % UInt(queues.count))] }
+    init(throughService: Bool) { reads = CallQueues(throughService ? 8 : 1) }
   }
 
   private var queues: Queues { asyncQueues(made: Queues.init) }
@@ -236,6 +226,17 @@ private final class Changes: Sendable {
   }
 }
 
+/// Queues whose threads make calls at the same time.
+struct CallQueues: Sendable {
+  private let queues: [CallQueue]
+
+  /// - Parameter count: at least 1.
+  init(_ count: Int) { queues = (0..<count).map { _ in CallQueue(keepingThread: 10) } }
+
+  /// The first with the fewest calls: calls one after the other need one thread, and none waits beside an idle one.
+  var next: CallQueue { queues.min { $0.load < $1.load } ?? queues[0] }
+}
+
 /// Makes calls, one after the other, on a thread that may block on disks and locks.
 ///
 /// Swift has only as many threads as the machine has cores, and they must not block, so that a program's other tasks
@@ -253,6 +254,9 @@ actor CallQueue {
 
   deinit { thread.endWhenIdle() }
 
+  /// How many calls have not ended.
+  nonisolated var load: Int { thread.load.load(ordering: .relaxed) }
+
   nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
 
   func run<Result: ~Copyable, Failure>(
@@ -264,6 +268,8 @@ actor CallQueue {
 
 /// A thread that starts with the first job and ends after some time without jobs, or with the queue that has it.
 private final class WaitingThread: SerialExecutor, @unchecked Sendable {
+  /// How many jobs have not ended.
+  let load = Atomic(0)
   private let changed = NSCondition()
   private var jobs: [UnownedJob] = []
   private var isRunning = false
@@ -283,6 +289,7 @@ private final class WaitingThread: SerialExecutor, @unchecked Sendable {
   }
 
   func enqueue(_ job: consuming ExecutorJob) {
+    load.add(1, ordering: .relaxed)
     changed.lock()
     jobs.append(UnownedJob(job))
     if isRunning {
@@ -308,7 +315,10 @@ private final class WaitingThread: SerialExecutor, @unchecked Sendable {
       if next.isEmpty { isRunning = false }
       changed.unlock()
       guard !next.isEmpty else { return }
-      for job in next { unsafe job.runSynchronously(on: asUnownedSerialExecutor()) }
+      for job in next {
+        unsafe job.runSynchronously(on: asUnownedSerialExecutor())
+        load.subtract(1, ordering: .relaxed)
+      }
     }
   }
 }

@@ -141,6 +141,22 @@ import Testing
     #expect((1...8).contains(threadCount.withLock { $0 }))
   }
 
+  @Test(.timeLimit(.minutes(5))) func `a call waits for a slow one only if no thread is idle`() async {
+    let queues = CallQueues(2)
+    let (begun, end) = (AsyncStream<Void>.makeStream(), DispatchSemaphore(value: 0))
+    async let slow = queues.next.run {
+      begun.continuation.finish()
+      end.wait()
+      return Thread.current
+    }
+    for await _ in begun.stream {}
+    var threads: Set<Thread> = []
+    for _ in 0..<4 { threads.insert(await queues.next.run { Thread.current }) }
+    end.signal()
+    let other = await slow
+    #expect(threads.count == 1 && !threads.contains(other))
+  }
+
   @Test func `the calls of one task are made in its order`() async throws {
     let group = try store.group()
     for number in 1...20 {

@@ -34,12 +34,13 @@ final class ServiceClient: Sendable {
 
   func answer(to call: ServiceCall, _ value: OpenedSecret? = nil) throws(VaultError) -> ServiceAnswer {
     let kept = idleConnection()
-    let connection = if let kept { kept } else { try ServiceConnection(path) }
+    var connection = if let kept { kept } else { try ServiceConnection(path) }
     let answer: ServiceAnswer
-    do throws(VaultError) { answer = try connection.answer(to: call, value) } catch {
-      guard kept != nil, call.operation.isReading else { throw error }
-      idle.withLock { $0 = [] }
-      return try self.answer(to: call, value)
+    do throws(VaultError) { answer = try connection.answer(to: call, value) } catch ServiceConnection.brokenReading
+      where kept != nil
+    {
+      connection = try ServiceConnection(path)
+      answer = try connection.answer(to: call, value)
     }
     idle.withLock { if $0.count < Self.idleLimit { $0.append(connection) } }
     if let failure = answer.failure { throw failure }

@@ -32,8 +32,8 @@ final class ServiceConnection: Sendable {
       }
     }
     guard result == 0 else {
-      // Others fill its queue.
-      if errno == EAGAIN { throw ServiceConnection.brokenReading }
+      // Others fill its queue, or a signal came while it was full.
+      if [EAGAIN, EINTR].contains(errno) { throw ServiceConnection.brokenReading }
       throw errno == EACCES ? .closedSocket : ServiceClient.nobodyListens
     }
     var (process, user, group): (Int32, UInt32, UInt32) = (0, 0, 0)
