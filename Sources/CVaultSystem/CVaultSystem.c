@@ -157,7 +157,7 @@ int csystem_rename_new(const char *from, const char *to) {
   if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return -1;
   // File systems that do not support that flag have hard links, and link() fails if the name is taken.
-  if (link(from, to) == 0) return unlink(from);
+  if (link(from, to) == 0) return unlink(from), 0;
   // Folders have no hard links. rename() replaces nothing by a folder but an empty folder.
   struct stat status;
   if (errno != EPERM || lstat(from, &status) != 0 || !S_ISDIR(status.st_mode)) return -1;

@@ -160,7 +160,7 @@ extension Connection {
   func replaceRest(of epoch: UInt64, with rest: Digest?) throws {
     try statement("DELETE FROM chain WHERE epoch=?").bind(1, counter: epoch).run()
     guard let rest else { return }
-    try statement("INSERT INTO chain VALUES(?,?)").bind(1, counter: epoch).bind(2, rest).run()
+    try statement("INSERT INTO chain VALUES(?,?)").bind(1, counter: epoch).bind(2, rest.bytes).run()
   }
 
   /// Runs a statement with values. Only tests write outside a transaction.

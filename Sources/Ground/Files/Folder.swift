@@ -117,7 +117,10 @@ package struct Folder: ~Copyable {
   package func visit(_ body: (UnsafePointer<CChar>, String) -> Bool) throws(FileFault) {
     // The stream owns and closes its descriptor, so it gets a separate one.
     let copy = unsafe openat(file.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard copy >= 0, let stream = unsafe fdopendir(copy) else { throw FileFault(errno: errno) }
+    guard copy >= 0, let stream = unsafe fdopendir(copy) else {
+      defer { close(copy) }
+      throw FileFault(errno: errno)
+    }
     defer { unsafe closedir(stream) }
     while true {
       errno = 0

@@ -148,10 +148,6 @@ internal import CVaultSQLite
     return prepared
   }
 
-  /// Limits each statement to `steps` instructions of SQLite's virtual machine, about 25 for each row of a scan;
-  /// exceeding the limit is `damaged`.
-  package func bound(steps: Int) { handle.stepLimit = steps }
-
   // MARK: Transactions
 
   /// Begins a transaction, takes its snapshot, and checks that the tables are still those of the format.

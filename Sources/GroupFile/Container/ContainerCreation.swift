@@ -72,7 +72,7 @@ extension Connection {
     try onDisk(OpenFile(path, O_CREAT | O_EXCL | O_RDWR, mode: mode))
   }
 
-  static func synchronize(_ folder: String) throws(VaultError) {
+  package static func synchronize(_ folder: String) throws(VaultError) {
     // A trailing slash makes the system follow a link at the end of the path.
     try onDisk(OpenFile(folder + "/", O_RDONLY | O_DIRECTORY).synchronize())
   }

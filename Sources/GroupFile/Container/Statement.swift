@@ -52,12 +52,6 @@ internal import Glibc
     unsafe sqlite3_clear_bindings(statement)
   }
 
-  package func bind(_ index: Int32, _ value: Bytes32) throws(VaultError) -> Statement {
-    reset()
-    try handle.check(unsafe value.withUnsafeBytes { unsafe csqlite_bind_blob(statement, index, $0.baseAddress, 32, 0) })
-    return self
-  }
-
   func bind(_ index: Int32, _ token: Token) throws(VaultError) -> Statement {
     try unsafe token.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe bind(index, bytes) }
   }

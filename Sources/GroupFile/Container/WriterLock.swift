@@ -49,7 +49,7 @@ package struct WriterLock: ~Copyable {
       let opened = if let kept = turn.file { kept } else { try LockFile(place, toChangeModes) }
       turn.file = nil
       let isFree = flock(opened.descriptor, LOCK_EX | LOCK_NB) == 0
-      if isFree { turn.wait = nil }
+      if isFree, turn.wait?.isBlocked == false { turn.wait = nil }
       guard let file = isFree ? opened : try wait(opened, turn, until: deadline) else { throw .busy(group: nil) }
       // If the file was removed meanwhile, its lock excludes nobody, so open the new one.
       if file.identity == (try? ContainerPlace.status(place.lockPath))?.identity { return file }
@@ -61,8 +61,9 @@ package struct WriterLock: ~Copyable {
   ) throws(VaultError) -> LockFile? {
     guard !deadline.hasPassed else { return nil }
     let begun = turn.wait.flatMap { $0.resume(for: opened.identity) ? $0 : nil }
-    guard let wait = begun ?? LockWait(opened) else {
-      // No thread can wait in turn, so this one tries again and again.
+    let isBlocked = begun == nil && turn.wait?.isBlocked == true
+    guard let wait = begun ?? (isBlocked ? nil : LockWait(opened)) else {
+      // No thread can wait in turn, or one still waits for a file that was at the path before; there is never a second.
       try onDisk(opened.file.lock(until: deadline))
       return opened
     }
@@ -88,15 +89,20 @@ final class LockFile: Sendable {
   convenience init(_ place: ContainerPlace, _ toChangeModes: Bool) throws(VaultError) {
     let found = try ContainerPlace.status(place.lockPath)
     if let found, !found.isRegular { throw LockFile.foreign }
-    let mode = try found == nil ? LockFile.mode(of: place, toChangeModes) : 0
-    let file = try onDisk(OpenFile(place.lockPath, found == nil ? O_RDONLY | O_CREAT : O_RDONLY, mode: mode))
+    let mode = try found == nil ? LockFile.mode(of: place, toChangeModes) : nil
+    let file = try onDisk(LockFile.open(place.lockPath, making: mode))
     let status = try onDisk(file.status())
     // A FIFO may have replaced the file just now.
     guard status.isRegular else { throw LockFile.foreign }
     // If everyone may lock the lock file, they may be able to lock the group's files too, so check again.
     if status.st_mode & S_IROTH != 0 { _ = try LockFile.mode(of: place, toChangeModes) }
-    if found == nil, status.mode & 0o777 != mode { try? file.setMode(mode) }
     self.init(file, status)
+  }
+
+  private static func open(_ path: String, making mode: mode_t?) throws(FileFault) -> OpenFile {
+    // Another process may be faster, or somebody link a file of this user's there, whose mode must stay.
+    if let mode { do { return try OpenFile(path, O_RDONLY | O_CREAT | O_EXCL, mode: mode) } catch .taken {} }
+    return try OpenFile(path, O_RDONLY)
   }
 
   /// Puts a new file, which is locked already, at the path of the lock.

@@ -104,6 +104,9 @@ final class LockWait: Sendable {
     }
   }
 
+  /// Whether a wait that was given up still occupies its thread.
+  var isBlocked: Bool { state.withLock { if case .unwanted = $0 { true } else { false } } }
+
   private func run() {
     var failure: Int32
     repeat { failure = flock(file.descriptor, LOCK_EX) == 0 ? 0 : errno } while failure == EINTR

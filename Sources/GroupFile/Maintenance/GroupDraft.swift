@@ -85,6 +85,7 @@ package struct GroupDraft: Sendable {
     ConnectionPool.closeIdle(at: try ContainerPlace(folder: target))
     if try !GroupDraft.exchange(kept, target) { try GroupDraft.exchangeInSteps(kept, target) }
     try? NewName.give(aside, to: kept)
+    try? confirm(kept)
   }
 
   /// - Returns: `false` if the file system cannot exchange two folders.

@@ -28,7 +28,7 @@ struct GroupWriter {
     connection = try Connection.create(folder: folder, fileMode: fileMode)
     lockMode = fileMode & 0o020 == 0 ? 0o600 : 0o660
     // Only this process writes to the file, so no statement needs a bound.
-    connection.bound(steps: .max)
+    connection.handle.stepLimit = .max
     try connection.begin(.immediate)
   }
 

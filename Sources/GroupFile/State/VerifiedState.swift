@@ -260,7 +260,7 @@ extension Connection {
   /// Adds the row of `epoch` and drops those that the chain no longer keeps. An existing row of this epoch was
   /// not written by Vault, because nothing was signed there, and is replaced.
   func appendChain(_ epoch: UInt64, _ rest: Digest) throws(VaultError) {
-    try statement("REPLACE INTO chain(epoch, rest) VALUES(?, ?)").bind(1, counter: epoch).bind(2, rest).run()
+    try statement("REPLACE INTO chain(epoch, rest) VALUES(?, ?)").bind(1, counter: epoch).bind(2, rest.bytes).run()
     guard epoch > GroupLimits.chainLength else { return }
     try statement("DELETE FROM chain WHERE epoch <= ?").bind(1, counter: epoch - GroupLimits.chainLength).run()
   }

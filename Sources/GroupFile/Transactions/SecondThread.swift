@@ -45,6 +45,7 @@ import Synchronization
     /// Whether `job` is not finished yet.
     private let hasJob = Atomic(false)
     private var isStarted = false
+    private let process = getpid()
 
     var isBusy: Bool { hasJob.load(ordering: .acquiring) }
 
@@ -66,7 +67,8 @@ import Synchronization
     }
 
     func wait() {
-      guard job != nil else { return }
+      // A forked child has no second thread.
+      guard job != nil, process == getpid() else { return }
       watch(whileBusy: true)
       finished.wait()
       job = nil

@@ -15,7 +15,7 @@ package final class Snapshot: ItemReading {
     (self.connection, self.state, self.cache, self.witnessed) = (connection, state, cache, witnessed)
     // No honest scan needs more steps; in a hostile file, a tree that repeats its pages would never end.
     let rows = state.manifest.itemCount + state.manifest.versionRowCount
-    connection.bound(steps: Int(clamping: 1_000_000 + 64 * min(rows, 1 << 40)))
+    connection.handle.stepLimit = Int(clamping: 1_000_000 + 64 * min(rows, 1 << 40))
   }
 
   /// Raises `witness` to `new`: this state, or a durable successor of it; it is never lowered. Returns whether it could be

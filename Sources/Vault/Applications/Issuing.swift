@@ -161,12 +161,9 @@ extension Applications {
 
   /// The name of an application's private group: its id.
   static func name(_ id: String) throws(VaultError) -> AccessGroup.Name {
-    guard FolderName.isValid(id), let name = try? AccessGroup.Name(id), !name.isReserved, name != .default,
-      id != "owner"
-    else {
-      throw .invalid(
-        "an application's id has 1 to 128 of the characters a-z 0-9 . _ - and begins with a letter or digit, "
-          + "without '..'; 'default', 'owner' and 'vault.…' are the store's own")
+    let name = AccessGroup.Name(trusted: try FolderName.check(id, "an application's id"))
+    guard !name.isReserved, name != .default, id != "owner" else {
+      throw .invalid("no application's id is 'default', 'owner' or 'vault.…', which are the store's own")
     }
     return name
   }

@@ -137,13 +137,7 @@ public struct Remote: Sendable {
     "the address of a remote is etcd://HOST:PORT[,HOST:PORT…], or etcds://… for TLS")
 
   /// - Throws: ``VaultError/invalid(_:)``.
-  static func name(_ text: String) throws(VaultError) -> String {
-    guard FolderName.isValid(text) else {
-      throw .invalid(
-        "a remote's name has 1 to 128 of the characters a-z 0-9 . _ - and begins with a letter or digit, without '..'")
-    }
-    return text
-  }
+  static func name(_ text: String) throws(VaultError) -> String { try FolderName.check(text, "a remote's name") }
 
   private static func parse(_ address: String) throws(VaultError) -> (Scheme, [Endpoint]) {
     guard let scheme = Scheme.allCases.first(where: { address.hasPrefix($0.rawValue) }) else { throw addressRule }

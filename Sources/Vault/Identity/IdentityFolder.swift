@@ -220,6 +220,13 @@ enum CheckedFile {
 ///
 /// An invalid name is refused and not normalized, so that two names never mean one folder.
 enum FolderName {
+  /// - Throws: ``VaultError/invalid(_:)``, whose text begins with `subject`.
+  static func check(_ name: String, _ subject: String) throws(VaultError) -> String {
+    if isValid(name) { return name }
+    throw .invalid(
+      "\(subject) has 1 to 128 of the characters a-z 0-9 . _ - and begins with a letter or digit, without '..'")
+  }
+
   static func isValid(_ name: String) -> Bool {
     let bytes = Array(name.utf8)
     guard let first = bytes.first, bytes.count <= 128, first.isLetter || first.isDigit else { return false }
@@ -240,11 +247,7 @@ extension AccessGroup {
     ///
     /// - Throws: ``VaultError/invalid(_:)``.
     public init(_ text: String) throws(VaultError) {
-      guard FolderName.isValid(text) else {
-        throw .invalid(
-          "a group's name has 1 to 128 of the characters a-z 0-9 . _ - and begins with a letter or digit, without '..'")
-      }
-      description = text
+      description = try FolderName.check(text, "a group's name")
     }
 
     init(trusted: String) { description = trusted }

@@ -28,12 +28,16 @@ final class ServiceConnection: Sendable {
     }
     let result = unsafe withUnsafePointer(to: &address) { address in
       unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        unsafe connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+        var result: CInt
+        repeat {
+          result = unsafe connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+        } while result != 0 && errno == EINTR
+        return result
       }
     }
     guard result == 0 else {
-      // Others fill its queue, or a signal came while it was full.
-      if [EAGAIN, EINTR].contains(errno) { throw ServiceConnection.brokenReading }
+      // Others fill its queue.
+      if errno == EAGAIN { throw ServiceConnection.brokenReading }
       throw errno == EACCES ? .closedSocket : ServiceClient.nobodyListens
     }
     var (process, user, group): (Int32, UInt32, UInt32) = (0, 0, 0)

@@ -154,7 +154,8 @@ struct DraftFolder: ~Copyable {
     let moved = kept.last { path in
       path.hasSuffix(DraftPlaces.movedMark) && kept.contains(String(path.dropLast(DraftPlaces.movedMark.count)))
     }
-    if let moved { try? NewName.give(target, to: moved) }
+    guard let moved, (try? NewName.give(target, to: moved)) != nil else { return }
+    for path in [target, moved] { try? Connection.synchronize(CanonicalPath.split(path).folder) }
   }
 
   /// An unused path for keeping the current files of `group`.

@@ -59,7 +59,7 @@ import Testing
     try connection.commit()
     try connection.quickCheck()
     try connection.begin(.immediate)
-    connection.bound(steps: 25 * 40_000)
+    connection.handle.stepLimit = 25 * 40_000
     try connection.statement("DELETE FROM blob WHERE version>0").run()
     try connection.commit()
     let before = folder.bytes(of: "group.vault").count
@@ -81,9 +81,9 @@ import Testing
     }
     try connection.commit()
     try connection.begin(.reading)
-    connection.bound(steps: 25 * 2000)
+    connection.handle.stepLimit = 25 * 2000
     try connection.statement("SELECT epoch,rest FROM chain").run()
-    connection.bound(steps: 3000)
+    connection.handle.stepLimit = 3000
     #expect(throws: VaultError.self) { try connection.statement("SELECT epoch,rest FROM chain").run() }
     // Each run is counted separately.
     for _ in 0..<1000 {

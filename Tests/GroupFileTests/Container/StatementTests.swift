@@ -41,7 +41,7 @@ import Testing
     try connection.begin(.immediate)
     let insert = try connection.statement("INSERT INTO blob VALUES(?,?,?)")
     let digest = try #require(Bytes32([UInt8](repeating: 9, count: 32)))
-    try insert.bind(1, digest).bind(2, counter: 1 << 52).bind(3, []).run()
+    try insert.bind(1, digest.bytes).bind(2, counter: 1 << 52).bind(3, []).run()
     let big = [UInt8](repeating: 7, count: 1_200_000)
     try insert.bind(1, [1]).bind(2, Int64(2)).bind(3, big).run()
     try connection.commit()

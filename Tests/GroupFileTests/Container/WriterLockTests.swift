@@ -90,6 +90,35 @@ import Testing
     _ = try WriterLock(at: place, waiting: 180_000)
   }
 
+  @Test func `lock files that are replaced again and again occupy one thread at most`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let place = try ContainerPlace(folder: folder.path)
+    var others: [CInt] = []
+    defer { for other in others { close(other) } }
+    func replaceLock() {
+      unsafe unlink(place.lockPath)
+      unsafe others.append(open(place.lockPath, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600))
+    }
+    func isBusy() -> Bool {
+      do { _ = try WriterLock(at: place, waiting: 20) } catch { return true }
+      return false
+    }
+    let turn = ConnectionPool.shared.turn(at: place.lockPath)
+    replaceLock()
+    #expect(flock(others[0], LOCK_EX) == 0 && isBusy())
+    let first = try #require(turn.wait)
+    for round in 1...4 {
+      replaceLock()
+      // Those that are free must not make it forget the thread that is still blocked.
+      let isLocked = round.isMultiple(of: 2)
+      if isLocked { #expect(flock(others[round], LOCK_EX) == 0) }
+      #expect(isBusy() == isLocked && turn.wait === first)
+    }
+    close(others.removeFirst())
+    #expect(eventually { !first.isBlocked })
+    #expect(isBusy() && turn.wait !== first)
+  }
+
   @Test func `a lock file that was replaced during the wait does not lock anyone out`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)

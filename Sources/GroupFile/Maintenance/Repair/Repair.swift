@@ -104,7 +104,7 @@ extension AccessGroupFile {
       left.unsignedNames = left.unproved.prefix(GroupRepair.namedCount).map(\.name)
       left.unsigned = UInt64(left.unproved.count)
       // The rows in the draft are as their writers sealed them, and no other process can write there.
-      salvaged.view.connection.bound(steps: .max)
+      salvaged.view.connection.handle.stepLimit = .max
       let writing = RosterWriting(view: salvaged.view, context: context, authority: authority, salvaged: salvaged)
       if let acceptance, let offered = salvaged.offered { change = change.taking(offered, acceptance) }
       return try writing.write(change, at: now(), &left, progress, makingNew: makeNew)?.writer

@@ -168,13 +168,10 @@ struct SalvageIndex: ~Copyable {
 
   /// The node with the proved `digest` at `place`.
   func node(_ digest: Digest, at place: TreePlace) -> TreeNode? {
-    if let body = try? stored.tables?.nodeBody(at: place), TreeNode.digest(ofBody: body, at: place) == digest {
-      return try? TreeNode(parsing: body, at: place)
+    for body in [try? stored.tables?.nodeBody(at: place), nodes[digest].flatMap { record(at: $0)?.node?.body }] {
+      if let body, TreeNode.digest(ofBody: body, at: place) == digest { return try? TreeNode(parsing: body, at: place) }
     }
-    guard let location = nodes[digest], let record = record(at: location), let (_, body) = record.node,
-      TreeNode.digest(ofBody: body, at: place) == digest
-    else { return nil }
-    return try? TreeNode(parsing: body, at: place)
+    return nil
   }
 }
 

@@ -8,7 +8,7 @@ extension Connection {
     let end = state.manifest.epoch
     for (epoch, rest) in found.sorted(by: { $0.key < $1.key })
     where epoch <= end && epoch + GroupLimits.chainLength > end {
-      try insert.bind(1, counter: epoch).bind(2, rest).run()
+      try insert.bind(1, counter: epoch).bind(2, rest.bytes).run()
     }
     try appendChain(state.manifest.epoch, state.manifest.rest())
     if state.isEnd(of: try chain(after: 0)) { return true }
