@@ -77,9 +77,7 @@ final class SlotPool: Sendable {
     var slabCount = 0
   }
 
-  init(slotSize: Int, slotsPerSlab: Int) {
-    (self.slotSize, self.slotsPerSlab) = (slotSize, slotsPerSlab)
-  }
+  init(slotSize: Int, slotsPerSlab: Int) { (self.slotSize, self.slotsPerSlab) = (slotSize, slotsPerSlab) }
 
   static let shared = [
     SlotPool(slotSize: 64, slotsPerSlab: 64),
@@ -105,9 +103,7 @@ final class SlotPool: Sendable {
   }
 
   /// - Parameter slot: all zeros.
-  func giveBack(_ slot: UnsafeMutableRawPointer) {
-    free.withLock { free in unsafe free.addresses.append(slot) }
-  }
+  func giveBack(_ slot: UnsafeMutableRawPointer) { free.withLock { free in unsafe free.addresses.append(slot) } }
 
   /// Allocates `count` zero bytes between guard pages, for `sodium_free`; `nil` if the system has no more memory.
   ///

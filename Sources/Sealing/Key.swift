@@ -25,9 +25,7 @@ package struct Key: ~Copyable, Sendable {
     try unsafe self.init(GuardedBytes(copying: bytes))
   }
 
-  package static func random() throws(SealingError) -> Key {
-    try unsafe made { unsafe randombytes_buf($0, byteCount) }
-  }
+  package static func random() throws(SealingError) -> Key { try unsafe made { unsafe randombytes_buf($0, byteCount) } }
 
   private static func made(by fill: (UnsafeMutablePointer<UInt8>) -> Void) throws(SealingError) -> Key {
     let bytes = try GuardedBytes(count: byteCount)

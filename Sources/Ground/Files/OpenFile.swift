@@ -84,9 +84,7 @@ package struct OpenFile: ~Copyable {
     try unsafe bytes.span.withUnsafeBytes { (bytes) throws(FileFault) in try unsafe write(bytes, at: offset) }
   }
 
-  package func synchronize() throws(FileFault) {
-    guard fsync(descriptor) == 0 else { throw FileFault(errno: errno) }
-  }
+  package func synchronize() throws(FileFault) { guard fsync(descriptor) == 0 else { throw FileFault(errno: errno) } }
 
   /// Sets the mode, whatever the umask.
   package func setMode(_ mode: UInt32) throws(FileFault) {
@@ -171,9 +169,7 @@ package struct FileIdentity: Hashable, Sendable {
 package struct ChangeTime: Equatable, Sendable {
   private let seconds, nanoseconds: Int
 
-  package init(_ status: stat) {
-    (seconds, nanoseconds) = (status.st_ctim.tv_sec, status.st_ctim.tv_nsec)
-  }
+  package init(_ status: stat) { (seconds, nanoseconds) = (status.st_ctim.tv_sec, status.st_ctim.tv_nsec) }
 
   /// Whether a later change is sure to have another time, and this one is very probably complete. The clock of these
   /// times advances in steps of milliseconds, and a file's time is set before its new bytes, for which a writer may wait

@@ -9,9 +9,7 @@ public struct UnixGroup: Sendable, Equatable {
   /// Whether the Unix group may only read the files.
   public let isReadOnly: Bool
 
-  package init(number: UInt32, isReadOnly: Bool = false) {
-    (self.number, self.isReadOnly) = (number, isReadOnly)
-  }
+  package init(number: UInt32, isReadOnly: Bool = false) { (self.number, self.isReadOnly) = (number, isReadOnly) }
 
   /// Whether the system lets this process give files to the group: root may use any group, others only their own.
   package var isOurs: Bool {

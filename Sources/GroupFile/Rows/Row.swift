@@ -172,9 +172,7 @@ package struct Token: Hashable, Sendable, Comparable {
   var number: UInt128 { UInt128(high) << 64 | UInt128(low) }
 
   /// Takes the first 16 bytes of `digest`.
-  package init(prefixOf digest: Bytes32) {
-    self = unsafe digest.withUnsafeBytes { unsafe Token(loadingFrom: $0) }
-  }
+  package init(prefixOf digest: Bytes32) { self = unsafe digest.withUnsafeBytes { unsafe Token(loadingFrom: $0) } }
 
   /// Reads 16 bytes from the start of `bytes`, which holds at least that many.
   init(loadingFrom bytes: UnsafeRawBufferPointer) {

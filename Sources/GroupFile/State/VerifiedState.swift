@@ -78,9 +78,7 @@ package final class VerifiedState: Sendable {
 
   /// A code over the stored bytes that only a holder of the opening member's seed can make (format article, "The
   /// witness"). In a witness record, it shows that this member verified the signatures of these bytes before.
-  var mark: Digest {
-    seed.mark(owner: roster.ownerKey, header: header, roster: sealedRoster, manifest: sealedManifest)
-  }
+  var mark: Digest { seed.mark(owner: roster.ownerKey, header: header, roster: sealedRoster, manifest: sealedManifest) }
 
   /// Verifies that the parts which are not read again for a known state are unchanged: header, own wrap, roster,
   /// versions. A writer, or a proof of the whole file, makes all the checks of a first read.

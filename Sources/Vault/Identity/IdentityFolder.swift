@@ -246,9 +246,7 @@ extension AccessGroup {
     /// Checks `text`.
     ///
     /// - Throws: ``VaultError/invalid(_:)``.
-    public init(_ text: String) throws(VaultError) {
-      description = try FolderName.check(text, "a group's name")
-    }
+    public init(_ text: String) throws(VaultError) { description = try FolderName.check(text, "a group's name") }
 
     init(trusted: String) { description = trusted }
 

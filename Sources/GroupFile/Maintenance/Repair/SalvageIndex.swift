@@ -39,9 +39,7 @@ struct SalvageIndex: ~Copyable {
   private var rests: [UInt64: Set<Digest>] = [:]
 
   /// The rests of manifests by epoch: the stored ones, and, for other epochs, those that only one record claims.
-  var chain: [UInt64: Digest] {
-    rests.compactMapValues { $0.count == 1 ? $0.first : nil }.merging(stored.chain) { $1 }
-  }
+  var chain: [UInt64: Digest] { rests.compactMapValues { $0.count == 1 ? $0.first : nil }.merging(stored.chain) { $1 } }
 
   init(of path: String, _ stored: StoredParts, progress: (UInt64, UInt64) -> Void) throws(VaultError) {
     self.stored = stored
