@@ -25,7 +25,7 @@ struct ManualPage {
     }
     page += options
     page += subcommands
-    if command.wordCount > 0 { page += ".SH SEE ALSO\n.BR vault (1)\n" }
+    page += ".SH SEE ALSO\n.BR \(command.wordCount > 0 ? "vault (1)" : "vaultd (8)")\n"
     return page
   }
 
