@@ -93,6 +93,7 @@ struct pending {
   char *bytes;
   int count;
   int commits; // whether the frame being written ends a transaction
+  int failure; // what kept frames from being written: the transaction that lacks them must not be committed
   sqlite3_int64 offset, end;
 };
 
@@ -116,9 +117,9 @@ static struct own *own(sqlite3_file *file) { return (struct own *)((char *)file 
 static int write_pending(sqlite3_file *file) {
   struct pending *pending = &own(file)->pending;
   int count = pending->count;
-  if (count == 0) return SQLITE_OK;
+  if (pending->failure || count == 0) return pending->failure;
   pending->count = 0;
-  int code = base_log_methods->xWrite(file, pending->bytes, count, pending->offset);
+  int code = pending->failure = base_log_methods->xWrite(file, pending->bytes, count, pending->offset);
   if (code != SQLITE_OK) pending->end = -1;
   return code;
 }
@@ -129,7 +130,7 @@ static int write_log(sqlite3_file *file, const void *bytes, int count, sqlite3_i
   if (count == frame_header_size) pending->commits = header[4] || header[5] || header[6] || header[7];
   int ends_transaction = count == page_size && pending->commits;
   int continues = offset == pending->end;
-  if (!continues || pending->count + count > pending_size) {
+  if (pending->failure || !continues || pending->count + count > pending_size) {
     int code = write_pending(file);
     if (code != SQLITE_OK) return code;
   }
@@ -386,7 +387,7 @@ static sqlite3_vfs guarding_vfs;
 void guarding_vfs_begin(sqlite3_file *log) {
   if (log->pMethods != &log_methods) return;
   own(log)->unsynced = own(log)->pending.end = -1;
-  own(log)->pending.count = 0;
+  own(log)->pending.count = own(log)->pending.failure = 0;
 }
 
 int guarding_vfs_descriptor(sqlite3_file *file) { return own(file)->descriptor; }

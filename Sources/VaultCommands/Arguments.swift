@@ -148,9 +148,7 @@ struct Arguments {
   }
 
   /// - Throws: `tooMany` if a typed word was not requested.
-  func requireAllTaken() throws(ArgumentFault) {
-    guard operands.isEmpty, behindDashes.isEmpty else { throw .tooMany }
-  }
+  func requireAllTaken() throws(ArgumentFault) { guard operands.isEmpty, behindDashes.isEmpty else { throw .tooMany } }
 
   // MARK: Arguments
 
@@ -318,8 +316,7 @@ enum ArgumentFault: Error, Equatable {
   /// A hyphen with letters that are not an option.
   case unknownLetter
   case tooMany
-  case missingCommand
-  case commandAfterOption
+  case missingCommand, commandAfterOption
   case unknownCommand(meant: String?)
   /// What shows the version of other programs.
   case unknownVersion

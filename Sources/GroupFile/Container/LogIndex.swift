@@ -37,6 +37,18 @@ package struct LogIndex {
     let byteCount = LogIndex.pageByteCount * LogIndex.pageCount(frameCount)
     guard readCount >= byteCount else { throw .busy(group: nil) }
     self.bytes = Array(bytes[..<byteCount])
+    // SQLite believes it: a count that overflows leads to a place before the first page, a slot to any behind a page.
+    guard word(4) <= Int32.max, word(24) <= word(4), hasValidSlots else { return nil }
+  }
+
+  private var hasValidSlots: Bool {
+    unsafe bytes.withUnsafeBytes { bytes in
+      stride(from: LogIndex.pageByteCount / 2, to: bytes.count, by: 2).allSatisfy { place in
+        let isSlot = place % LogIndex.pageByteCount >= LogIndex.pageByteCount / 2
+        let limit = place < LogIndex.pageByteCount ? 4_062 : 4_096
+        return unsafe !isSlot || bytes.loadUnaligned(fromByteOffset: place, as: UInt16.self) <= limit
+      }
+    }
   }
 
   /// The page of the file that each frame has.

@@ -8,6 +8,7 @@ internal import Glibc
 package struct WriterLock: ~Copyable {
   private let turn: WriterTurn
   private let file: LockFile
+  private let process = getpid()
   /// Whether somebody else may still have the lock that was at the path before, and write.
   let isShared: Bool
 
@@ -36,8 +37,9 @@ package struct WriterLock: ~Copyable {
   }
 
   deinit {
-    // Closing alone would not unlock: a child forked meanwhile shares the lock through its copy of the descriptor.
-    flock(file.descriptor, LOCK_UN)
+    // Closing alone would not unlock: a child forked meanwhile shares the lock through its copy of the descriptor, and must
+    // leave it to this process.
+    if process == getpid() { flock(file.descriptor, LOCK_UN) }
     turn.file = file
     turn.pass()
   }

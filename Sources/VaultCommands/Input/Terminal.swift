@@ -19,10 +19,7 @@ final class Terminal {
     guard descriptor >= 0 else { return nil }
     // Reading in the background would stop the process, so there is no prompt then.
     let foreground = tcgetpgrp(descriptor)
-    guard isatty(descriptor) == 1, foreground == -1 || foreground == getpgrp() else {
-      close(descriptor)
-      return nil
-    }
+    guard isatty(descriptor) == 1, foreground == -1 || foreground == getpgrp() else { return nil }
   }
 
   deinit { close(descriptor) }

@@ -180,6 +180,29 @@ import Testing
     _ = try group.open().verify()
   }
 
+  @Test func `an index that leads SQLite out of its memory does not end the removal of a member`() async {
+    await #expect(processExitsWith: .success) {
+      // Counts of frames that overflow, and slots that lead behind the page.
+      for (frameCount, slot) in [(UInt32.max, UInt16.max), (0xFFFF_F800, 1), (1, 4_096)] as [(UInt32, UInt16)] {
+        let group = try GroupFixture()
+        try group.grant("com.example.api", .read)
+        try group.share(ContainerShapeTests.shapes[0])
+        try group.set(["name": "value"])
+        ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
+        let tests = ContainerShapeTests()
+        let index = try tests.useIndex(group)
+        tests.changeHeader(ofIndex: index) { $0[4] = frameCount }
+        let slots = [UInt16](repeating: slot, count: 8_192)
+        precondition(unsafe pwrite(index, slots, 16_384, 16_384) == 16_384)
+        try group.open().changeRoster(RosterChange { $0.application == "com.example.api" }, by: group.authority())
+        close(index)
+        precondition(failure { try group.open("com.example.api").value("name") } == .denied(.notAMember))
+        let value = try group.value("name")
+        precondition(value == "value")
+      }
+    }
+  }
+
   /// Whoever may write the folder can unlink the lock, so that two writers hold one each.
   @Test func `what a writer who holds another lock commits while a new key is made is not lost`() throws {
     let group = try GroupFixture()
@@ -327,17 +350,8 @@ import Testing
       for value in ["before", "after"] { try group.set(["name": value]) }
       let user = try useIndex(group)
       defer { close(user) }
-      var header = [UInt32](repeating: 0, count: 12)
-      #expect(unsafe pread(user, &header, 48, 0) == 48)
       // The mark of an index that is made, or the number of frames.
-      header[word] += 1
-      var sums: (UInt32, UInt32) = (0, 0)
-      for index in stride(from: 0, to: 10, by: 2) {
-        sums.0 &+= header[index] &+ sums.1
-        sums.1 &+= header[index + 1] &+ sums.0
-      }
-      (header[10], header[11]) = sums
-      #expect(unsafe pwrite(user, header + header, 96, 0) == 96)
+      changeHeader(ofIndex: user) { $0[word] += 1 }
       let log = unsafe open(group.folder + "/group.vault-wal", O_RDWR | O_CLOEXEC)
       defer { close(log) }
       var byte: UInt8 = 0
@@ -367,6 +381,19 @@ import Testing
   }
 
   /// Locks what another process that uses the index of the log has locked.
+  private func changeHeader(ofIndex index: CInt, _ change: (inout [UInt32]) -> Void) {
+    var header = [UInt32](repeating: 0, count: 12)
+    #expect(unsafe pread(index, &header, 48, 0) == 48)
+    change(&header)
+    var sums: (UInt32, UInt32) = (0, 0)
+    for word in stride(from: 0, to: 10, by: 2) {
+      sums.0 &+= header[word] &+ sums.1
+      sums.1 &+= header[word + 1] &+ sums.0
+    }
+    (header[10], header[11]) = sums
+    #expect(unsafe pwrite(index, header + header, 96, 0) == 96)
+  }
+
   private func useIndex(_ group: GroupFixture) throws -> CInt {
     let descriptor = unsafe open(group.folder + "/group.vault-shm", O_RDWR | O_CLOEXEC)
     var lock = flock()
