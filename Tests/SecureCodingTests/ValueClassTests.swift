@@ -263,6 +263,39 @@ import Testing
     }
   }
 
+  @Test(
+    arguments: [
+      ("NSDecimalNumber", [("NS.length", .int(4711)), ("NS.exponent", .int(0))]),
+      ("NSDecimalNumber", [("NS.length", .int(1)), ("NS.exponent", .int(4711))]),
+      (
+        "NSDecimalNumber",
+        [
+          ("NS.length", .int(1)), ("NS.exponent", .int(0)), ("NS.mantissa", .data(Array(repeating: 1, count: 16))),
+          ("NS.mantissa.bo", .int(4711)),
+        ]
+      ),
+      ("NSCalendar", [("NS.identifier", .string("gregorian")), ("NS.firstwkdy", .int(4711))]),
+      ("NSCalendar", [("NS.identifier", .string("gregorian")), ("NS.mindays", .int(4711))]),
+      ("NSCalendar", [("NS.identifier", .string("4711"))]),
+      ("NSDateComponents", [("NS.year", .int(4_711_000_000_000))]),
+      ("NSValue", [("NS.special", .int(4711))]),
+      ("NSValue", [("NS.special", .int(1)), ("NS.pointval", .string("4711"))]),
+      ("NSCountedSet", [("NS.count", .int(4711)), ("NS.object0", .uid(3))]),
+      ("NSCountedSet", [("NS.count", .int(1)), ("NS.object0", .uid(3)), ("NS.count0", .int(-4711))]),
+    ] as [(String, [(String, PlistValue)])])
+  func `the error for a field that is out of range does not repeat it`(
+    _ name: String, _ fields: [(String, PlistValue)]
+  ) throws {
+    let types: [AnyClass] = [
+      NSDecimalNumber.self, NSCalendar.self, NSDateComponents.self, NSValue.self, NSCountedSet.self,
+    ]
+    let archive = PlistValue.archive([.dict(fields + [("$class", .uid(2))]), .describe(name), .string("a")])
+    let error = #expect(throws: ArchiveError.self) {
+      try SecureUnarchiver.unarchivedObject(ofClasses: types + [NSString.self], from: Data(archive.binary()))
+    }
+    #expect(error?.code == "invalidValue" && error?.message.contains("4711") == false, "\(error?.message ?? "")")
+  }
+
   @Test func `attributed strings keep their runs`() throws {
     let plain = try read("NSAttributedString", NSAttributedString.self, [("NSString", .uid(3))], [.string("hello")])
     #expect(plain.string == "hello")

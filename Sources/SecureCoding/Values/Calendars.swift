@@ -25,11 +25,11 @@ extension ValueClass {
     }
     if let locale = try fields.objectIfPresent("NS.locale", of: NSLocale.self) { calendar.locale = locale as Locale }
     if let first = try fields.integerIfPresent("NS.firstwkdy") {
-      guard (1...7).contains(first) else { throw fields.invalid("its week begins on day \(first)") }
+      guard (1...7).contains(first) else { throw fields.invalid("the day its week begins on is out of range") }
       calendar.firstWeekday = first
     }
     if let days = try fields.integerIfPresent("NS.mindays") {
-      guard (1...7).contains(days) else { throw fields.invalid("its first week has \(days) days") }
+      guard (1...7).contains(days) else { throw fields.invalid("the number of days of its first week is out of range") }
       calendar.minimumDaysInFirstWeek = days
     }
     return calendar
@@ -58,7 +58,7 @@ extension ValueClass {
 
   private static func component(_ key: String, _ fields: Fields) throws(ArchiveError) -> Int? {
     guard let value = try fields.integerIfPresent(key), value != NSDateComponentUndefined else { return nil }
-    guard Int(Int32.min)...Int(Int32.max) ~= value else { throw fields.invalid("'\(key)' is out of range") }
+    guard Int(Int32.min)...Int(Int32.max) ~= value else { throw fields.invalid(key, "is out of range") }
     return value
   }
 

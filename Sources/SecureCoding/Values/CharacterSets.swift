@@ -67,7 +67,7 @@ extension ValueClass {
   /// first plane is empty.
   private static func set(_ bytes: [UInt8], _ fields: Fields) throws(ArchiveError) -> CharacterSet {
     guard let starts = planeStarts(bytes) else {
-      throw fields.invalid("its bitmap of \(bytes.count) bytes does not consist of planes in order")
+      throw fields.invalid("its bitmap does not consist of planes in order")
     }
     let ranges = ranges(bytes[..<planeBytes])
     let planes = starts.map { Data(repeating: 0, count: planeBytes) + bytes[$0...($0 + planeBytes)] }

@@ -12,13 +12,13 @@ extension ValueClass {
     let length = try fields.integer("NS.length")
     let exponent = try fields.integer("NS.exponent")
     let isNegative = try fields.flag("NS.negative")
-    guard (0...8).contains(length) else { throw fields.invalid("its length is \(length)") }
-    guard (-128...127).contains(exponent) else { throw fields.invalid("its exponent is \(exponent)") }
+    guard (0...8).contains(length) else { throw fields.invalid("its length is out of range") }
+    guard (-128...127).contains(exponent) else { throw fields.invalid("its exponent is out of range") }
     if length == 0 { return isNegative ? NSDecimalNumber.notANumber : NSDecimalNumber.zero }
     let bytes = [UInt8](try fields.data("NS.mantissa"))
-    guard bytes.count == 16 else { throw fields.invalid("its mantissa has \(bytes.count) bytes") }
+    guard bytes.count == 16 else { throw fields.invalid("its mantissa does not have 16 bytes") }
     let order = try fields.integerIfPresent("NS.mantissa.bo") ?? 1
-    guard order == 1 || order == 2 else { throw fields.invalid("its byte order is \(order)") }
+    guard order == 1 || order == 2 else { throw fields.invalid("its byte order is unknown") }
     // Words beyond the length are not read, because the writer never set them.
     var value = Decimal(0)
     for word in (0..<length).reversed() {
@@ -27,7 +27,7 @@ extension ValueClass {
     }
     guard !value.isNaN else { throw fields.invalid("its mantissa is too large") }
     let scaled = Decimal(sign: isNegative ? .minus : .plus, exponent: exponent, significand: value)
-    guard !scaled.isNaN else { throw fields.invalid("its exponent is \(exponent)") }
+    guard !scaled.isNaN else { throw fields.invalid("its exponent is out of range") }
     return NSDecimalNumber(decimal: scaled)
   }
 }

@@ -14,8 +14,14 @@ struct Fields {
 
   private var list: PropertyList { coder.table.list }
 
-  func invalid(_ reason: String) -> ArchiveError {
-    .invalidValue(ofClass: className, reason: reason, at: coder.here)
+  /// - Parameter reason: a static string, so that it cannot quote a value of the archive.
+  func invalid(_ reason: StaticString) -> ArchiveError {
+    .invalidValue(ofClass: className, reason: "\(reason)", at: coder.here)
+  }
+
+  /// The error for the value under `key`, with `problem` behind the key.
+  func invalid(_ key: String, _ problem: StaticString) -> ArchiveError {
+    .invalidValue(ofClass: className, reason: "'\(key)' \(problem)", at: coder.here)
   }
 
   /// The error for equal elements or keys. On Linux, canonically equivalent strings are equal too.
@@ -192,7 +198,7 @@ struct Fields {
     let isListed = has("NS.keys") || has("NS.objects")
     let keys = isListed ? try elements("NS.keys", at: keySite) : try numberedElements("NS.key.", at: keySite)
     let values = isListed ? try elements("NS.objects") : try numberedElements("NS.object.")
-    guard keys.count == values.count else { throw invalid("it has \(keys.count) keys, \(values.count) values") }
+    guard keys.count == values.count else { throw invalid("it has more or fewer keys than values") }
     return (keys, values)
   }
 

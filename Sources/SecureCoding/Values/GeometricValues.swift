@@ -30,7 +30,7 @@ extension ValueClass {
         edgeInsets: NSEdgeInsets(
           top: try fields.real("NS.edgeval.top"), left: try fields.real("NS.edgeval.left"),
           bottom: try fields.real("NS.edgeval.bottom"), right: try fields.real("NS.edgeval.right")))
-    default: throw fields.invalid("its kind is \(special)")
+    default: throw fields.invalid("its kind is unknown")
     }
   }
 
@@ -50,7 +50,7 @@ extension ValueClass {
     let parts = text.split { "{}, ".contains($0) }
     let numbers = parts.compactMap { Double($0) }
     guard shape == (count == 2 ? "{,}" : "{{,},{,}}"), parts.count == count, numbers.count == count else {
-      throw fields.invalid("'\(key)' is malformed")
+      throw fields.invalid(key, "is malformed")
     }
     return numbers
   }

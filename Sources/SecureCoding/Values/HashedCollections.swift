@@ -64,7 +64,7 @@ extension ValueClass {
     let price = (fields.coder.costs[fields.object]?.comparison ?? 0) / max(1, members.count)
     for (index, element) in members.enumerated() {
       let count = try fields.integer("NS.count\(index)")
-      guard count > 0 else { throw fields.invalid("an element has the count \(count)") }
+      guard count > 0 else { throw fields.invalid("the count of an element is not positive") }
       guard count <= fields.coder.limits.elements else {
         throw .overLimit(.elements, allowed: fields.coder.limits.elements, at: fields.coder.here)
       }

@@ -65,7 +65,7 @@ extension ValueClass {
         (value, shift) = (0, 0)
       }
     }
-    guard shift == 0 else { throw fields.invalid("'\(key)' ends within a number") }
+    guard shift == 0 else { throw fields.invalid(key, "ends within a number") }
     guard count == nil || numbers.count == count else { throw fields.invalid("its count does not match its numbers") }
     // The bytes are already charged. Each number takes eight.
     try fields.coder.budget.take(bytes: 8 * numbers.count - bytes.count, at: fields.coder.here)

@@ -8,7 +8,7 @@ extension ValueClass {
     ValueClass("NSURL", NSURL.self, build: url),
     ValueClass("NSUUID", NSUUID.self) { fields throws(ArchiveError) in
       let bytes = [UInt8](try fields.data("NS.uuidbytes"))
-      guard bytes.count == 16 else { throw fields.invalid("it has \(bytes.count) bytes") }
+      guard bytes.count == 16 else { throw fields.invalid("it does not have 16 bytes") }
       return unsafe NSUUID(uuidBytes: bytes)
     },
     ValueClass("NSDate", NSDate.self) { fields throws(ArchiveError) in
