@@ -74,6 +74,7 @@ public final class SecureArchiver: NSCoder {
     self.limits = limits
     objects = [builder.add(text: "$null")]
     super.init()
+    BridgedTypes.keep()
     for mapping in names { setClassName(mapping.name, for: mapping.type) }
   }
 

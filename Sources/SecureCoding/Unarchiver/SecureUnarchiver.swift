@@ -96,6 +96,7 @@ public final class SecureUnarchiver: NSCoder {
     built = Array(repeating: nil, count: table.records.count)
     isBeingBuilt = Array(repeating: false, count: table.records.count)
     super.init()
+    BridgedTypes.keep()
   }
 
   /// Reads `data`, which may hold `classes`.
