@@ -350,12 +350,51 @@ import Testing
     #expect((unarchiver.error as? ArchiveError)?.code == "classRefused")
   }
 
+  @Test func `arrays and dictionaries at the root may hold several classes, but no others`() throws {
+    let list = try SecureArchiver.archivedData(withRootObject: ["x", Address(city: "y"), ["z"]] as NSArray)
+    let elements = try SecureUnarchiver.unarchivedArrayOfObjects(
+      ofClasses: [NSString.self, Address.self, NSArray.self], from: list)
+    #expect(elements?.count == 3 && elements?[0] as? String == "x" && elements?[2] as? [String] == ["z"])
+    let table = try SecureArchiver.archivedData(
+      withRootObject: ["a": Address(city: "y"), 1: "x", "b": NSNull()] as NSDictionary)
+    let pairs = try SecureUnarchiver.unarchivedDictionary(
+      ofKeyClasses: [NSString.self, NSNumber.self], objectClasses: [Address.self, NSString.self, NSNull.self],
+      from: table)
+    #expect(pairs?.count == 3 && (pairs?["a"] as? Address)?.city == "y" && pairs?[NSNumber(value: 1)] as? String == "x")
+    let refused: [() throws -> Any?] = [
+      { try SecureUnarchiver.unarchivedArrayOfObjects(ofClasses: [NSString.self, Address.self], from: list) },
+      { try SecureUnarchiver.unarchivedArrayOfObjects(ofClasses: [NSString.self, NSArray.self], from: list) },
+      { try SecureUnarchiver.unarchivedArrayOfObjects(ofClasses: [NSString.self, Address.self], from: table) },
+      {
+        try SecureUnarchiver.unarchivedDictionary(
+          ofKeyClasses: [NSString.self], objectClasses: [Address.self, NSString.self, NSNull.self], from: table)
+      },
+      {
+        try SecureUnarchiver.unarchivedDictionary(
+          ofKeyClasses: [NSString.self, NSNumber.self], objectClasses: [Address.self, NSNull.self], from: table)
+      },
+      {
+        try SecureUnarchiver.unarchivedDictionary(
+          ofKeyClasses: [NSString.self, NSNumber.self], objectClasses: [NSString.self], from: list)
+      },
+    ]
+    for (number, call) in refused.enumerated() {
+      let error = #expect(throws: ArchiveError.self, "\(number)") { try call() }
+      #expect(error?.code == "classRefused", "\(number)")
+    }
+  }
+
   @Test func `an archive without a root is an error in every call, and a root that is nil is nil`() throws {
     let calls: [(Data) throws -> Any?] = [
       { try SecureUnarchiver.unarchivedObject(of: NSString.self, from: $0) },
       { try SecureUnarchiver.unarchivedObject(ofClasses: [NSString.self], from: $0) },
       { try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: NSString.self, from: $0) },
       { try SecureUnarchiver.unarchivedDictionary(ofKeyClass: NSString.self, objectClass: NSString.self, from: $0) },
+      { try SecureUnarchiver.unarchivedArrayOfObjects(ofClasses: [NSString.self], from: $0) },
+      {
+        try SecureUnarchiver.unarchivedDictionary(
+          ofKeyClasses: [NSString.self], objectClasses: [NSString.self], from: $0)
+      },
     ]
     for (number, call) in calls.enumerated() {
       let other = SecureArchiver()
