@@ -60,21 +60,27 @@ extension AccessGroup {
     try open(name, version: version).object(as: type, allowed, matching)
   }
 
-  /// The object in the item `name`, with other names for its classes, for archives that other programs made. If it is an
-  /// array or another container, all allowed classes may be in it.
+  /// The object in the item `name`, with other names for its classes, for archives that other programs made or that were
+  /// made before a class was renamed. If it is an array or another container, all allowed classes may be in it.
   public func get<Object: NSObject & NSSecureCoding>(
     _ name: String, as type: Object.Type, allowing allowed: AllowedClasses, matching: ClassMatching = .exact,
     version: UInt64? = nil
   ) throws(VaultError) -> Object {
-    try open(name, version: version).object(as: type) { (data) throws(ArchiveError) in
-      let reader = try SecureUnarchiver(reading: data, allowing: allowed, matching: matching)
-      return try reader.decode([type] + allowed.classes, forKey: "root")
-    }
+    try open(name, version: version).object(as: type, allowed, matching)
   }
 
   /// The array of objects in the item `name`: of class `Object`, or of a class in `allowed` that inherits from it.
   public func get<Object: NSObject & NSSecureCoding>(
     _ name: String, as type: [Object].Type, allowing allowed: [AnyClass] = [], matching: ClassMatching = .exact,
+    version: UInt64? = nil
+  ) throws(VaultError) -> [Object] {
+    try open(name, version: version).objects(of: Object.self, allowed, matching)
+  }
+
+  /// The array of objects in the item `name`, with other names for their classes, such as those from before they were
+  /// renamed.
+  public func get<Object: NSObject & NSSecureCoding>(
+    _ name: String, as type: [Object].Type, allowing allowed: AllowedClasses, matching: ClassMatching = .exact,
     version: UInt64? = nil
   ) throws(VaultError) -> [Object] {
     try open(name, version: version).objects(of: Object.self, allowed, matching)
@@ -88,13 +94,22 @@ extension AccessGroup {
     try open(name, version: version).objectsByName(of: Object.self, allowed, matching)
   }
 
+  /// The dictionary of objects in the item `name`, with other names for their classes, such as those from before they were
+  /// renamed.
+  public func get<Object: NSObject & NSSecureCoding>(
+    _ name: String, as type: [String: Object].Type, allowing allowed: AllowedClasses, matching: ClassMatching = .exact,
+    version: UInt64? = nil
+  ) throws(VaultError) -> [String: Object] {
+    try open(name, version: version).objectsByName(of: Object.self, allowed, matching)
+  }
+
   /// The content of the item `name`, with objects of `classes` at any depth.
   ///
   /// - Throws: ``VaultError/otherType(found:expected:)``, ``VaultError/archive(_:)``.
   public func get(
     _ name: String, ofClasses classes: [AnyClass], matching: ClassMatching = .exact, version: UInt64? = nil
   ) throws(VaultError) -> Any {
-    let data = try open(name, version: version).archive(expecting: ["archive"])
+    let data = try open(name, version: version).archive(expecting: "archive") { _ in true }
     return try ArchivedValue.found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedObject(ofClasses: classes, from: data, matching: matching)
     }

@@ -72,7 +72,8 @@ extension AccessGroup {
     try set(name, ArchivedValue(objects: objects), details, expected)
   }
 
-  /// Sets `name` to a dictionary of any values, if all of them can be archived.
+  /// Sets `name` to a dictionary of any values, if all of them can be archived. ``get(_:ofClasses:matching:version:)``
+  /// reads it.
   ///
   /// - Throws: ``VaultError/archive(_:)`` with the path to a value that cannot be archived.
   @discardableResult

@@ -43,7 +43,8 @@ struct ArchivedValue {
 
   /// The names of the types of containers of objects of class `type`.
   static func arrayName(of type: AnyClass) -> String { "[\(ClassNames.name(of: type))]" }
-  static func dictionaryName(of type: AnyClass) -> String { "[String: \(ClassNames.name(of: type))]" }
+  static func dictionaryName(of type: AnyClass) -> String { "\(dictionaryPrefix)\(ClassNames.name(of: type))]" }
+  static let dictionaryPrefix = "[String: "
 
   /// The Swift value in an archive. An optional is archived like the value in it, so each is read as the other.
   static func decoded<Value: Decodable>(

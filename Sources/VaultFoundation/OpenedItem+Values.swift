@@ -16,7 +16,7 @@ extension OpenedItem {
     {
       return value
     }
-    let data = try archive(expecting: [typeName ?? ClassNames.name(of: type)])
+    let data = try archive(expecting: typeName ?? ClassNames.name(of: type))
     do { return try ArchivedValue.decoded(type, named: typeName, from: data) } catch {
       throw VaultError(refusing: error)
     }
@@ -26,47 +26,87 @@ extension OpenedItem {
   func object<Object: NSObject & NSSecureCoding>(
     as type: Object.Type, _ allowed: [AnyClass], _ matching: ClassMatching
   ) throws(VaultError) -> Object {
-    try object(as: type) { (data) throws(ArchiveError) in
-      try SecureUnarchiver.unarchivedObject(ofClasses: [type] + allowed, from: data, matching: matching)
+    // A container was stored with the class of its elements, which may have had another name then.
+    let data = try archive(expecting: ClassNames.name(of: type)) { stored in
+      let isDictionary = stored.hasPrefix(ArchivedValue.dictionaryPrefix)
+      return type == (isDictionary ? NSDictionary.self : NSArray.self)
+    }
+    return try ArchivedValue.found { () throws(ArchiveError) in
+      let found = try SecureUnarchiver.unarchivedObject(ofClasses: [type] + allowed, from: data, matching: matching)
+      return try Self.typed(found, as: type)
     }
   }
 
-  /// What `read` finds in the archive. An allowed class may also be at the top if it is an `Object`: a subclass, or the
-  /// elements of a container.
+  /// The same with other names for the allowed classes, in any archive.
   func object<Object: NSObject & NSSecureCoding>(
-    as type: Object.Type, _ read: (Data) throws(ArchiveError) -> Any?
+    as type: Object.Type, _ allowed: AllowedClasses, _ matching: ClassMatching
   ) throws(VaultError) -> Object {
-    let data = try archive(expecting: [ClassNames.name(of: type)])
+    let data = try archive(expecting: ClassNames.name(of: type)) { _ in true }
     return try ArchivedValue.found { () throws(ArchiveError) in
-      guard let found = try read(data) else { return nil }
-      guard let object = found as? Object else {
-        throw .otherType(found: ClassNames.name(of: Swift.type(of: found)), expected: ClassNames.name(of: type))
-      }
-      return object
+      let reader = try SecureUnarchiver(reading: data, allowing: allowed, matching: matching)
+      return try Self.typed(try reader.decode([type] + allowed.classes, forKey: "root"), as: type)
     }
+  }
+
+  /// What was found in an archive. An allowed class may also be at the top if it is an `Object`: a subclass, or the
+  /// elements of a container.
+  private static func typed<Object: NSObject>(_ found: Any?, as type: Object.Type) throws(ArchiveError) -> Object? {
+    guard let found else { return nil }
+    guard let object = found as? Object else {
+      throw .otherType(found: ClassNames.name(of: Swift.type(of: found)), expected: ClassNames.name(of: type))
+    }
+    return object
   }
 
   /// An array of objects of class `type`, or of allowed classes that inherit from it.
   func objects<Object: NSObject & NSSecureCoding>(
     of type: Object.Type, _ allowed: [AnyClass], _ matching: ClassMatching
   ) throws(VaultError) -> [Object] {
-    let names = [type] + allowed.filter { $0 is Object.Type }
-    let data = try archive(expecting: names.map(ArchivedValue.arrayName))
+    let names = ([type] + allowed.filter { $0 is Object.Type }).map(ArchivedValue.arrayName)
+    let data = try archive(expecting: names[0], names.contains)
     return try ArchivedValue.found { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedArrayOfObjects(ofClass: type, allowing: allowed, from: data, matching: matching)
     }
   }
 
-  /// The same for a dictionary.
+  /// The same with other names for the allowed classes, in any archive.
+  func objects<Object: NSObject & NSSecureCoding>(
+    of type: Object.Type, _ allowed: AllowedClasses, _ matching: ClassMatching
+  ) throws(VaultError) -> [Object] {
+    let data = try archive(expecting: ArchivedValue.arrayName(of: type)) { _ in true }
+    return try ArchivedValue.found { () throws(ArchiveError) in
+      let reader = try SecureUnarchiver(reading: data, allowing: allowed, matching: matching)
+      return try reader.rootArray(of: type, [type] + allowed.classes)
+    }
+  }
+
+  /// A dictionary of objects of class `type`, or of allowed classes that inherit from it.
   func objectsByName<Object: NSObject & NSSecureCoding>(
     of type: Object.Type, _ allowed: [AnyClass], _ matching: ClassMatching
   ) throws(VaultError) -> [String: Object] {
-    let names = [type] + allowed.filter { $0 is Object.Type }
-    let data = try archive(expecting: names.map(ArchivedValue.dictionaryName))
-    let objects = try ArchivedValue.found { () throws(ArchiveError) in
+    let names = ([type] + allowed.filter { $0 is Object.Type }).map(ArchivedValue.dictionaryName)
+    let data = try archive(expecting: names[0], names.contains)
+    return try Self.namedByStrings { () throws(ArchiveError) in
       try SecureUnarchiver.unarchivedDictionary(
         ofKeyClass: NSString.self, objectClass: type, allowing: allowed, from: data, matching: matching)
     }
+  }
+
+  /// The same with other names for the allowed classes, in any archive.
+  func objectsByName<Object: NSObject & NSSecureCoding>(
+    of type: Object.Type, _ allowed: AllowedClasses, _ matching: ClassMatching
+  ) throws(VaultError) -> [String: Object] {
+    let data = try archive(expecting: ArchivedValue.dictionaryName(of: type)) { _ in true }
+    return try Self.namedByStrings { () throws(ArchiveError) in
+      let reader = try SecureUnarchiver(reading: data, allowing: allowed, matching: matching)
+      return try reader.rootDictionary(of: NSString.self, type, [type] + allowed.classes)
+    }
+  }
+
+  private static func namedByStrings<Object>(
+    _ read: () throws(ArchiveError) -> [NSString: Object]?
+  ) throws(VaultError) -> [String: Object] {
+    let objects = try ArchivedValue.found(read)
     return Dictionary(
       objects.map { (String(describing: $0.key), $0.value) }, uniquingKeysWith: { first, _ in first })
   }
@@ -96,13 +136,17 @@ extension OpenedItem {
     throw .otherType(found: "bytes", expected: Value.secretKind.name)
   }
 
-  /// - Parameter expected: the names of types that are as good, the wanted one first.
+  /// - Parameters:
+  ///   - expected: the name of the wanted type.
+  ///   - accepts: whether a container that was stored with this type is as good.
   /// - Throws: ``VaultError/otherType(found:expected:)`` if the item has another type.
-  func archive(expecting expected: [String]) throws(VaultError) -> Data {
-    guard item.kind == .archive else { throw .otherType(found: item.kind.name, expected: expected[0]) }
+  func archive(
+    expecting expected: String, _ accepts: (String) -> Bool = { _ in false }
+  ) throws(VaultError) -> Data {
+    guard item.kind == .archive else { throw .otherType(found: item.kind.name, expected: expected) }
     // The library records which containers it stored. For others, only the archive knows.
-    if let found = item.typeName, found.hasPrefix("["), expected != ["archive"], !expected.contains(found) {
-      throw .otherType(found: found, expected: expected[0])
+    if let found = item.typeName, found.hasPrefix("["), found != expected, !accepts(found) {
+      throw .otherType(found: found, expected: expected)
     }
     return data
   }

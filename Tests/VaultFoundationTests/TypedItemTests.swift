@@ -291,6 +291,58 @@ import VaultFoundation
     #expect(!strange.message.contains("\n") && !strange.message.contains("\u{1B}"))
   }
 
+  @Test func `containers of a class that was renamed are read under its former name`() throws {
+    let group = try store.group()
+    func former(_ object: Any) throws -> Secret {
+      try Secret(SecureArchiver.archivedData(withRootObject: object, names: [(Address.self, "OldApp.Address")]))
+    }
+    let cities = [Address(city: "Bern"), Address(city: "Basel")]
+    try group.set("list", to: former(cities), kind: .archive, typeName: "[OldApp.Address]")
+    try group.set("by name", to: former(["a": cities[0]]), kind: .archive, typeName: "[String: OldApp.Address]")
+    var allowed = AllowedClasses()
+    try allowed.allow(Address.self, named: "OldApp.Address")
+    #expect(try group.get("list", as: [Address].self, allowing: allowed).map(\.city) == ["Bern", "Basel"])
+    #expect(try group.get("by name", as: [String: Address].self, allowing: allowed)["a"]?.city == "Bern")
+    #expect(try group.get("list", as: NSArray.self, allowing: allowed).count == 2)
+    try allowed.allow(NSString.self)
+    #expect(try group.get("by name", as: NSDictionary.self, allowing: allowed).count == 1)
+    let calls: [() throws -> Any] = [
+      { try group.get("list", as: [Address].self) },
+      { try group.get("list", as: [Address].self, allowing: try AllowedClasses([Address.self])) },
+      { try group.get("list", as: [Person].self, allowing: allowed) },
+      { try group.get("list", as: [String: Address].self, allowing: allowed) },
+      { try group.get("by name", as: [String: Address].self) },
+      { try group.get("by name", as: [String: Person].self, allowing: allowed) },
+      { try group.get("by name", as: [Address].self, allowing: allowed) },
+    ]
+    for (number, call) in calls.enumerated() { #expect(throws: VaultError.self, "\(number)") { try call() } }
+  }
+
+  @Test func `a container is also read as Foundation's class, with its elements allowed`() throws {
+    let group = try store.group()
+    try group.set("list", to: [Address(city: "Bern")])
+    let list = try group.get("list", as: NSArray.self, allowing: [Address.self])
+    #expect((list[0] as? Address)?.city == "Bern")
+    try group.set("by name", to: ["a": Address(city: "Bern")])
+    let table = try group.get("by name", as: NSDictionary.self, allowing: [Address.self, NSString.self])
+    #expect((table["a"] as? Address)?.city == "Bern")
+    try group.set("defaults", to: ["name": "a", "list": [1]] as [String: Any])
+    let defaults = try group.get(
+      "defaults", as: NSDictionary.self, allowing: [NSArray.self, NSString.self, NSNumber.self])
+    #expect(defaults["name"] as? String == "a")
+    #expect(throws: VaultError.self) { try group.get("list", as: NSArray.self) }
+    #expect(throws: VaultError.otherType(found: "[String: Any]", expected: "NSArray")) {
+      try group.get("defaults", as: NSArray.self, allowing: [NSDictionary.self, NSString.self])
+    }
+    let name = "VaultFoundationTests.TypedItemTests.Address"
+    #expect(throws: VaultError.otherType(found: "[\(name)]", expected: "NSDictionary")) {
+      try group.get("list", as: NSDictionary.self, allowing: [NSArray.self, Address.self])
+    }
+    #expect(throws: VaultError.otherType(found: "[\(name)]", expected: name)) {
+      try group.get("list", as: Address.self, allowing: [NSArray.self])
+    }
+  }
+
   @Test func `a transaction refuses a scalar that would not read back`() throws {
     let group = try store.group()
     try group.set("x", to: "before")

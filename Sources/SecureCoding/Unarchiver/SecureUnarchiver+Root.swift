@@ -47,15 +47,7 @@ extension SecureUnarchiver {
   ) throws(ArchiveError) -> [T]? where T: NSObject, T: NSCoding {
     let classes = [type] + allowed
     let unarchiver = try SecureUnarchiver(reading: data, allowing: classes, matching: matching, limits: limits)
-    try unarchiver.requireRoot()
-    let elements = unarchiver.array(of: classes, "root")
-    try unarchiver.finish()
-    guard let elements else { return nil }
-    var objects: [T] = []
-    for (index, element) in elements.enumerated() {
-      objects.append(try cast(element, to: type, at: ArchivePath([.key("root"), .index(index)])))
-    }
-    return objects
+    return try unarchiver.rootArray(of: type, classes)
   }
 
   /// Decodes the array archived under `root` in `data`; nil if it is nil in the archive. Its elements must each have one
@@ -79,16 +71,7 @@ extension SecureUnarchiver {
   ) throws(ArchiveError) -> [K: V]? where K: NSObject, K: NSCoding, V: NSObject, V: NSCoding {
     let unarchiver = try SecureUnarchiver(
       reading: data, allowing: [keyType, type] + allowed, matching: matching, limits: limits)
-    try unarchiver.requireRoot()
-    let pairs = unarchiver.elementPairs([keyType], [type] + allowed, "root")
-    try unarchiver.finish()
-    guard let pairs else { return nil }
-    var objects: [K: V] = [:]
-    for (index, (key, value)) in pairs.enumerated() {
-      let place = ArchivePath([.key("root"), .index(index)])
-      objects[try cast(key, to: keyType, at: place)] = try cast(value, to: type, at: place)
-    }
-    return objects
+    return try unarchiver.rootDictionary(of: keyType, type, [type] + allowed)
   }
 
   /// Decodes the dictionary archived under `root` in `data`; nil if it is nil in the archive. Its keys must each have one
@@ -105,6 +88,35 @@ extension SecureUnarchiver {
       withKeyClasses: keyClasses, objectClasses: classes, forKey: "root")
     try unarchiver.finish()
     return dictionary
+  }
+
+  /// The array under `root`, whose elements must have one of `classes` and be a `T`; nil if it is nil in the archive.
+  package func rootArray<T: NSObject>(of type: T.Type, _ classes: [AnyClass]) throws(ArchiveError) -> [T]? {
+    try requireRoot()
+    let elements = array(of: classes, "root")
+    try finish()
+    guard let elements else { return nil }
+    var objects: [T] = []
+    for (index, element) in elements.enumerated() {
+      objects.append(try Self.cast(element, to: type, at: ArchivePath([.key("root"), .index(index)])))
+    }
+    return objects
+  }
+
+  /// The dictionary under `root`, whose values must have one of `classes` and be a `V`; nil if it is nil in the archive.
+  package func rootDictionary<K: NSObject, V: NSObject>(
+    of keyType: K.Type, _ type: V.Type, _ classes: [AnyClass]
+  ) throws(ArchiveError) -> [K: V]? {
+    try requireRoot()
+    let pairs = elementPairs([keyType], classes, "root")
+    try finish()
+    guard let pairs else { return nil }
+    var objects: [K: V] = [:]
+    for (index, (key, value)) in pairs.enumerated() {
+      let place = ArchivePath([.key("root"), .index(index)])
+      objects[try Self.cast(key, to: keyType, at: place)] = try Self.cast(value, to: type, at: place)
+    }
+    return objects
   }
 
   /// `object` as a `T`. Throws if its class, which the caller allowed, is neither `type` nor a subclass.
