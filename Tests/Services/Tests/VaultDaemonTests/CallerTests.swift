@@ -280,12 +280,10 @@ struct CallerTests {
     let record = try daemon.owner().group("vault.audit")
     let (begun, holding) = AsyncStream<Void>.makeStream()
     let end = DispatchSemaphore(value: 0)
-    async let held: Void = record.inThread { record throws(VaultError) in
-      // Nothing can be recorded until this ends, so no call is answered.
-      try record.transaction { (_) throws(VaultError) in
-        holding.finish()
-        end.wait()
-      }
+    // Nothing can be recorded until this ends, so no call is answered.
+    async let held: Void = record.transaction { _ in
+      holding.finish()
+      end.wait()
     }
     for await _ in begun {}
     let values = Task {
