@@ -7,7 +7,8 @@ public struct KeychainStatus: Error, RawRepresentable, Sendable, Hashable {
   public init(rawValue: Int32) { self.rawValue = rawValue }
 
   public static let success = KeychainStatus(rawValue: 0)
-  /// A kind of reference or access control that this keychain does not have.
+  /// A kind of reference or access control that this keychain does not have, or a change of a primary key, for which
+  /// `vaultd` has no call.
   public static let unimplemented = KeychainStatus(rawValue: -4)
   /// The storage failed: a full disk, a file system that is read-only.
   public static let inputOutput = KeychainStatus(rawValue: -36)
@@ -39,6 +40,7 @@ public struct KeychainStatus: Error, RawRepresentable, Sendable, Hashable {
       switch error {
       case .notFound(.group), .denied(.notAMember): .missingEntitlement
       case .denied(.readOnly), .denied(.ownerOnly): .readOnly
+      case .denied(.throughService): .unimplemented
       case .unordered(_, .tooOld), .unordered(_, .tooEarly): .notAvailable
       case .storage(.memory): .allocate
       case .contradiction, .otherState, .otherType, .declined, .tooManyStates: .internalComponent
@@ -63,7 +65,7 @@ public struct KeychainStatus: Error, RawRepresentable, Sendable, Hashable {
   private var known: String? {
     switch self {
     case .success: "done"
-    case .unimplemented: "this keychain has no such reference or access control"
+    case .unimplemented: "this keychain has no such reference or access control, and vaultd no such change"
     case .inputOutput: "the storage failed"
     case .param: "an argument is not valid"
     case .allocate: "there is too little memory"

@@ -90,6 +90,8 @@ public final class AccessGroup: Sendable {
   }
 
   var service: ServiceClient? { if case .service(let service) = place { service } else { nil } }
+  /// Whether `vaultd` answers the calls, which then has none for transactions.
+  package var isThroughService: Bool { service != nil }
 
   // MARK: Reading
 
@@ -262,11 +264,9 @@ public final class AccessGroup: Sendable {
 
   /// The queues of this group's async calls, which `VaultFoundation` makes on first use: this module does without
   /// Swift's concurrency.
-  ///
-  /// - Parameter make: is told whether `vaultd` answers the calls.
-  package func asyncQueues<Queues: AnyObject & Sendable>(made make: (Bool) -> Queues) -> Queues {
+  package func asyncQueues<Queues: AnyObject & Sendable>(made make: () -> Queues) -> Queues {
     shared.made.withLock { made in
-      let queues = made.asyncQueues as? Queues ?? make(service != nil)
+      let queues = made.asyncQueues as? Queues ?? make()
       made.asyncQueues = queues
       return queues
     }

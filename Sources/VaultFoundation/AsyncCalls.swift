@@ -169,7 +169,7 @@ extension AccessGroup {
     init(throughService: Bool) { reads = CallQueues(throughService ? 8 : 1) }
   }
 
-  private var queues: Queues { asyncQueues(made: Queues.init) }
+  private var queues: Queues { asyncQueues { Queues(throughService: isThroughService) } }
   private var reads: CallQueue { queues.reads.next }
   private var transactions: CallQueue { queues.transactions.next }
   private var writes: CallQueue { queues.writes.next }

@@ -322,6 +322,7 @@ import VaultFoundation
     (.interactionNotAllowed, [.locked(.keyFile(.missing, path: nil)), .ownerNeeded(.noStateFolder), .noKeyring("x")]),
     (.interactionNotAllowed, [.otherDevice(group: "g", reason: "x")]),
     (.readOnly, [.denied(.readOnly), .denied(.ownerOnly)]),
+    (.unimplemented, [.denied(.throughService)]),
     (.authFailed, [.denied(.openToOthers("x")), .denied(.permissions("x")), .wrongKey(.keyFile)]),
     (.decode, [.damaged(group: "g", level: .container, detail: "x"), .anotherGroup("g"), .strangeRows(group: "g")]),
     (.decode, [.rolledBack(found: 1, known: 2, reason: .olderState), .unproved(items: 1, versions: 0)]),

@@ -35,6 +35,7 @@ let package = Package(
       dependencies: [
         .product(name: "Vault", package: "vault"), .product(name: "VaultDaemon", package: "vault"),
         .product(name: "vaultd", package: "vault"), .product(name: "vault", package: "vault"),
+        .product(name: "KeychainItems", package: "vault"),
         .product(name: "AsyncHTTPClient", package: "async-http-client"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
