@@ -21,13 +21,13 @@ extension AccessGroupFile {
     return true
   }
 
-  /// Refuses a commit that does not follow the file's state, or that no writer signed, with the errors of `apply(_:)`.
-  /// Its rows are not looked at.
+  /// Proves a commit against the file's state, with the errors of `apply(_:)`, and changes nothing. It waits for no writer:
+  /// whoever made the commit may hold the lock.
   package func confirm(_ commit: GroupCommit) throws(VaultError) {
-    let state = try beginReading().view.state
-    guard commit.groupID == state.manifest.groupID else { throw .anotherGroup("") }
-    guard commit.previousLink == state.link else { throw .unordered(.overtaken) }
-    _ = try commit.state(after: state, as: context)
+    let view = try beginReading()
+    guard commit.groupID == view.state.manifest.groupID else { throw .anotherGroup("") }
+    guard commit.previousLink == view.state.link else { throw .unordered(.overtaken) }
+    _ = try WriteTransaction(WriteSession(of: self, proving: view), view).prove(commit)
   }
 
   /// Puts a complete file that was fetched from a log in the group's place, with the commits that `following` returns

@@ -14,20 +14,7 @@ extension WriteTransaction {
   ///
   /// - Throws: `damaged(.commit, …)` if its rows do not make the state that it signs; the errors of reading its parts.
   func take(_ commit: GroupCommit) throws(VaultError) {
-    let state = try commit.state(after: view.state, as: session.file.context)
-    var kept: [Token: [UInt64: UInt64]] = [:]
-    for sealed in commit.rows {
-      let row: Row
-      do { row = try Row(parsing: sealed.row) } catch { throw .damaged(.commit, "a row's layout") }
-      if kept[row.token] == nil { kept[row.token] = try keptMarks(at: row.token) }
-      try take(row, sealed.blob, answeredAt: kept[row.token]?[row.nonce.mark] ?? 0)
-    }
-    let connection = view.connection
-    let root = try storeTree()
-    guard
-      state.manifest.root == root, state.manifest.itemCount == manifest.itemCount,
-      state.manifest.versionRowCount == manifest.versionRowCount
-    else { throw .damaged(.commit, "its rows do not make the state that it signs") }
+    let (state, connection) = (try prove(commit), view.connection)
     if let roster = commit.roster {
       try connection.storePart(.header, roster.header)
       try connection.storePart(.roster, roster.roster)
@@ -41,18 +28,39 @@ extension WriteTransaction {
     end(with: state)
   }
 
+  /// Takes the rows of a commit, or only proves them if the session cannot write; returns the state that it signs.
+  func prove(_ commit: GroupCommit) throws(VaultError) -> VerifiedState {
+    let state = try commit.state(after: view.state, as: session.file.context)
+    var kept: [Token: [UInt64: UInt64]] = [:]
+    var newest: [Token: Row] = [:]
+    for sealed in commit.rows {
+      let row: Row
+      do { row = try Row(parsing: sealed.row) } catch { throw .damaged(.commit, "a row's layout") }
+      let old: Row? = if let known = newest[row.token] { known } else { try storedRow(at: row.token) }
+      if kept[row.token] == nil { kept[row.token] = try old.map(marks(of:)) ?? [:] }
+      try take(row, sealed.blob, over: old, answeredAt: kept[row.token]?[row.nonce.mark] ?? 0)
+      newest[row.token] = row
+    }
+    let root = try storeTree()
+    guard
+      state.manifest.root == root, state.manifest.itemCount == manifest.itemCount,
+      state.manifest.versionRowCount == manifest.versionRowCount
+    else { throw .damaged(.commit, "its rows do not make the state that it signs") }
+    return state
+  }
+
   /// The newest kept version of an item for each request.
-  private func keptMarks(at token: Token) throws(VaultError) -> [UInt64: UInt64] {
-    guard let current = try storedRow(at: token) else { return [:] }
-    var marks = try view.connection.olderMarks(of: token, from: current.oldest)
+  private func marks(of current: Row) throws(VaultError) -> [UInt64: UInt64] {
+    var marks = try view.connection.olderMarks(of: current.token, from: current.oldest)
     marks[current.nonce.mark] = current.version
     return marks
   }
 
-  /// Takes a row that follows the item's current one. `answered` is the version before this commit that was written for
-  /// the row's request; 0 if there was none.
-  private func take(_ row: Row, _ blob: [UInt8]?, answeredAt answered: UInt64) throws(VaultError) {
-    let old = try storedRow(at: row.token)
+  /// Takes a row that follows the item's current one, `old`. `answered` is the version before this commit that was written
+  /// for the row's request; 0 if there was none.
+  private func take(
+    _ row: Row, _ blob: [UInt8]?, over old: Row?, answeredAt answered: UInt64
+  ) throws(VaultError) {
     // One commit may have several versions that were written for one request. As its writer did, this asks for the
     // versions that are kept now: the rows before this one may have dropped those of a request.
     guard answered == 0 || answered < old?.oldest ?? 1 else {

@@ -29,6 +29,9 @@ final class WriteSession {
     self.lease = consume lease
   }
 
+  /// A session that can prove changes of a reader's view, but not write them.
+  init(of file: AccessGroupFile, proving view: Snapshot) { (self.file, connection) = (file, view.connection) }
+
   deinit { end() }
 
   /// Has the session's changes published if `state`, or the state that is to follow it, is.

@@ -115,8 +115,19 @@ package final class WriteTransaction: ItemReading {
   }
 
   func write(_ sealed: SealedDraft) throws(VaultError) {
-    let (row, connection) = (sealed.row, view.connection)
+    let row = sealed.row
     try session.note(row, sealed.blob)
+    if view.connection.access == .writing { try store(sealed) }
+    try editor.put(TreeEntry(token: row.token, digest: sealed.digest)) { (digest, place) throws(VaultError) in
+      let node = try view.load(digest, place)
+      if case .leaf(let entries) = node { try proveRows(entries, except: row.token) }
+      return node
+    }
+    isChanged = true
+  }
+
+  private func store(_ sealed: SealedDraft) throws(VaultError) {
+    let (row, connection) = (sealed.row, view.connection)
     if let old = sealed.old {
       if row.oldest < row.version { try connection.insertOlder(old) }
       try connection.replaceCurrent(row)
@@ -126,12 +137,6 @@ package final class WriteTransaction: ItemReading {
       try connection.insertCurrent(row)
     }
     if let blob = sealed.blob { try connection.insertBlob(row.token, version: row.version, blob) }
-    try editor.put(TreeEntry(token: row.token, digest: sealed.digest)) { (digest, place) throws(VaultError) in
-      let node = try view.load(digest, place)
-      if case .leaf(let entries) = node { try proveRows(entries, except: row.token) }
-      return node
-    }
-    isChanged = true
   }
 
   /// Ends an item's history: writes a tombstone that keeps nothing, and deletes the older versions.
@@ -202,6 +207,7 @@ package final class WriteTransaction: ItemReading {
   func storeTree() throws(VaultError) -> Digest {
     let connection = view.connection
     return try editor.finish { (place, body, digest, node) throws(VaultError) in
+      guard connection.access == .writing else { return }
       try connection.storeNode(body, at: place)
       view.cache.keep(node, digest, itemCount: manifest.itemCount)
     }

@@ -48,7 +48,7 @@ extension SecretStore {
     return try inGroup(group, file.apply(GroupCommit(parsing: commit)))
   }
 
-  /// Refuses a commit that another program wants to publish, unless it follows the copy's state and a writer signed it.
+  /// Refuses a commit that another program wants to publish, unless it can be proved and follows the copy's state.
   package func confirm(_ commit: GroupCommit, of group: String) throws(VaultError) {
     let file = try self.group(group).file
     try inGroup(group, file.confirm(commit))

@@ -217,11 +217,17 @@ struct CommitCases {
   /// - Returns: how the last commit was refused.
   private func take(_ vector: CommitVectors.Case, _ group: AccessGroupFile) throws -> Refusal? {
     for commit in vector.commits.dropLast() { _ = try group.apply(GroupCommit(parsing: [UInt8](hex: commit))) }
+    let last = [UInt8](hex: vector.commits.last ?? "")
+    var answer: VaultError?
+    do throws(VaultError) { try group.confirm(GroupCommit(parsing: last)) } catch { answer = error }
     do throws(VaultError) {
-      let isNew = try group.apply(GroupCommit(parsing: [UInt8](hex: vector.commits.last ?? "")))
+      let isNew = try group.apply(GroupCommit(parsing: last))
       #expect(isNew == (vector.isKnown != true), "\(vector.name)")
+      #expect(answer == (isNew ? nil : .unordered(.overtaken)), "\(vector.name)")
       return nil
     } catch {
+      // Who asks before a commit is ordered only hears that another one was faster.
+      if case .rolledBack = error { #expect(answer == .unordered(.overtaken)) } else { #expect(answer == error) }
       switch error {
       case .unordered(_, .overtaken): return Refusal(0, "does-not-follow")
       case .anotherGroup: return Refusal(0, "another-group")

@@ -114,6 +114,30 @@ extension ReplicaTests {
     #expect(try await owner.value() == "second")
   }
 
+  /// The next commit of the owner, with a signed root that no rows make.
+  private func rootless() throws -> GroupCommit {
+    let group = try owner.store.group("team")
+    let (state, seed) = (try group.verifiedState(), try group.file.context.seed)
+    var manifest = state.successor(time: state.manifest.time + 1)
+    manifest.root = Hash.digest(.logPart, [1])
+    let sealed = SignedManifest.seal(manifest, by: try seed.signingKey(), with: state.keys)
+    return GroupCommit(
+      groupID: manifest.groupID, epoch: manifest.epoch, previousLink: state.link, link: manifest.link(),
+      manifest: sealed, roster: nil, rows: [])
+  }
+
+  @Test func `a signed commit whose rows do not make its state is not ordered`() async throws {
+    let (commit, head) = (try rootless(), try #require(try await owner.log.head()))
+    let refusal = VaultError.damaged(
+      group: "team", level: .commit, detail: "its rows do not make the state that it signs")
+    for isRepeated in [false, true] {
+      await #expect(throws: refusal) { try await other.replica.order(commit, isRepeated: isRepeated) }
+    }
+    #expect(try await owner.log.head() == head)
+    #expect(try await owner.log.commits(after: head.epoch, limit: 1).isEmpty)
+    try await expectNoBlock()
+  }
+
   // MARK: Complete files
 
   enum BadBase: CaseIterable { case garbage, junk, empty, truncated, altered, old }
