@@ -227,14 +227,22 @@ private final class Changes: Sendable {
 }
 
 /// Queues whose threads make calls at the same time.
-struct CallQueues: Sendable {
+final class CallQueues: Sendable {
   private let queues: [CallQueue]
+  private let choice = Mutex(())
 
   /// - Parameter count: at least 1.
   init(_ count: Int) { queues = (0..<count).map { _ in CallQueue(keepingThread: 10) } }
 
-  /// The first with the fewest calls: calls one after the other need one thread, and none waits beside an idle one.
-  var next: CallQueue { queues.min { $0.load < $1.load } ?? queues[0] }
+  /// The first with the fewest calls, for one call: calls one after the other need one thread, and none waits beside an
+  /// idle one.
+  var next: CallQueue {
+    choice.withLock { _ in
+      let next = queues.min { $0.load < $1.load } ?? queues[0]
+      next.expectCall()
+      return next
+    }
+  }
 }
 
 /// Makes calls, one after the other, on a thread that may block on disks and locks.
@@ -254,8 +262,10 @@ actor CallQueue {
 
   deinit { thread.endWhenIdle() }
 
-  /// How many calls have not ended.
+  /// How many of the expected calls have not ended.
   nonisolated var load: Int { thread.load.load(ordering: .relaxed) }
+
+  nonisolated func expectCall() { thread.load.add(1, ordering: .relaxed) }
 
   nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
 
@@ -268,7 +278,7 @@ actor CallQueue {
 
 /// A thread that starts with the first job and ends after some time without jobs, or with the queue that has it.
 private final class WaitingThread: SerialExecutor, @unchecked Sendable {
-  /// How many jobs have not ended.
+  /// How many of the expected jobs have not ended.
   let load = Atomic(0)
   private let changed = NSCondition()
   private var jobs: [UnownedJob] = []
@@ -289,7 +299,6 @@ private final class WaitingThread: SerialExecutor, @unchecked Sendable {
   }
 
   func enqueue(_ job: consuming ExecutorJob) {
-    load.add(1, ordering: .relaxed)
     changed.lock()
     jobs.append(UnownedJob(job))
     if isRunning {
