@@ -203,16 +203,16 @@ extension AccessGroup {
   /// Makes a change in one transaction, which it shares with those that other threads make meanwhile. In a published
   /// group, it is made again if another host was faster.
   func changing<Result>(isRepeatable: Bool, _ body: (WriteTransaction) throws -> Result) throws -> Result {
-    let known = request
-    var request = known
+    var (request, isNew) = (request, request == nil)
     func change(_ transaction: WriteTransaction) throws -> Result {
       try requireRights(in: transaction.view.state)
       if request == nil, transaction.view.state.isPublished { request = ChangeID() }
-      transaction.answer(request, isNew: known == nil)
+      transaction.answer(request, isNew: isNew)
       defer { transaction.answer(nil, isNew: true) }
       return try body(transaction)
     }
     return try inOrder {
+      defer { isNew = false }  // What the servers say that they did not make, they may have made.
       let file = try file
       do {
         return try sharing.run(

@@ -156,6 +156,14 @@ import VaultFoundation
     #expect(try await owner.value() == "made")
   }
 
+  @Test func `a change that was made although the servers answer that it was not is made once`() async throws {
+    other.log.fail(.errorAfterDoing(.conflict(nil)))
+    try await other.set("made")
+    #expect(try await other.store.group("team").history("name").count == 2)
+    try await owner.replica.catchUp()
+    #expect(try await owner.value() == "made")
+  }
+
   @Test func `a change that takes the last room of the servers counts as made, although they say that it is not`()
     async throws
   {
