@@ -20,7 +20,9 @@ struct ServicePublisher: CommitPublishing {
       // A file may take minutes, so find out first whether `vaultd` answers at all.
       if !isSent { _ = try location.logStatus(of: group) }
       isSent = true
-      failure = try location.askService(request.path(of: group), body, patience: request == .base ? 600 : 30).failure
+      // As long as `vaultd` gives its servers for so many bytes.
+      let patience = request == .base ? 600 : 30 + body.count / 131_072
+      failure = try location.askService(request.path(of: group), body, patience: patience).failure
     } catch {
       switch error {
       case ServiceClient.nobodyListens: throw .unordered(.notHere)

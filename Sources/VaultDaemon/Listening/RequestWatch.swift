@@ -54,7 +54,7 @@
       switch unwrapInboundIn(data) {
       case .head(let head):
         bodyCount = 0
-        takesCommit = head.path?.hasPrefix("/vault/1/commit/") ?? false
+        takesCommit = ["commit", "commit-again"].contains { head.path?.hasPrefix("/vault/1/\($0)/") ?? false }
         remainingBody = head.headerFields[.contentLength].flatMap { Int($0) } ?? 0
       case .body(let bytes):
         bodyCount += bytes.readableBytes

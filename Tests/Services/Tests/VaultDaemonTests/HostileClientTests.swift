@@ -1,4 +1,8 @@
 import Foundation
+import HTTPTypes
+import NIOCore
+import NIOEmbedded
+import NIOHTTPTypes
 import Synchronization
 import Testing
 import VaultFoundation
@@ -371,6 +375,18 @@ struct HostileClientTests {
     #expect(try await daemon.curl("/v1/web/data/a", "-d", #"{"data":{"value":"\#(large)"}}"#).status == 413)
     #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-A: \(large)\(large)").status == 400)
     #expect(try await daemon.curl("/v1/web/data/a", "-d", #"{"data":{"value":"x"}}"#).status == 200)
+  }
+
+  @Test(arguments: [("commit", true), ("commit-again", true), ("sync", false)])
+  func `only a commit of a published group may be larger than other bodies`(_ request: String, _ isTaken: Bool) throws {
+    let channel = EmbeddedChannel(handler: RequestWatch(Limits()))
+    channel.connect(to: try SocketAddress(unixDomainSocketPath: "/vaultd"), promise: nil)
+    let head = HTTPRequest(method: .post, scheme: "http", authority: "vaultd", path: "/vault/1/\(request)/team")
+    try channel.writeInbound(HTTPRequestPart.head(head))
+    let megabyte = ByteBuffer(repeating: 0, count: 1 << 20)
+    for _ in 0..<20 where channel.isActive { try channel.writeInbound(HTTPRequestPart.body(megabyte)) }
+    #expect(channel.isActive == isTaken)
+    _ = try? channel.finish(acceptAlreadyClosed: true)
   }
 
   @Test func `requests in one piece are answered in their order`() async throws {
