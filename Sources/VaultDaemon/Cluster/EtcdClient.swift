@@ -72,8 +72,8 @@
           }
         } catch {
           guard error.isWorthAnotherServer else { throw wasSent ? .mayBeDone : error }
-          if error == .untrusted, remote.endpoints.count == 1 { throw error }
           wasSent = wasSent || error.leavesOutcomeOpen
+          if case .untrusted = error, remote.endpoints.count == 1 { throw .untrusted(isSent: wasSent) }
           failure = error
         }
         moveOn(from: index)
@@ -81,7 +81,8 @@
         // All of them failed: give them a moment.
         if inARow.isMultiple(of: remote.endpoints.count) { try? await Task.sleep(for: .milliseconds(100)) }
       }
-      throw wasSent ? .mayBeDone : failure == .malformed || failure == .untrusted ? failure : .unreachable
+      if case .untrusted = failure { throw .untrusted(isSent: wasSent) }
+      throw wasSent ? .mayBeDone : failure == .malformed ? failure : .unreachable
     }
 
     /// Opens a watch on one server, and hands over the lines of its answer until it ends or `consume` throws.
@@ -171,6 +172,8 @@
           return answer.token
         } catch EtcdError.authenticationIsOff {
           return nil
+        } catch EtcdError.untrusted {
+          throw .untrusted(isSent: false)
         } catch {
           // A login that was lost has changed nothing.
           throw error.leavesOutcomeOpen ? .unreachable : error

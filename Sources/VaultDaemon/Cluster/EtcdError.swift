@@ -5,8 +5,9 @@
     case unreachable
     /// A server was reached and did not answer in time, or not to the end.
     case unanswered
-    /// A server's certificate is not trusted, or ours cannot be used.
-    case untrusted
+    /// A server's certificate is not trusted, ours cannot be used, or what came is no TLS. `isSent` says that this, or an
+    /// earlier attempt, may have reached a server.
+    case untrusted(isSent: Bool)
     /// The server has no leader now, or ended the call. `isUntouched` says that nothing was proposed.
     case unsettled(isUntouched: Bool)
     case refused
@@ -58,7 +59,7 @@
     /// Whether the server may have done what it was asked for.
     var leavesOutcomeOpen: Bool {
       switch self {
-      case .unanswered, .malformed, .mayBeDone, .unsettled(isUntouched: false): true
+      case .unanswered, .malformed, .mayBeDone, .unsettled(isUntouched: false), .untrusted(isSent: true): true
       default: false
       }
     }

@@ -181,7 +181,7 @@
     static func meaning(of error: EtcdError, changes: Bool) -> LogError {
       switch error {
       case .refused, .token: .refused
-      case .untrusted: .untrusted
+      case .untrusted(let isSent): changes && isSent ? .outcomeUnknown : .untrusted
       case .requestTooLarge: .tooLarge(limit: LogLimits.part)
       case .full: .full
       case .malformed: changes ? .outcomeUnknown : .malformed

@@ -42,7 +42,7 @@
           }
           return security
         } catch {
-          throw .untrusted
+          throw .untrusted(isSent: false)
         }
       }
 
@@ -85,6 +85,8 @@
           }
         } catch EtcdError.unanswered where !passage.isSent.load(ordering: .relaxed) {
           throw .unreachable
+        } catch EtcdError.untrusted {
+          throw .untrusted(isSent: passage.isSent.load(ordering: .relaxed))
         }
       }
 
@@ -192,8 +194,8 @@
         case let error as IOError where error.errnoCode == ECONNREFUSED: .unreachable
         case let error as HTTPClientError where error == .connectTimeout || error == .getConnectionFromPoolTimeout:
           .unreachable
-        case let error as HTTPClientError where error == .tlsHandshakeTimeout: .untrusted
-        case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError: .untrusted
+        case let error as HTTPClientError where error == .tlsHandshakeTimeout: .untrusted(isSent: false)
+        case is NIOSSLError, is BoringSSLError, is NIOSSLExtraError: .untrusted(isSent: false)
         case is HTTPParserError: .malformed
         default: .unanswered
         }

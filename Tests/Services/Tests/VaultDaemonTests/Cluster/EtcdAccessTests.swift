@@ -1,4 +1,5 @@
 import Foundation
+import NIOSSL
 import Testing
 import VaultFoundation
 
@@ -326,9 +327,32 @@ struct EtcdAccessTests {
     await #expect(throws: LogError.self) { try await EtcdLog(nameless, group: group).head() }
   }
 
+  @Test(arguments: [1, 2]) func `a change may be made although what comes back is no TLS`(_ count: Int) async throws {
+    let authority = try await TestAuthority()
+    let cluster = try await EtcdCluster.shared()
+    var proxies: [GatewayProxy] = []
+    for _ in 0..<count {
+      proxies.append(try await GatewayProxy(to: cluster.ports[0], security: authority.serverSecurity()))
+    }
+    let group = EtcdCluster.newGroup()
+    let head = try await EtcdLog(try cluster.client(), group: group).publish(1)
+    let address = "etcds://" + proxies.map { "127.0.0.1:\($0.port)" }.joined(separator: ",")
+    var limits = EtcdClient.TimeLimits()
+    // Where there is another server, it is asked until the time is over.
+    (limits.call, limits.attempt) = (count == 1 ? .seconds(60) : .seconds(10), .seconds(30))
+    let remote = try Remote("test", at: address, authority: authority.certificate)
+    let log = EtcdLog(try EtcdClient(remote, timeLimits: limits), group: group)
+    for proxy in proxies { proxy.mode = .garble }
+    await #expect(throws: LogError.outcomeUnknown) { try await log.append(.test(2), after: head, over: nil) }
+    // Reading leaves nothing open, so it tells what is wrong.
+    await #expect(throws: LogError.untrusted) { try await log.head() }
+    for proxy in proxies { proxy.mode = .honest }
+    #expect(try await log.head()?.epoch == 2)
+  }
+
   @Test func `certificates that cannot be read are refused before the first connection`() throws {
     let text = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
-    #expect(throws: EtcdError.untrusted) {
+    #expect(throws: EtcdError.untrusted(isSent: false)) {
       try EtcdClient(try Remote("test", at: "etcds://127.0.0.1:1", authority: text))
     }
   }
@@ -344,6 +368,13 @@ private final class TestAuthority: Sendable {
       "--cert-file", certificates.path("server.pem"), "--key-file", certificates.path("server.key"),
       "--client-cert-auth", "--trusted-ca-file", certificates.path("ca.pem"),
     ]
+  }
+
+  /// A server of NIO's with the same certificate.
+  func serverSecurity() throws -> TLSConfiguration {
+    TLSConfiguration.makeServerConfiguration(
+      certificateChain: try NIOSSLCertificate.fromPEMFile(certificates.path("server.pem")).map { .certificate($0) },
+      privateKey: .privateKey(try NIOSSLPrivateKey(file: certificates.path("server.key"), format: .pem)))
   }
 
   init() async throws {

@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import NIOSSL
 import Synchronization
 
 @testable import Sealing
@@ -40,6 +41,8 @@ final class GatewayProxy: Sendable {
     case loseRequest
     /// Requests are carried out, and the connection is closed instead of an answer.
     case closeAfterwards
+    /// Requests are carried out, and bytes come instead of an answer that are no record of TLS.
+    case garble
     /// An answer of this many bytes a millisecond that never ends.
     case endless(Int)
     /// The answer comes, one byte in this many milliseconds.
@@ -58,16 +61,20 @@ final class GatewayProxy: Sendable {
   private let state: Mutex<(mode: Mode, known: [Data: Data], pageCount: Int)>
   private let channel: any Channel
 
-  /// - Parameter port: of etcd on loopback.
-  init(to port: Int, mode: Mode = .honest) async throws {
+  /// - Parameters:
+  ///   - port: of etcd on loopback.
+  ///   - security: for TLS with the clients.
+  init(to port: Int, mode: Mode = .honest, security: TLSConfiguration? = nil) async throws {
     upstream = "http://127.0.0.1:\(port)"
     state = Mutex((mode, [:], 0))
+    let security = try security.map { try NIOSSLContext(configuration: $0) }
     let owner = Owner()
     channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+          if let security { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: security)) }
           try channel.pipeline.syncOperations.addHandler(
             Handler { body, path, headers, writer in
               guard let proxy = owner.proxy.withLock({ $0.value }) else { return writer.close() }
@@ -186,6 +193,7 @@ final class GatewayProxy: Sendable {
       return writer.end()
     default:
       state.withLock { state in
+    case .garble: return try await writer.garble()
         if state.mode == .replay { state.known[Data(path.utf8) + body] = answer }
       }
       writer.answer(status, lie(answer))
@@ -339,3 +347,12 @@ final class GatewayProxy: Sendable {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
   }
 }
+    /// Writes beneath TLS what nobody can open, as whoever is on the way can.
+    func garble() async throws {
+      let bytes = ByteBuffer(bytes: [0x17, 3, 3, 0, 59] + (0..<59).map { _ in UInt8.random(in: 0...255) })
+      try await channel.eventLoop.submit { [channel] in
+        let beneath = try channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
+        beneath.writeAndFlush(NIOAny(bytes), promise: nil)
+      }.get()
+    }
+
