@@ -157,8 +157,17 @@
         }
         if isOther { throw .compacted }
       }
-      for event in result.events ?? [] { try await tell(event) }
-      if result.fragment != true { place.change { $0.told = max($0.told, $0.begun) } }
+      let events = result.events ?? []
+      for event in events { try await tell(event) }
+      guard result.fragment != true else { return }
+      place.change { place in
+        if !events.isEmpty {
+          place.told = max(place.told, place.begun)
+        } else if result.created != true, place.begun <= place.told {
+          // All events up to this revision came before. If that is a lie, the next look at the head finds it out.
+          place.told = max(place.told, result.header.revision?.value ?? 0)
+        }
+      }
     }
 
     private func tell(_ event: EtcdWatchLine.Event) async throws(EtcdError) {

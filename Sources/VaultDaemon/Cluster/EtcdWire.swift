@@ -70,6 +70,8 @@
       var startRevision: String
       /// Answers are split where they exceed the server's limit for a request.
       var fragment = true
+      /// A watch that has had no event for some minutes is told how far the server's store is.
+      var progressNotify = true
     }
 
     var createRequest: Creation
@@ -135,6 +137,7 @@
 
     struct Header: Decodable, Sendable {
       var clusterId: EtcdNumber<UInt64>?
+      var revision: EtcdNumber<Int64>?
     }
 
     struct Result: Decodable, Sendable {

@@ -139,6 +139,30 @@ struct EtcdFailureTests {
     #expect(try await log.commits(after: 1, limit: 9).map(\.commit.epoch) == [2, 3, 4, 5])
   }
 
+  @Test func `a watch keeps its place over a compaction although nothing happened to the group for long`() async throws
+  {
+    let cluster = try await EtcdCluster(
+      1, arguments: ["--experimental-watch-progress-notify-interval", "100ms"])
+    let proxy = try await GatewayProxy(to: cluster.ports[0])
+    let group = EtcdCluster.newGroup()
+    let direct = EtcdLog(try cluster.client(), group: group)
+    let log = EtcdLog(try cluster.client([proxy.port]), group: group)
+    let first = try await direct.publish(1)
+    var events = log.watch(after: first).makeAsyncIterator()
+    let second = try await direct.append(.test(2), after: first, over: nil)
+    #expect(try await events.next() == .commit(StoredCommit(commit: .test(2), revision: second.revision)))
+    #expect(try await events.next() == .head(second))
+    // Others write to the same servers, and the watch is told how far they are. The limit only ends a hang.
+    let other = try #require(try await direct.change(EtcdTransaction(success: [.put(Data("others".utf8), [0])])).made)
+    let end = ContinuousClock.now + .seconds(60)
+    while proxy.progress < other.number, .now < end { try await Task.sleep(for: .milliseconds(20)) }
+    try await cluster.compact(other.number)
+    proxy.closeWatches()
+    let third = try await direct.append(.test(3), after: second, over: nil)
+    #expect(try await events.next() == .commit(StoredCommit(commit: .test(3), revision: third.revision)))
+    #expect(try await events.next() == .head(third))
+  }
+
   @Test func `a watch reports that the servers were set back`() async throws {
     let cluster = try await EtcdCluster(1)
     var limits = EtcdClient.TimeLimits()

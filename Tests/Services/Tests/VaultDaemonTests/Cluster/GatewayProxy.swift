@@ -60,21 +60,22 @@ final class GatewayProxy: Sendable {
   private let upstream: String
   private let state: Mutex<(mode: Mode, known: [Data: Data], pageCount: Int)>
   private let channel: any Channel
+  private let watches = Mutex((open: [Writer](), progress: Int64(0)))
 
   /// - Parameters:
   ///   - port: of etcd on loopback.
   ///   - security: for TLS with the clients.
   init(to port: Int, mode: Mode = .honest, security: TLSConfiguration? = nil) async throws {
     upstream = "http://127.0.0.1:\(port)"
-    state = Mutex((mode, [:], 0))
     let security = try security.map { try NIOSSLContext(configuration: $0) }
+    state = Mutex((mode, [:], 0))
     let owner = Owner()
     channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          try channel.pipeline.syncOperations.configureHTTPServerPipeline()
           if let security { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: security)) }
+          try channel.pipeline.syncOperations.configureHTTPServerPipeline()
           try channel.pipeline.syncOperations.addHandler(
             Handler { body, path, headers, writer in
               guard let proxy = owner.proxy.withLock({ $0.value }) else { return writer.close() }
@@ -96,6 +97,18 @@ final class GatewayProxy: Sendable {
 
   /// How many answers of ``Mode/pages(_:size:pause:)`` were given since the mode began.
   var pageCount: Int { state.withLock { $0.pageCount } }
+
+  /// The newest revision that a watch was told without an event.
+  var progress: Int64 { watches.withLock { $0.progress } }
+
+  /// Ends the watches so far, after what they were told.
+  func closeWatches() {
+    let open = watches.withLock { watches in
+      defer { watches.open = [] }
+      return watches.open
+    }
+    for writer in open { writer.close() }
+  }
 
   private final class Owner: Sendable {
     struct Reference: Sendable { weak var value: GatewayProxy? }
@@ -180,6 +193,7 @@ final class GatewayProxy: Sendable {
     switch mode {
     case .loseAnswer: return
     case .closeAfterwards: return writer.close()
+    case .garble: return try await writer.garble()
     case .cut:
       writer.begin(length: answer.count)
       try await writer.write(answer.prefix(answer.count / 2))
@@ -193,7 +207,6 @@ final class GatewayProxy: Sendable {
       return writer.end()
     default:
       state.withLock { state in
-    case .garble: return try await writer.garble()
         if state.mode == .replay { state.known[Data(path.utf8) + body] = answer }
       }
       writer.answer(status, lie(answer))
@@ -203,6 +216,7 @@ final class GatewayProxy: Sendable {
   private func watch(_ request: HTTPClientRequest, _ writer: Writer) async throws {
     let response = try await Self.http.execute(request, timeout: .seconds(30))
     writer.begin()
+    watches.withLock { $0.open.append(writer) }
     try await withThrowingTaskGroup(of: Void.self) { tasks in
       tasks.addTask { [self] in
         var line = Data()
@@ -213,6 +227,7 @@ final class GatewayProxy: Sendable {
             let isEvent = line.range(of: Data(#""events""#.utf8)) != nil
             let withholds = mode == .silentWatch || mode == .replay || mode == .loseAnswer
             if !isEvent || !withholds { try await writer.write(lie(line)) }
+            if !isEvent { note(line) }
             line = Data()
           }
         }
@@ -225,6 +240,18 @@ final class GatewayProxy: Sendable {
       tasks.cancelAll()
     }
     writer.close()
+  }
+
+  private func note(_ line: Data) {
+    struct Line: Decodable {
+      struct Result: Decodable {
+        let header: EtcdHeader
+        var created: Bool?
+      }
+      let result: Result
+    }
+    guard let line: Line = try? EtcdClient.decode(Array(line)), line.result.created != true else { return }
+    watches.withLock { $0.progress = max($0.progress, line.result.header.revision.value) }
   }
 
   // MARK: Lies
@@ -320,6 +347,15 @@ final class GatewayProxy: Sendable {
       end()
     }
 
+    /// Writes beneath TLS what nobody can open, as whoever is on the way can.
+    func garble() async throws {
+      let bytes = ByteBuffer(bytes: [0x17, 3, 3, 0, 59] + (0..<59).map { _ in UInt8.random(in: 0...255) })
+      try await channel.eventLoop.submit { [channel] in
+        let beneath = try channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
+        beneath.writeAndFlush(NIOAny(bytes), promise: nil)
+      }.get()
+    }
+
     func close() { channel.close(promise: nil) }
   }
 
@@ -347,12 +383,3 @@ final class GatewayProxy: Sendable {
     func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
   }
 }
-    /// Writes beneath TLS what nobody can open, as whoever is on the way can.
-    func garble() async throws {
-      let bytes = ByteBuffer(bytes: [0x17, 3, 3, 0, 59] + (0..<59).map { _ in UInt8.random(in: 0...255) })
-      try await channel.eventLoop.submit { [channel] in
-        let beneath = try channel.pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
-        beneath.writeAndFlush(NIOAny(bytes), promise: nil)
-      }.get()
-    }
-
