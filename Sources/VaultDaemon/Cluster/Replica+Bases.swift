@@ -21,12 +21,10 @@
       }
     }
 
-    /// If it fails, it is tried again later.
-    ///
-    /// - Parameter limit: how long to wait for the end; `nil` for as long as it takes.
-    func renewBaseIfDue(within limit: Duration? = nil) async {
-      guard renewal.withLock({ $0.isSuspected || $0.isDue }) else { return }
-      try? await renewals.take(within: limit) { [self] in
+    /// Looks whether a new complete file is due, and waits until it is there. If it fails, it is tried again later.
+    func renewBaseIfDue() async {
+      try? await renewals.take { [self] in
+        renewal.withLock { $0.beginTurn() }
         do { try await renewBase() } catch {
           guard !isEnded else { return }
           suspect(after: .seconds(15))
@@ -34,6 +32,12 @@
           logger.warning("the log keeps its old complete file", metadata: ["reason": "\(reason)"])
         }
       }
+    }
+
+    /// As ``renewBaseIfDue()``, without waiting: sending a large file takes minutes.
+    func beginRenewalIfDue() {
+      guard renewal.withLock({ $0.takePlace() }) else { return }
+      Task { [weak self] in await self?.renewBaseIfDue() }
     }
 
     /// Has the log begin with the copy as it is now, if that is due, or if commits between the complete file and the head
@@ -282,6 +286,8 @@
     var isSuspected = false
     /// Whether somebody is going to look at that.
     private var isScheduled = false
+    /// Whether a turn that looks at it is asked for and has not begun.
+    private var isAwaited = false
     /// How often something may have happened that this host has not seen.
     private(set) var hidings = 0
     /// The ``hidings`` before which everything that happened to the commits since the complete file is accounted for.
@@ -300,6 +306,15 @@
 
     /// From now on, whoever suspects something has to look at it.
     mutating func beginLooking() { isScheduled = false }
+
+    /// - Returns: whether something is due that nobody has asked for a turn to look at.
+    mutating func takePlace() -> Bool {
+      guard isSuspected || isDue, !isAwaited else { return false }
+      isAwaited = true
+      return true
+    }
+
+    mutating func beginTurn() { isAwaited = false }
 
     mutating func takeSuspicion() -> Bool {
       defer { isSuspected = false }

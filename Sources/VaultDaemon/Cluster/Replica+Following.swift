@@ -54,7 +54,7 @@
         head.withLock { $0 = new }
         let state = try await copy()?.state
         let isNews = state?.link.bytes != new.link.bytes || state?.epoch != new.epoch
-        if isNews { try await catchUp(within: nil) } else { await renewBaseIfDue() }
+        if isNews { try await catchUp(within: nil) } else { beginRenewalIfDue() }
       case .commitRemoved, .baseChanged: break
       case .headRemoved, .damaged, .lostPlace: try await catchUp(within: nil)
       }

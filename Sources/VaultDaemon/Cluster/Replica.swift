@@ -82,12 +82,11 @@
     /// - Parameter limit: how long to wait for that; `nil` for as long as it takes.
     /// - Throws: `unordered(.unreachable)` if the time is over. The copy is brought up to date all the same.
     func catchUp(within limit: Duration?) async throws(VaultError) {
-      let end = limit.map { ContinuousClock.now + $0 }
       do {
         try await turns.take(within: limit) { try await self.takeSteps() }
         failures.withLock { $0.problem = nil }
         exclusion.store(false, ordering: .relaxed)
-        await renewBaseIfDue(within: end.map { ContinuousClock.now.duration(to: $0) })
+        beginRenewalIfDue()
       } catch let error as VaultError {
         exclusion.store(error == .denied(.notAMember), ordering: .relaxed)
         note(error)

@@ -120,6 +120,9 @@ final class MemoryLog: CommitLog {
   /// What happens before each of this host's readings of a complete file.
   let uponReading = Mutex<(@Sendable () async throws -> Void)?>(nil)
 
+  /// What happens before this host puts each complete file under the log.
+  let uponPutting = Mutex<(@Sendable () async throws -> Void)?>(nil)
+
   /// How often this host began to read a complete file.
   let readings = Mutex(0)
 
@@ -318,6 +321,9 @@ final class MemoryLog: CommitLog {
     epoch: UInt64, link: CommitLink, replacing base: LogBase?, keeping margin: UInt64, pieces: BasePieces
   ) async throws(LogError) -> LogBase {
     let bytes = try await Self.bytes(pieces)
+    if let body = uponPutting.withLock({ $0 }) {
+      do { try await body() } catch { throw .malformed }
+    }
     try change { state in
       guard state.base?.revision == base?.revision else { throw LogError.baseReplaced }
       state.base = LogBase(
