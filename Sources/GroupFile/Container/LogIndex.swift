@@ -8,7 +8,7 @@ package struct LogIndex {
   /// How many frames are in the file, where readers look for them.
   let backfilledCount: Int
 
-  /// - Returns: `nil` if nobody uses one: the next reader then makes it anew.
+  /// - Returns: `nil` if nobody uses one, so the next reader makes it anew, or if it leads out of its pages.
   /// - Throws: `busy` if somebody may use one that cannot be read, so that nobody knows what readers see.
   init?(_ place: ContainerPlace) throws(VaultError) {
     guard let file = try? place.file(), let status = try? ContainerPlace.status(place.indexPath), status.isRegular,

@@ -26,7 +26,7 @@
     private let preferred: Atomic<Int>
 
     /// - Parameter first: the index of the server to begin with; `nil` takes any, so that hosts spread over them.
-    /// - Throws: ``EtcdError/untrusted`` if the certificates or the key cannot be read.
+    /// - Throws: ``EtcdError/untrusted(isSent:)`` if the certificates or the key cannot be read.
     init(_ remote: Remote, timeLimits: TimeLimits = TimeLimits(), first: Int? = nil) throws(EtcdError) {
       (self.remote, self.timeLimits) = (remote, timeLimits)
       preferred = Atomic(first ?? Int.random(in: remote.endpoints.indices))

@@ -7,7 +7,7 @@
 
   // The changes of this host.
   extension Replica {
-    /// Orders a commit of another process, after looking at its signature.
+    /// Orders a commit of another process, after proving it.
     ///
     /// - Parameter isRepeated: as for ``publish(_:isRepeated:)``.
     /// - Throws: ``VaultError/notFollowed`` if the group no longer has this host's member.
