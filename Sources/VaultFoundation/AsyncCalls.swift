@@ -234,12 +234,12 @@ final class CallQueues: Sendable {
   /// - Parameter count: at least 1.
   init(_ count: Int) { queues = (0..<count).map { _ in CallQueue(keepingThread: 10) } }
 
-  /// The first with the fewest calls, for one call: calls one after the other need one thread, and none waits beside an
-  /// idle one.
+  /// The queue for one call, the first of those with the fewest calls. So calls one after the other use one thread, and no
+  /// call waits while a thread is idle.
   var next: CallQueue {
     choice.withLock { _ in
-      let next = queues.min { $0.load < $1.load } ?? queues[0]
-      next.expectCall()
+      let next = queues.min { $0.load.load(ordering: .relaxed) < $1.load.load(ordering: .relaxed) } ?? queues[0]
+      next.load.add(1, ordering: .relaxed)
       return next
     }
   }
@@ -262,24 +262,22 @@ actor CallQueue {
 
   deinit { thread.endWhenIdle() }
 
-  /// How many of the expected calls have not ended.
-  nonisolated var load: Int { thread.load.load(ordering: .relaxed) }
-
-  nonisolated func expectCall() { thread.load.add(1, ordering: .relaxed) }
+  /// How many calls of ``CallQueues`` were given to this queue and have not ended.
+  nonisolated let load = Atomic(0)
 
   nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe thread.asUnownedSerialExecutor() }
 
   func run<Result: ~Copyable, Failure>(
     _ call: sending () throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
-    try call()
+    // Before the caller goes on, who may make the next call at once.
+    defer { load.subtract(1, ordering: .relaxed) }
+    return try call()
   }
 }
 
 /// A thread that starts with the first job and ends after some time without jobs, or with the queue that has it.
 private final class WaitingThread: SerialExecutor, @unchecked Sendable {
-  /// How many of the expected jobs have not ended.
-  let load = Atomic(0)
   private let changed = NSCondition()
   private var jobs: [UnownedJob] = []
   private var isRunning = false
@@ -324,10 +322,7 @@ private final class WaitingThread: SerialExecutor, @unchecked Sendable {
       if next.isEmpty { isRunning = false }
       changed.unlock()
       guard !next.isEmpty else { return }
-      for job in next {
-        unsafe job.runSynchronously(on: asUnownedSerialExecutor())
-        load.subtract(1, ordering: .relaxed)
-      }
+      for job in next { unsafe job.runSynchronously(on: asUnownedSerialExecutor()) }
     }
   }
 }

@@ -20,7 +20,7 @@ struct ServicePublisher: CommitPublishing {
       // A file may take minutes, so find out first whether `vaultd` answers at all.
       if !isSent { _ = try location.logStatus(of: group) }
       isSent = true
-      // As long as `vaultd` gives its servers for so many bytes.
+      // A large commit takes longer on its way to the servers.
       let patience = request == .base ? 600 : 30 + body.count / 131_072
       failure = try location.askService(request.path(of: group), body, patience: patience).failure
     } catch {

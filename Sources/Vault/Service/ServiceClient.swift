@@ -3,8 +3,8 @@ internal import Sealing
 
 /// Connections to `vaultd`, which identifies this process through the kernel and gives it the rights of its application.
 ///
-/// Safe from any number of threads. Calls at the same time, whose reads share an entry's way to the disk, have a
-/// connection each, and a few are kept open. If `vaultd` has closed one, a call is repeated only if it reads.
+/// Safe from any number of threads. Calls at the same time have a connection each, so that `vaultd` can make the records
+/// of several reads durable at once. A few connections are kept open. If one breaks, a call is repeated only if it reads.
 final class ServiceClient: Sendable {
   let caller: ServiceAnswer.Caller
   let ownerKey: PublicKey

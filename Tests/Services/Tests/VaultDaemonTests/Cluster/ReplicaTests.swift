@@ -1248,7 +1248,7 @@ import VaultFoundation
 
   @Test func `a host catches up while it sends a complete file`() async throws {
     // The limit only ends a hang.
-    let sending = Task { _ = try? await Task.sleep(for: .seconds(60)) }
+    let sending = Task { _ = try? await Task.sleep(for: .seconds(240)) }
     owner.log.uponPutting.withLock { $0 = { await sending.value } }
     let base = try await owner.log.base()
     _ = try daemon.owner().applications.issue("api", to: daemon.folder + "/api")
