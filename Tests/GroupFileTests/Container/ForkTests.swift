@@ -62,6 +62,24 @@ import Testing
     }
   }
 
+  @Test func `a child that leaves its parent's change does not unlock the group`() async {
+    await #expect(processExitsWith: .success) {
+      let folder = try TemporaryFolder().makeGroup()
+      let place = try ContainerPlace(folder: folder.path)
+      let lock = try WriterLock(at: place)
+      let child = HiddenCalls.fork()
+      if child == 0 {
+        _ = consume lock
+        _exit(0)
+      }
+      waitpid(child, nil, 0)
+      let other = unsafe open(place.lockPath, O_RDWR | O_CLOEXEC)
+      precondition(other >= 0 && flock(other, LOCK_EX | LOCK_NB) != 0)
+      _ = consume lock
+      precondition(flock(other, LOCK_EX | LOCK_NB) == 0)
+    }
+  }
+
   @Test func `a long-lived child does not keep its parent's lock`() async {
     await #expect(processExitsWith: .success) {
       let folder = try TemporaryFolder().makeGroup()
