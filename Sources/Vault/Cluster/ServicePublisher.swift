@@ -20,8 +20,8 @@ struct ServicePublisher: CommitPublishing {
       // A file may take minutes, so find out first whether `vaultd` answers at all.
       if !isSent { _ = try location.logStatus(of: group) }
       isSent = true
-      // A large commit takes longer on its way to the servers.
-      let patience = request == .base ? 600 : 30 + body.count / 131_072
+      // A large commit takes longer on its way to the servers: as long as `vaultd` gives it.
+      let patience = request == .base ? 600 : 30 + body.count / 65_536
       failure = try location.askService(request.path(of: group), body, patience: patience).failure
     } catch {
       switch error {

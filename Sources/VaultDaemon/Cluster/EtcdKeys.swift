@@ -14,7 +14,7 @@
 
     var head: Data { key("head") }
     var base: Data { key("base") }
-    /// When somebody last looked for parts that nothing names.
+    /// The mark of those who remove parts that nothing names.
     var sweep: Data { key("sweep") }
     /// The end of all keys.
     var end: Data { Data(prefix.utf8.dropLast() + [UInt8(ascii: "/") + 1]) }

@@ -21,7 +21,7 @@
       let key = keys.commit(commit.epoch)
       // Each round ends with an answer, or because another host swept or stored the same bytes meanwhile.
       for _ in 0..<4 {
-        let sweep = isLarge ? try await sweepMark()?.revision : nil
+        let sweep = isLarge ? try await lastSweep()?.revision : nil
         let value = try await value(of: commit)
         var transaction = EtcdTransaction(
           compare: [
@@ -99,7 +99,7 @@
       return digest
     }
 
-    func sweepMark() async throws(LogError) -> EtcdPair? {
+    func lastSweep() async throws(LogError) -> EtcdPair? {
       let answer: EtcdRangeAnswer = try await read("kv/range", EtcdRange(key: keys.sweep))
       return try Self.onlyPair(of: answer, at: keys.sweep)
     }

@@ -38,8 +38,7 @@
           compare: [.revision(of: keys.head, is: previous?.revision), .revision(of: keys.sweep, is: sweep?.revision)],
           // Written again, the mark has whoever is about to name parts write them again, too.
           success: [
-            .put(keys.base, value), .put(keys.head, head),
-            .put(keys.sweep, (sweep.flatMap { SweepValue($0.bytes) } ?? .none).bytes),
+            .put(keys.base, value), .put(keys.head, head), .put(keys.sweep, SweepMark.bytes),
           ],
           failure: [.read(keys.sweep), .read(keys.head), .read(keys.base)])
       } isFinal: { answer throws(LogError) in
@@ -81,7 +80,6 @@
       guard let revision else { throw .baseReplaced }
       // What stays behind is in nobody's way, and goes with the next base.
       try? await trim(through: epoch, keeping: margin, under: revision)
-      try? await sweepParts()
       return value.base(revision)
     }
 
@@ -91,8 +89,10 @@
       _ transaction: (_ value: [UInt8], _ sweep: EtcdPair?) -> EtcdTransaction,
       isFinal: (Answers) throws(LogError) -> Bool
     ) async throws(LogError) -> (Answers, BaseValue) {
+      // The servers have room for this base and the one that it replaces, which other hosts may be reading, but not for more.
+      try? await sweepParts()
       for _ in 0..<4 {
-        let sweep = try await sweepMark()
+        let sweep = try await lastSweep()
         var parts = PartList()
         while let piece = try await pieces(parts.digests.count) {
           guard !piece.isEmpty, piece.count <= LogLimits.part, parts.byteCount % LogLimits.part == 0,
@@ -123,25 +123,14 @@
           ]))
     }
 
-    /// Removes parts that nothing names and that are at least a day old.
+    /// Removes parts that nothing names.
     ///
-    /// It leaves a mark first, which every transaction that names parts compares. So no part is removed after it was written
-    /// and before it is named.
-    func sweepParts() async throws(LogError) {
-      let answer: EtcdRangeAnswer = try await read("kv/range", EtcdRange(key: keys.sweep))
-      let store = answer.header.revision.value
-      let pair = try Self.onlyPair(of: answer, at: keys.sweep)
-      let last = pair.flatMap { SweepValue($0.bytes) }
-      let now = seconds()
-      // A mark from the future comes from a wrong clock.
-      if let last, last.seconds <= now, now - last.seconds < SweepValue.pause { return }
-      let mark = SweepValue(seconds: now, revision: store)
-      let marked = try await change(
-        EtcdTransaction(
-          compare: [.revision(of: keys.sweep, is: pair?.revision)], success: [.put(keys.sweep, mark.bytes)],
-          failure: [.read(keys.sweep)]))
-      guard marked.made != nil, let last, last.seconds <= now else { return }
-      try await removeParts(through: last.revision)
+    /// It puts the mark first, which every transaction that names parts compares. So no part is removed after it was written
+    /// and before it is named: whoever has written some by then writes them again.
+    private func sweepParts() async throws(LogError) {
+      let answer = try await change(EtcdTransaction(success: [.put(keys.sweep, SweepMark.bytes)]))
+      guard let made = answer.made else { throw .malformed }
+      try await removeParts(through: made.number)
     }
 
     /// Removes parts that nothing names and that were last written up to `revision`.

@@ -9,20 +9,13 @@
   struct EtcdLog: CommitLog {
     let client: EtcdClient
     let keys: EtcdKeys
-    /// Seconds since 1970. They decide only when parts that nothing names are removed.
-    let seconds: @Sendable () -> UInt64
 
     /// The most bytes of an answer that holds one value, and of one that holds several.
     static let oneValue = 4 * LogLimits.part
     static let severalValues = 8 * LogLimits.part
 
     /// - Parameter id: the group's.
-    init(
-      _ client: EtcdClient, group id: [UInt8],
-      seconds: @escaping @Sendable () -> UInt64 = { UInt64(max(0, Date().timeIntervalSince1970)) }
-    ) {
-      (self.client, self.keys, self.seconds) = (client, EtcdKeys(group: id), seconds)
-    }
+    init(_ client: EtcdClient, group id: [UInt8]) { (self.client, self.keys) = (client, EtcdKeys(group: id)) }
 
     // MARK: Head
 

@@ -151,34 +151,15 @@
     }
   }
 
-  /// `label · seconds since 1970 (8) · revision (8)`: parts that nothing names and that were written no later than
-  /// `revision` are a day old when the clock is a day past `seconds`.
-  struct SweepValue {
-    static let pause: UInt64 = 86_400
-
-    let seconds: UInt64
-    let revision: Int64
-
-    var bytes: [UInt8] {
+  /// The value of the mark that a host puts before it removes parts. Only the mark's revision says anything; the numbers
+  /// were a time and a revision in older logs.
+  enum SweepMark {
+    static let bytes = {
       var writer = ByteWriter()
       writer.write(.logSweep)
-      writer.write(seconds)
-      writer.write(UInt64(revision))
+      for _ in 0..<2 { writer.write(UInt64(0)) }
       return writer.bytes
-    }
-
-    /// Nothing was looked for yet.
-    static let none = SweepValue(seconds: 0, revision: 0)
-
-    init(seconds: UInt64, revision: Int64) { (self.seconds, self.revision) = (seconds, revision) }
-
-    init?(_ bytes: [UInt8]) {
-      var reader = ByteReader(bytes)
-      guard (try? reader.expect(.logSweep)) != nil, let seconds = try? reader.read(UInt64.self),
-        let revision = try? reader.readCounter(), reader.remaining == 0
-      else { return nil }
-      self.init(seconds: seconds, revision: Int64(revision))
-    }
+    }()
   }
 
   extension ByteReader {

@@ -236,6 +236,7 @@
       }
       head.withLock { $0 = new }
       renewal.withLock { $0.note(base: new.epoch, after: hidings) }
+      await keepQuiet()
       logger.notice("the log was begun anew", metadata: ["epoch": "\(new.epoch)"])
     }
   }
@@ -280,8 +281,8 @@
 
     private var base: UInt64 = 0
     private var newest: UInt64 = 0
-    /// Members whom the old file does not name cannot begin with it.
-    private var hasNewMembers = false
+    /// The newest state with other members than the one before. Those whom an older file does not name cannot begin with it.
+    private var newestRoster: UInt64 = 0
     /// Whether something happened that may have taken commits from hosts that are behind.
     var isSuspected = false
     /// Whether somebody is going to look at that.
@@ -296,7 +297,7 @@
     /// Whether this host has seen everything that happened to the commits since the complete file.
     var isWatched: Bool { watchedSince == hidings }
 
-    var isDue: Bool { hasNewMembers || newest > base && newest - base >= Renewal.commitLimit }
+    var isDue: Bool { newest > base && (newestRoster > base || newest - base >= Renewal.commitLimit) }
 
     /// - Returns: whether nobody else is going to look at it.
     mutating func suspect() -> Bool {
@@ -323,12 +324,12 @@
 
     mutating func note(_ commit: GroupCommit) {
       newest = commit.epoch
-      hasNewMembers = hasNewMembers || commit.changesRoster
+      if commit.changesRoster { newestRoster = commit.epoch }
     }
 
     /// - Parameter hidings: as they were before the new complete file was begun.
     mutating func note(base epoch: UInt64, after hidings: Int) {
-      (base, hasNewMembers) = (epoch, false)
+      base = epoch
       watch(since: hidings)
     }
 

@@ -88,13 +88,15 @@
       let found = try await newestHead()
       if let found, try await isBase(state, link, of: found) { return head.withLock { $0 = found } }
       let hidings = renewal.withLock { $0.hidings }
-      let isAncestor: Bool
       do {
-        isAncestor = if let found { try await precedes(found, previous) } else { true }
+        if let found, try await !precedes(found, previous) || state.epoch <= found.epoch,
+          try await !isStuck(at: previous)
+        {
+          throw VaultError.unordered(group: group, .overtaken)
+        }
       } catch {
         throw error as? VaultError ?? .unexpected("an error of a store")
       }
-      guard isAncestor, state.epoch > found?.epoch ?? 0 else { throw .unordered(group: group, .overtaken) }
       do throws(LogError) {
         let new = try await log.publish(epoch: state.epoch, link: link, after: found, pieces: pieces(of: path))
         head.withLock { $0 = new }
@@ -150,6 +152,22 @@
       }
       if hasEnded { return true }
       return try await isUnnoticed(found)
+    }
+
+    /// Whether no host can come from `state` to the head, because the next commit is one that a member signed although its
+    /// rows do not make the state. Who has a login for etcd can put it there, and only a new complete file leads past it.
+    private func isStuck(at state: PublishedState) async throws -> Bool {
+      let (group, store, log) = (group, store, log)
+      let base = await Replica.result { () async throws(LogError) in try await log.base() }
+      guard try await copy()?.state == state, try base.get()?.epoch ?? 0 <= state.epoch,
+        case .success(let commits) = await Replica.result({ () async throws(LogError) in
+          try await log.commits(after: state.epoch, limit: 1)
+        }), let next = try? commits.first.map({ try GroupCommit(parsing: $0.commit.bytes) })
+      else { return false }
+      do { try await Blocking.read { try store.confirm(next, of: group) } } catch VaultError.damaged(_, .commit, _) {
+        return true
+      }
+      return false
     }
 
     /// Whether the log has nothing but the complete file of a publication whose answer was lost: the copy went on from the

@@ -56,7 +56,9 @@
         let isNews = state?.link.bytes != new.link.bytes || state?.epoch != new.epoch
         if isNews { try await catchUp(within: nil) } else { beginRenewalIfDue() }
       case .commitRemoved, .baseChanged: break
-      case .headRemoved, .damaged, .lostPlace: try await catchUp(within: nil)
+      case .headRemoved, .damaged, .lostPlace:
+        await keepQuiet()
+        try await catchUp(within: nil)
       }
     }
 
@@ -103,6 +105,11 @@
       var seen: (state: PublishedState, since: ContinuousClock.Instant)?
       var hasWarned = false
       while !Task.isCancelled {
+        let quietEnd = quietEnd.withLock { $0 }
+        guard quietEnd <= .now else {
+          try? await Task.sleep(until: quietEnd)
+          continue
+        }
         var pause = length
         let copy = try? await self.copy()
         if let copy, copy.isPublished, copy.isWriter {
@@ -133,6 +140,13 @@
         }
         try? await Task.sleep(for: .milliseconds(pause))
       }
+    }
+
+    /// Signs no empty change for a while, because the log may have lost states. The hosts that have them put them back once
+    /// they see that, and an empty change would fork the group before.
+    func keepQuiet() async {
+      let limit = try? await Blocking.read { [self] in try store.ageLimits(of: group).most }
+      quietEnd.withLock { $0 = .now + .seconds(min(limit.flatMap(\.self) ?? .max, 300) / 2) }
     }
 
     /// Whether an empty change that is signed at `now` would not look to the other hosts as if it came from the future.

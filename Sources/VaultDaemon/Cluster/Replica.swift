@@ -23,6 +23,8 @@
     private let failures = Mutex<(problem: VaultError?, last: Timestamp?)>((nil, nil))
     /// Why this machine's clock keeps it from signing empty changes.
     let clockProblem = Mutex<VaultError?>(nil)
+    /// Until when this host signs no empty changes.
+    let quietEnd = Mutex(ContinuousClock.now)
     private let exclusion = Atomic(false)
     let renewal = Mutex(Renewal())
     /// The base that could not be used, why, and until when it is not fetched again.

@@ -8,12 +8,11 @@ import Testing
   private static let parts = PartList(of: Data.test(LogLimits.part + 1, seed: 1).bytes)
   private static let values: [[UInt8]] = [
     HeadValue.bytes(epoch: 7, link: .test(7)), CommitValue.inParts(7, .test(7), parts).bytes,
-    BaseValue(epoch: 7, link: .test(7), parts: parts).bytes, SweepValue(seconds: 1, revision: 2).bytes,
+    BaseValue(epoch: 7, link: .test(7), parts: parts).bytes,
   ]
 
   private static func isRead(_ bytes: [UInt8]) -> Bool {
     HeadValue.head(bytes, LogRevision(number: 1)) != nil || CommitValue(bytes) != nil || BaseValue(bytes) != nil
-      || SweepValue(bytes) != nil
   }
 
   @Test func `values that are cut or too long are refused`() {

@@ -138,6 +138,22 @@ extension ReplicaTests {
     try await expectNoBlock()
   }
 
+  @Test func `the owner's new key goes over a signed commit that nobody can prove`() async throws {
+    let (commit, head) = (try rootless(), try #require(try await owner.log.head()))
+    let link = try #require(CommitLink(commit.link.bytes))
+    var last = try await owner.log.append(
+      LoggedCommit(epoch: commit.epoch, link: link, bytes: commit.serialized()), after: head, over: nil)
+    last = try await owner.log.append(.test(last.epoch + 1), after: last, over: nil)
+    for host in [owner, other] {
+      await #expect(throws: VaultError.self) { try await host.replica.catchUp() }
+    }
+    try await Blocking.write { [owner] in try owner.store.rotateGroup("team") }
+    try await owner.set("after the new key")
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "after the new key")
+    try await expectNoBlock()
+  }
+
   // MARK: Complete files
 
   enum BadBase: CaseIterable { case garbage, junk, empty, truncated, altered, old }

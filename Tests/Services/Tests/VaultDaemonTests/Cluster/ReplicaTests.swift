@@ -323,6 +323,20 @@ import VaultFoundation
     }
   }
 
+  @Test func `a host that is behind signs no empty change after a loss, so the others can put their states back`()
+    async throws
+  {
+    _ = try await loseSecondChange()
+    try owner.log.removeHead()
+    try await other.replica.catchUp()
+    let beating = Task { [other] in await other.replica.beat(every: 1) }
+    defer { beating.cancel() }
+    try await Task.sleep(for: .seconds(3))
+    try await owner.replica.catchUp()
+    try await other.replica.catchUp()
+    #expect(try await other.value() == "second")
+  }
+
   @Test func `a member that gives up its branch gets the copy of the others`() async throws {
     try await owner.set("first of both")
     _ = try owner.store.applications.issue("web", to: daemon.folder + "/again", .again)
@@ -1265,6 +1279,27 @@ import VaultFoundation
     #expect(try await owner.log.base() != base)
     // However often it catches up meanwhile, one more look follows.
     #expect(await owner.replica.renewals.callCount <= 3)
+  }
+
+  @Test func `a member who joins while a complete file is sent is named in the next one`() async throws {
+    // The limit only ends a hang.
+    let sending = Task { _ = try? await Task.sleep(for: .seconds(240)) }
+    let isPutting = Mutex(false)
+    owner.log.uponPutting.withLock {
+      $0 = {
+        isPutting.withLock { $0 = true }
+        await sending.value
+      }
+    }
+    for name in ["api", "shop"] {
+      _ = try daemon.owner().applications.issue(name, to: daemon.folder + "/" + name)
+      try await Blocking.write { [owner] in try owner.store.grant(.read, in: "team", to: name) }
+      try await owner.replica.catchUp(within: nil)
+      while isPutting.withLock({ !$0 }) { try await Task.sleep(for: .milliseconds(5)) }
+    }
+    sending.cancel()
+    for _ in 0..<2 { await owner.replica.renewBaseIfDue() }
+    #expect(try await owner.log.base()?.epoch == owner.log.head()?.epoch)
   }
 
   @Test func `a host with many changes of its own does not replace the newer complete file of another one`()
