@@ -17,11 +17,13 @@ public final class AccessGroup: Sendable {
   /// The request that all changes are made for; without one, each change is a request of its own.
   let request: ChangeID?
   /// The application that changes are made for, with the rights that it needs; `nil` if this member makes its own.
-  private let principal: (application: String, rights: MemberRights)?
+  private let principal: Principal?
   /// What the copies of this object share.
   private let shared: Shared
   /// What stays while this object does: the store, whose rules hold for every call, and the group that the store knows.
   private let kept: (store: SecretStore?, group: AccessGroup)?
+
+  typealias Principal = (application: String, rights: MemberRights, isStill: @Sendable () throws(VaultError) -> Bool)
 
   /// Where the group is: in a file that this process opens, or behind `vaultd`.
   enum Place {
@@ -57,7 +59,7 @@ public final class AccessGroup: Sendable {
   /// A group that is `group`, and keeps `store` open.
   init(
     _ group: AccessGroup, of store: SecretStore?, answering request: ChangeID? = nil,
-    for principal: (application: String, rights: MemberRights)? = nil
+    for principal: Principal? = nil
   ) {
     (name, place, notices) = (group.name, group.place, group.notices)
     (shared, self.request, self.principal) = (group.shared, request, principal ?? group.principal)
@@ -70,15 +72,19 @@ public final class AccessGroup: Sendable {
   public func answering(_ request: ChangeID) -> AccessGroup { AccessGroup(self, of: kept?.store, answering: request) }
 
   /// This group for changes on behalf of an application: each throws ``VaultError/denied(_:)`` unless the application is
-  /// a member with `rights` in the very state that is changed.
-  package func acting(for application: String, with rights: MemberRights) -> AccessGroup {
-    AccessGroup(self, of: kept?.store, answering: request, for: (application, rights))
+  /// a member with `rights` in the very state that is changed, and unless `isStill` says that the caller is still the
+  /// application, while no other change of the group can be made.
+  package func acting(
+    for application: String, with rights: MemberRights, if isStill: @escaping @Sendable () throws(VaultError) -> Bool
+  ) -> AccessGroup {
+    AccessGroup(self, of: kept?.store, answering: request, for: (application, rights, isStill))
   }
 
   func requireRights(in state: VerifiedState) throws(VaultError) {
     guard let principal else { return }
     let found = state.roster.members.first { $0.application == principal.application }?.rights
     guard let found, found >= principal.rights else { throw .denied(found == nil ? .notAMember : .readOnly) }
+    guard try principal.isStill() else { throw .denied(.notAMember) }
   }
 
   /// - Throws: ``VaultError/denied(_:)`` if only `vaultd` can open it.

@@ -149,6 +149,7 @@
       let bodies = BodyBudget(limit: configuration.limits.bodies)
       let answer = Interface(
         seal: seal, limits: configuration.limits, bodies: bodies,
+        strangersBodies: BodyBudget(limit: configuration.limits.strangersBodies),
         answers: BodyBudget(limit: configuration.limits.answers),
         failures: Failures(limit: configuration.limits.failuresPerMinute),
         metrics: DaemonMetrics(connections), replication: replication, logger: logger

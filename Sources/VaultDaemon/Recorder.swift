@@ -34,9 +34,13 @@
     /// network. The others are only counted.
     static let strangersLimit = 10
 
+    /// The most records of an application in an interval for what it did not find. The others are only counted.
+    static let missesLimit = 100
+
     /// - Parameters:
     ///   - delay: how long a noted record may wait for one that somebody waits for.
-    ///   - interval: how long refusals of strangers are counted before the counts are recorded.
+    ///   - interval: how long refusals of strangers, and misses of applications, are counted before the counts are
+    ///     recorded.
     init(
       delay: Duration = .milliseconds(500), interval: Duration = .seconds(60), _ append: @escaping Append
     ) {
@@ -68,9 +72,9 @@
       }
     }
 
-    /// Makes the refusal of a caller that is no application durable, or only counts it if the interval has too many
-    /// already. At its end each kind of refusal gets one record with the count, so that callers without any right
-    /// cannot fill the disk.
+    /// Makes the refusal of a caller that is no application durable, or what an application did not find, or only
+    /// counts it if the interval has too many already. At its end each kind gets one record with the count, so that
+    /// callers cannot fill the disk with them.
     ///
     /// - Throws: the error that kept it from being written; then nothing may be answered.
     func refuse(_ record: AuditRecord) async throws(VaultError) {
@@ -154,11 +158,21 @@
     }
   }
 
-  /// The refusals of callers that are no application, in one interval.
+  /// The refusals of callers that are no application, and the misses of applications, in one interval.
   private struct Strangers {
-    private struct Kind: Hashable {
+    /// Who shares a number of records.
+    private struct Source: Hashable {
+      let application: String?
+      /// Callers on the network cannot use up the records of local ones.
       let isLocal: Bool
+
+      var limit: Int { application == nil ? Recorder.strangersLimit : Recorder.missesLimit }
+    }
+
+    private struct Kind: Hashable {
+      let source: Source
       let action: AuditRecord.Action
+      let outcome: AuditRecord.Outcome
     }
 
     private struct Count {
@@ -169,8 +183,8 @@
 
     /// Whether the interval has begun.
     var isOpen = false
-    /// How many have a record of their own. Callers on the network cannot use up the records of local ones.
-    private var recorded = [true: 0, false: 0]
+    /// How many have a record of their own.
+    private var recorded: [Source: Int] = [:]
     private var counts: [Kind: Count] = [:]
 
     /// The most sources that a count names.
@@ -178,16 +192,18 @@
 
     /// - Returns: `false` if the refusal is to have a record of its own.
     mutating func count(_ record: AuditRecord) -> Bool {
-      let isLocal = record.caller.uid != nil
-      guard recorded[isLocal, default: 0] >= Recorder.strangersLimit else {
-        recorded[isLocal, default: 0] += 1
+      let application = record.caller.who.application
+      let source = Source(application: application, isLocal: application != nil || record.caller.uid != nil)
+      guard recorded[source, default: 0] >= source.limit else {
+        recorded[source, default: 0] += 1
         return false
       }
-      let source = record.caller.uid.map { "user \($0)" } ?? record.caller.address ?? "unknown"
-      var count = counts[Kind(isLocal: isLocal, action: record.action)] ?? Count()
+      let place = record.caller.uid.map { "user \($0)" } ?? record.caller.address ?? "unknown"
+      let kind = Kind(source: source, action: record.action, outcome: record.outcome)
+      var count = counts[kind] ?? Count()
       count.count += 1
-      if count.sources.count <= Self.sourceLimit, !count.sources.contains(source) { count.sources.append(source) }
-      counts[Kind(isLocal: isLocal, action: record.action)] = count
+      if count.sources.count <= Self.sourceLimit, !count.sources.contains(place) { count.sources.append(place) }
+      counts[kind] = count
       return true
     }
 
@@ -197,16 +213,17 @@
       return counts.map { kind, count in
         var sources = count.sources.prefix(Self.sourceLimit).joined(separator: ", ")
         if count.sources.count > Self.sourceLimit { sources += " and others" }
+        let caller = AuditRecord.Caller(kind.source.application.map { .application($0) } ?? .nobody)
         return AuditRecord(
-          caller: AuditRecord.Caller(.nobody), action: kind.action, outcome: .denied,
+          caller: caller, action: kind.action, outcome: kind.outcome,
           detail: "\(count.count) more within a minute, from \(sources)")
       }
     }
   }
 
   extension AuditRecord {
-    /// The record with short texts: a stranger chose them.
-    fileprivate func shortened() -> AuditRecord {
+    /// The record with short texts: the caller chose them, and nothing has such a name.
+    func shortened() -> AuditRecord {
       func short(_ text: String?) -> String? {
         guard let text, text.unicodeScalars.count > 200 else { return text }
         return String(String.UnicodeScalarView(text.unicodeScalars.prefix(199))) + "…"

@@ -46,6 +46,9 @@
       return await current.problem()
     }
 
+    /// How often somebody has sealed the daemon.
+    var seals: Int { state.withLock { $0.seals } }
+
     /// Opens the store, if it is not open.
     ///
     /// - Throws: the error of opening it; the daemon stays sealed.
@@ -135,15 +138,24 @@
     /// - Throws: ``Refusal/sealed`` if the owner has revoked the daemon's own credential.
     func visit(_ connection: Connection, token text: String?) async throws -> Visit {
       do {
-        let (application, token) = try await Blocking.read { [self] () -> (String?, ServiceTokens.Token?) in
-          guard let text else { return (try callers.application(of: connection.peer, in: store), nil) }
-          let token = try tokens.find(text)
-          return (token?.application, token)
-        }
-        return Visit(opened: self, connection: connection, application: application, token: token)
+        let (application, token) = try await Blocking.read { [self] in try identify(connection.peer, text) }
+        return Visit(
+          opened: self, connection: connection, application: application, token: token,
+          isStill: { [self] () throws(VaultError) in try identify(connection.peer, text).application == application })
       } catch VaultError.denied {
         throw Refusal.sealed
       }
+    }
+
+    private func identify(
+      _ peer: Peer, _ text: String?
+    ) throws(VaultError) -> (application: String?, token: ServiceTokens.Token?) {
+      guard let text else { return (try callers.application(of: peer, in: store), nil) }
+      // Without its binding or its secret a token is worth nothing, even before the owner's command has removed it.
+      guard let token = try tokens.find(text),
+        try callers.bases(of: token.application, by: token.method, in: store).contains(where: token.rests)
+      else { return (nil, nil) }
+      return (token.application, token)
     }
 
     /// Why every request is refused: the owner has revoked the daemon's credential, the settings cannot be read, or the

@@ -109,8 +109,13 @@ extension Applications {
   private func endTokens(of id: String) throws(VaultError) {
     guard try store.expects(.tokens) else { return }
     let tokens = store.group(.tokens)
-    for item in try tokens.items() where item.attributes["application"] == id {
-      do { try tokens.destroy(item.name.description) } catch .notFound {}
+    let ended = try tokens.items().filter { $0.attributes["application"] == id }
+    if ended.isEmpty { return }
+    // In one transaction: otherwise each waits for the disk, and the others are valid meanwhile.
+    try tokens.writing { (edit) throws(VaultError) in
+      for item in ended {
+        do throws(VaultError) { try edit.destroy(item.name.description) } catch .notFound {}
+      }
     }
   }
 

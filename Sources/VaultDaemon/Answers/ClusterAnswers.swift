@@ -39,9 +39,16 @@
       }
     }
 
+    /// A daemon without a store of its own has no record.
+    private func recordDenial(_ connection: Connection, _ what: String) async throws {
+      guard let opened = seal.current else { return }
+      try await Visit(opened: opened, connection: connection, application: nil).record(.login, .denied, detail: what)
+    }
+
     private func join(_ connection: Connection) async throws -> ServiceAnswer {
       guard connection.peer.isDaemonsUser else {
         failures.count(connection.peer.key)
+        try await recordDenial(connection, "join")
         return ServiceAnswer(failure: .service(.denied, "permission denied"))
       }
       do {
@@ -71,28 +78,33 @@
         case .base, .sync, .status, .servers, .provision: limits.strangersBody
         }
       if isTrusted {
-        try await perform(wanted, replica, request.body.collect(upTo: limit))
+        try await perform(wanted, replica, request.body.collect(upTo: limit), for: nil)
       } else {
-        try await bodies.lend(request.body, to: connection.peer.key, upTo: limit, else: .tooLarge) {
-          try await perform(wanted, replica, $0)
+        let caller = connection.peer.key
+        try await bodies.lend(request.body, to: caller, upTo: limit, else: .tooLarge) {
+          try await perform(wanted, replica, $0, for: caller)
         }
       }
       return replica.logEpoch
     }
 
-    private func perform(_ wanted: ClusterRequest, _ replica: Replica, _ body: ByteBuffer) async throws {
+    /// - Parameter caller: whose turn it takes to prove a commit; `nil` for the daemon's own user.
+    private func perform(
+      _ wanted: ClusterRequest, _ replica: Replica, _ body: ByteBuffer, for caller: String?
+    ) async throws {
       // It may have been sealed while the body arrived.
       guard !seal.isShut else { throw Refusal.sealed }
       let bytes = Array(body.readableBytesView)
       switch wanted {
       case .sync: try await replication.catchUp(replica)
       case .commit, .commitAgain:
-        let commit: GroupCommit
-        do { commit = try GroupCommit(parsing: bytes) } catch { throw VaultError.invalid("not a commit") }
-        try await replica.order(commit, isRepeated: wanted == .commitAgain)
-      case .base:
-        let file = try PublishedFile(decoding: bytes)
-        try await replica.order(file)
+        let commit = try await Blocking.$caller.withValue(caller) {
+          try await Blocking.read {
+            do { return try GroupCommit(parsing: bytes) } catch { throw VaultError.invalid("not a commit") }
+          }
+        }
+        try await replica.order(commit, isRepeated: wanted == .commitAgain, for: caller)
+      case .base: try await replica.order(Blocking.read { try PublishedFile(decoding: bytes) })
       case .status: if let problem = replica.lastProblem { throw problem }
       case .servers, .provision: break
       }
@@ -111,7 +123,10 @@
     ///
     /// - Returns: 0 if etcd checks no logins, else 1.
     private func provision(_ request: Request, _ connection: Connection) async throws -> UInt64? {
-      guard connection.peer.isDaemonsUser else { throw VaultError.denied(.ownerOnly) }
+      guard connection.peer.isDaemonsUser else {
+        try await recordDenial(connection, "provision")
+        throw VaultError.denied(.ownerOnly)
+      }
       let body = try await request.body.collect(upTo: limits.body)
       let plan = try unsafe body.withUnsafeReadableBytes { try unsafe ProvisioningPlan(decoding: $0) }
       return try await EtcdProvisioning.carryOut(plan) ? 1 : 0

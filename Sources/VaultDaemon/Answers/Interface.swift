@@ -12,7 +12,10 @@
   struct Interface: Sendable {
     let seal: Seal
     let limits: Limits
+    /// For applications.
     let bodies: BodyBudget
+    /// For all others, who must not use up what applications need.
+    let strangersBodies: BodyBudget
     let answers: BodyBudget
     let failures: Failures
     let metrics: DaemonMetrics
@@ -26,8 +29,16 @@
       var response = await answered(request, connection)
       // A client would take a body for the next answer.
       if request.method == .head { response = Response(status: response.status, headers: [.cacheControl: "no-store"]) }
-      metrics.count(response.status.code, start.duration(to: .now))
+      metrics.count(await countedStatus(of: response, request), start.duration(to: .now))
       return response
+    }
+
+    /// The status in the metrics: anyone may choose that of an answer about the daemon's health.
+    private func countedStatus(of response: Response, _ request: Request) async -> Int {
+      guard request.uri.query != nil, request.method == .get || request.method == .head,
+        (try? Target(request))?.rest(after: 0) == SystemAnswers.health
+      else { return response.status.code }
+      return await seal.problem() == nil ? 200 : 503
     }
 
     private func answered(_ request: Request, _ connection: Connection) async -> Response {
@@ -52,7 +63,7 @@
       }
       if let answer = try await changeSeal(request, target, connection) { return answer }
       let cluster = ClusterAnswers(
-        seal: seal, replication: replication, limits: limits, bodies: bodies, failures: failures)
+        seal: seal, replication: replication, limits: limits, bodies: strangersBodies, failures: failures)
       if let answer = try await cluster.answer(to: request, target, connection) { return answer }
       guard let opened = seal.current else { throw Refusal.sealed }
       let arrival = ContinuousClock.now
@@ -65,13 +76,13 @@
       let (caller, isKnown) = (visit.caller, visit.application != nil)
       guard !failures.isBlocked(caller) else { throw Refusal.tooManyFailures }
       do {
-        let answer = try await bodies.lend(
+        let answer = try await (isKnown ? bodies : strangersBodies).lend(
           request.body, to: caller, upTo: isKnown ? limits.body : limits.strangersBody,
           else: isKnown ? .tooLarge : .unknownCaller
         ) { body in
           // While a body arrives late, the daemon may be sealed, and a token or a binding may end.
           guard !seal.isSealed else { throw Refusal.sealed }
-          if arrival.duration(to: .now) > .milliseconds(100) {
+          if arrival.duration(to: .now) > Visit.trust {
             guard try await identify().application == visit.application else { throw Refusal.denied }
           }
           return try await Blocking.$caller.withValue(caller) { try await dispatch(request, target, body, visit) }
@@ -82,8 +93,10 @@
         return answered.response
       } catch {
         // Losing a race for a version is not an attack, if the application is known; a wrong login always is.
-        let (status, isGuess) = (Refusal(error).status, !isKnown || target.parts.starts(with: ["v1", "auth"]))
-        if status == .forbidden || isGuess && status == .badRequest { failures.count(caller) }
+        let (refusal, isGuess) = (Refusal(error), !isKnown || target.parts.starts(with: ["v1", "auth"]))
+        if refusal.status == .forbidden || isGuess && refusal.status == .badRequest || refusal == .tooManyTokens {
+          failures.count(caller)
+        }
         throw error
       }
     }
@@ -129,13 +142,18 @@
       switch target.parts.first {
       case "vault" where target.parts == ["vault", "1", "call"]:
         guard request.method == .post else { throw Refusal.unknownMethod }
-        return try await NativeCall(body).answer(visit)
+        return try await Blocking.read { try NativeCall(body) }
+          .answer(visit, BodyBudget.Drafts(budget: answers, caller: visit.caller))
       case "v1":
         guard !request.wantsWrapping else { throw Refusal.invalid("response wrapping is not supported") }
+        guard !request.namesNamespace else { throw Refusal.invalid("namespaces are not supported") }
         switch target.parts.dropFirst().first {
-        case "sys": return try await system.answer(to: request, target, visit, body: .body(body))
+        case "sys":
+          let json = try await Blocking.read { try JSONValue.body(body) }
+          return try await system.answer(to: request, target, visit, body: json)
         case "auth":
-          return try await TokenAnswers(request: request, body: .body(body), visit: visit)
+          let json = try await Blocking.read { try JSONValue.body(body) }
+          return try await TokenAnswers(request: request, body: json, visit: visit)
             .answer(Array(target.parts.dropFirst(2)))
         case "events" where target.parts.count == 2:
           guard request.method == .get else { throw Refusal.unknownMethod }
@@ -145,7 +163,12 @@
         case nil: throw Refusal.notFound
         default:
           let request = try KVRequest(request, target, body)
-          return try await visit.perform(request.operation(in: visit.opened.mountVersion(of: request.mount)))
+          // A large body takes long to parse, and the settings may be read again.
+          let drafts = BodyBudget.Drafts(budget: answers, caller: visit.caller)
+          let operation = try await Blocking.read { [opened = visit.opened] in
+            try request.operation(in: opened.mountVersion(of: request.mount), drafts)
+          }
+          return try await visit.perform(operation)
         }
       default: throw Refusal.notFound
       }
@@ -157,6 +180,11 @@
     fileprivate var wantsWrapping: Bool {
       guard let name = HTTPField.Name("X-Vault-Wrap-TTL"), let time = headers[name] else { return false }
       return !["", "0", "0s"].contains(time)
+    }
+
+    /// Whether the client means a part of the store that this one does not have.
+    fileprivate var namesNamespace: Bool {
+      HTTPField.Name("X-Vault-Namespace").flatMap { headers[$0] }.map { !["", "/"].contains($0) } ?? false
     }
   }
 

@@ -23,8 +23,12 @@
     /// is still 200.
     ///
     /// - Throws: ``AnsweredOtherwise`` for a caller who may not make the call.
-    func answer(_ visit: Visit) async throws -> Response {
+    func answer(_ visit: Visit, _ drafts: BodyBudget.Drafts) async throws -> Response {
       if call.operation == .hello { return try await hello(visit) }
+      // Nothing has such a name, and the record of it would take as much of the disk.
+      guard max(call.name.utf8.count, call.group.utf8.count) <= 1_024 else {
+        throw Refusal.invalid("a name has at most 1,024 bytes")
+      }
       let (call, value) = (call, value)
       do {
         return try await visit.perform(
@@ -32,10 +36,9 @@
             action: call.operation.action, group: call.group, item: call.name.isEmpty ? nil : call.name,
             needed: call.operation.isReading ? .read : .write, version: call.version
           ) { group in
-            var answer = call.answer(in: group, value: try Secret(value))
-            if !answer.items.isEmpty, answer.encoded().count > call.answerLimit {
-              answer = ServiceAnswer(failure: .overLimit("64 MiB of items in one list: list fewer, with a prefix"))
-            }
+            let draft = drafts.begin()
+            var answer = try Self.list(for: call, in: group, draft) ?? call.answer(in: group, value: try Secret(value))
+            if !answer.items.isEmpty, answer.encoded().count > call.answerLimit { answer = Self.tooLong }
             throw AnsweredOtherwise(
               response: Response(answer), outcome: answer.failure.map { AuditRecord.Outcome($0) } ?? .allowed)
           })
@@ -44,6 +47,33 @@
           visit.application != nil && !call.operation.isReading ? .readOnly : .notAMember
         throw AnsweredOtherwise(denied: reason)
       }
+    }
+
+    private static let tooLong = ServiceAnswer(
+      failure: .overLimit("64 MiB of items in one list: list fewer, with a prefix"))
+
+    /// The items of a list, in no particular order, unless they are more than an answer may have. `draft` counts them.
+    ///
+    /// - Returns: `nil` for any other call, also for a list of removed items, which have only a name.
+    private static func list(
+      for call: ServiceCall, in group: AccessGroup, _ draft: BodyBudget.Draft
+    ) throws -> ServiceAnswer? {
+      guard call.operation == .list, !call.listsRemoved else { return nil }
+      var (answer, size) = (ServiceAnswer(), 0)
+      do {
+        let list = try group.list(prefix: call.name)
+        while let item = try list.next() {
+          let texts = [item.name.description, item.label ?? ""] + item.attributes.flatMap { [$0.key, $0.value] }
+          let count = texts.reduce(64) { $0 + $1.utf8.count }
+          size += count
+          guard size <= call.answerLimit else { return tooLong }
+          try draft.grow(by: count)
+          answer.items.append(item)
+        }
+      } catch let error as VaultError {
+        return ServiceAnswer(failure: error)
+      }
+      return answer
     }
 
     private func hello(_ visit: Visit) async throws -> Response {

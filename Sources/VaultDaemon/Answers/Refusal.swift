@@ -35,6 +35,9 @@
     }
     static let tooManyBodies = Refusal(
       status: .tooManyRequests, retryAfter: 1, "too many large requests or answers at once; try again")
+    static let tooManyTokens = Refusal(
+      status: .tooManyRequests, retryAfter: 60,
+      "the application has too many tokens; use each until it ends, or revoke it (token/revoke-self)")
     static let tooManyFailures = Refusal(
       status: .tooManyRequests, retryAfter: 60, "too many failed requests; wait a minute")
     static let unknownMethod = Refusal(status: .methodNotAllowed, "unsupported operation")
@@ -96,7 +99,7 @@
       case .forbidden: .denied
       case .notFound: AuditRecord.Outcome(.notFound)
       case .badRequest, .methodNotAllowed, .unsupportedMediaType: AuditRecord.Outcome(.usage)
-      case .contentTooLarge: AuditRecord.Outcome(.overLimit)
+      case .contentTooLarge, .tooManyRequests: AuditRecord.Outcome(.overLimit)
       case .serviceUnavailable: AuditRecord.Outcome(.locked)
       default: AuditRecord.Outcome(.unexpected)
       }

@@ -11,13 +11,16 @@
     let seal: Seal
     let replication: Replication
 
+    /// The path where anyone asks whether the daemon works.
+    static let health = "v1/sys/health"
+
     /// Answers what everyone may ask: whether the daemon works.
     ///
     /// - Returns: `nil` for anything else.
     func publicAnswer(to request: Request, _ target: Target) async -> Response? {
       guard request.method == .get || request.method == .head else { return nil }
       return switch target.rest(after: 0) {
-      case "v1/sys/health": await health(request)
+      case Self.health: await health(request)
       case "v1/sys/seal-status": await sealStatus()
       case "v1/sys/init": Response(.ok, json: ["initialized": true])
       case "v1/sys/leader":

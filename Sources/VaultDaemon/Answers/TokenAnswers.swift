@@ -36,12 +36,12 @@
     /// not count: a client logs in because that one has expired.
     private func unixLogin() async throws -> Response {
       let (opened, peer) = (visit.opened, visit.connection.peer)
-      let application: @Sendable () throws -> String? = { try opened.callers.application(of: peer, in: opened.store) }
-      guard let found = try await Blocking.read(application) else {
-        try await visit.record(.login, .denied, detail: "unix")
+      let match: @Sendable () throws -> Callers.Match? = { try opened.callers.match(of: peer, in: opened.store) }
+      guard let found = try await Blocking.read(match) else {
+        try await visit.record(.login, .denied, detail: ServiceTokens.Method.unix)
         throw Refusal.unknownCaller
       }
-      return try await issue(for: found, "unix") { try application() == found }
+      return try await issue(for: found, ServiceTokens.Method.unix) { try match() == found }
     }
 
     /// AppRole: the role is the application's id, and the secret is an item that the owner has set.
@@ -55,10 +55,11 @@
         return known.utf8.count >= 16 && Self.isEqual(known, secret)
       }
       guard try await Blocking.read(isKnown) else {
-        try await visit.record(.login, .denied, subject: role, detail: "approle")
+        try await visit.record(.login, .denied, subject: role, detail: ServiceTokens.Method.role)
         throw Refusal(status: .badRequest, "invalid role or secret ID")
       }
-      return try await issue(for: role, "approle", if: isKnown)
+      return try await issue(
+        for: Callers.Match(application: role, basis: secret), ServiceTokens.Method.role, if: isKnown)
     }
 
     /// The login with a client certificate, which TLS has verified. The application is the one that it is bound to; if
@@ -69,19 +70,16 @@
         try opened.callers.settings(of: opened.store)[TLSIdentity.authoritiesSetting]
       }
       let certificate = await visit.connection.certificate(signedBy: authorities)
-      let application: @Sendable () throws -> String? = {
-        guard let certificate else { return nil }
-        let matching = try opened.callers.bindings(of: opened.store).filter { binding in
-          name ?? binding.application == binding.application
-            && binding.alternatives.contains { $0.matches(certificate) }
+      let match: @Sendable () throws -> Callers.Match? = {
+        try certificate.flatMap {
+          try opened.callers.match(of: $0, named: name, confirmedBy: authorities, in: opened.store)
         }
-        return matching.count == 1 ? matching.first?.application : nil
       }
-      guard let found = try await Blocking.read(application) else {
-        try await visit.record(.login, .denied, subject: name, detail: "cert")
+      guard let found = try await Blocking.read(match) else {
+        try await visit.record(.login, .denied, subject: name, detail: ServiceTokens.Method.certificate)
         throw Refusal(status: .badRequest, "invalid certificate or no client certificate supplied")
       }
-      return try await issue(for: found, "cert") { try application() == found }
+      return try await issue(for: found, ServiceTokens.Method.certificate) { try match() == found }
     }
 
     /// Compares in constant time for texts of equal length.
@@ -94,11 +92,11 @@
     /// - Parameter isStillKnown: called again after the token is stored, because removing a binding ends only the
     ///   tokens that exist at that time.
     private func issue(
-      for application: String, _ method: String, if isStillKnown: @escaping @Sendable () throws -> Bool
+      for match: Callers.Match, _ method: String, if isStillKnown: @escaping @Sendable () throws -> Bool
     ) async throws -> Response {
       let tokens = visit.opened.tokens
-      let (text, token) = try await recorded(.login, subject: application, detail: method) {
-        let made = try tokens.issue(for: application, by: method, lasting: Self.lifetime, limit: Self.limit)
+      let (text, token) = try await recorded(.login, subject: match.application, detail: method) {
+        let made = try tokens.issue(for: match, by: method, lasting: Self.lifetime, limit: Self.limit)
         guard try isStillKnown() else {
           try tokens.revoke(made.text)
           throw Refusal.denied
@@ -149,9 +147,9 @@
       let (text, _) = try await held()
       let wanted = body["increment"].flatMap(KVDuration.seconds).flatMap(UInt64.init(exactly:)) ?? Self.lifetime
       let seconds = min(wanted == 0 ? Self.lifetime : wanted, Self.limit)
-      let tokens = visit.opened.tokens
+      let (tokens, isStill) = (visit.opened.tokens, visit.isStill)
       let token = try await recorded(.renew) {
-        guard let token = try tokens.renew(text, lasting: seconds) else { throw Refusal.denied }
+        guard try isStill(), let token = try tokens.renew(text, lasting: seconds) else { throw Refusal.denied }
         return token
       }
       return .data(.null, auth: Self.auth(token, text))
@@ -185,8 +183,9 @@
     /// The token that came with a request; `nil` if there was none.
     func token(of request: Request) -> String? {
       if let name = HTTPField.Name("X-Vault-Token"), let token = request.headers[name], !token.isEmpty { return token }
-      guard let bearer = request.headers[.authorization], bearer.hasPrefix("Bearer ") else { return nil }
-      return String(bearer.dropFirst(7))
+      // The scheme's name is case-insensitive.
+      guard let bearer = request.headers[.authorization], bearer.prefix(7).lowercased() == "bearer " else { return nil }
+      return String(bearer.dropFirst(7).drop(while: { $0 == " " }))
     }
   }
 #endif

@@ -24,6 +24,10 @@
     let application: String?
     /// The token that identifies the application; `nil` if its process does.
     var token: ServiceTokens.Token?
+    /// Whether the token or the process still identifies the application; it may block on disks.
+    var isStill: @Sendable () throws(VaultError) -> Bool = { true }
+    /// For how long it need not be asked again before something is read.
+    static let trust = Duration.milliseconds(100)
     /// The key that limits are counted by. Nobody else at an application's address can use up what the application may.
     var caller: String { application.map { "application \($0)" } ?? connection.peer.key }
 
@@ -71,9 +75,13 @@
       _ operation: Operation, isPublished: Bool
     ) async -> (Result<Response, Refusal>, AuditRecord.Outcome) {
       guard let application else { return (.failure(.unknownCaller), .denied) }
-      let access = opened.access
+      let (access, isStill, start) = (opened.access, isStill, ContinuousClock.now)
+      // While it waits for its turn or for the group, a token or a binding may end. A change asks in its transaction.
       let body: @Sendable () throws -> Response = {
-        try operation.perform(access.group(operation.group, for: application, operation.needed))
+        if operation.needed == .read, start.duration(to: .now) > Self.trust {
+          guard try isStill() else { throw Refusal.denied }
+        }
+        return try operation.perform(access.group(operation.group, for: application, operation.needed, if: isStill))
       }
       do {
         let response =
@@ -89,7 +97,8 @@
       }
     }
 
-    /// Makes the record of a decision durable. Many refusals of callers that are no application are only counted.
+    /// Makes the record of a decision durable. Many refusals of callers that are no application are only counted, and
+    /// so is much that an application does not find.
     ///
     /// - Throws: ``Refusal`` if that fails; it is then the only permitted answer.
     func record(
@@ -101,10 +110,10 @@
         version: version, outcome: outcome, subject: subject, detail: detail)
       let recorder = opened.recorder
       do throws(VaultError) {
-        if application == nil, outcome == .denied {
+        if application == nil ? outcome == .denied : outcome == Refusal.notFound.outcome {
           try await recorder.refuse(record)
         } else {
-          try await recorder.write(record)
+          try await recorder.write(outcome == .allowed ? record : record.shortened())
         }
       } catch {
         throw .unrecorded(error)

@@ -9,11 +9,15 @@
     let store: SecretStore
 
     /// The group, for an application with at least these rights. It changes nothing for an application that has lost
-    /// them meanwhile.
+    /// them meanwhile, or for a caller that is no longer the application.
     ///
+    /// - Parameter isStill: whether the caller still is the application; asked within each change.
     /// - Throws: ``Refusal/denied`` if the application has no such rights or the group does not exist: only members
     ///   learn which groups exist.
-    func group(_ name: String, for application: String, _ needed: MemberRights) throws(Refusal) -> AccessGroup {
+    func group(
+      _ name: String, for application: String, _ needed: MemberRights,
+      if isStill: @escaping @Sendable () throws(VaultError) -> Bool = { true }
+    ) throws(Refusal) -> AccessGroup {
       guard let group = try? store.group(name), !group.name.description.hasPrefix("vault.") else { throw .denied }
       let info: GroupInfo
       do { info = try group.info() } catch {
@@ -23,7 +27,7 @@
         }
       }
       guard let rights = info.rights(of: application), rights >= needed else { throw .denied }
-      return group.acting(for: application, with: needed)
+      return group.acting(for: application, with: needed, if: isStill)
     }
 
     /// The groups that the daemon can open and that the application is a member of, with the application's rights and

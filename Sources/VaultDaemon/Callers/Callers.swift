@@ -33,11 +33,53 @@
     ///
     /// - Throws: the error of reading the bindings.
     func application(of peer: Peer, in store: SecretStore) throws(VaultError) -> String? {
+      try match(of: peer, in: store)?.application
+    }
+
+    /// As ``application(of:in:)``, with what identifies the process.
+    func match(of peer: Peer, in store: SecretStore) throws(VaultError) -> Match? {
       guard peer.user != nil else { return nil }
-      let matching = try bindings(of: store).filter { binding in
-        binding.alternatives.contains { $0.matches(peer, number: number) }
+      return try match(in: store) { $0.matches(peer, number: number) }
+    }
+
+    /// The application that presents a certificate, which TLS has verified.
+    ///
+    /// - Parameters:
+    ///   - name: the application that the client named, if several have the certificate.
+    ///   - authorities: the setting that the certificate was verified with.
+    func match(
+      of certificate: ClientCertificate, named name: String?, confirmedBy authorities: String?, in store: SecretStore
+    ) throws(VaultError) -> Match? {
+      try match(in: store, named: name, confirmedBy: authorities ?? "") { $0.matches(certificate) }
+    }
+
+    private func match(
+      in store: SecretStore, named name: String? = nil, confirmedBy authorities: String = "",
+      _ matches: (ServiceBinding.Alternative) -> Bool
+    ) throws(VaultError) -> Match? {
+      let matching = try bindings(of: store).compactMap { binding -> Match? in
+        guard name ?? binding.application == binding.application else { return nil }
+        return binding.alternatives.first(where: matches).map {
+          Match(application: binding.application, basis: $0.basis(confirmedBy: authorities))
+        }
       }
-      return matching.count == 1 ? matching.first?.application : nil
+      return matching.count == 1 ? matching.first : nil
+    }
+
+    /// An application that is identified, and what a token that is issued for that rests on.
+    struct Match: Sendable, Equatable {
+      let application: String
+      let basis: String
+    }
+
+    /// What a token of an application can rest on now. A secret that has expired still counts: that ends logins alone.
+    func bases(of application: String, by method: String, in store: SecretStore) throws(VaultError) -> [String] {
+      let state = try current(store)
+      if method == ServiceTokens.Method.role { return state.settings[Self.rolePrefix + application].map { [$0] } ?? [] }
+      let isOfProcess = method == ServiceTokens.Method.unix
+      let authorities = isOfProcess ? "" : state.settings[TLSIdentity.authoritiesSetting] ?? ""
+      return state.bindings.filter { $0.application == application }.flatMap(\.alternatives)
+        .filter { ($0.certificate == nil) == isOfProcess }.map { $0.basis(confirmedBy: authorities) }
     }
 
     private func number(of user: String) -> UInt32? {
@@ -91,6 +133,11 @@
   }
 
   extension ServiceBinding.Alternative {
+    /// The conditions, and for a certificate the authorities that confirm it. No text of a condition contains NUL.
+    fileprivate func basis(confirmedBy authorities: String) -> String {
+      (conditions.map { "\($0.name) \($0.text)" } + [authorities]).joined(separator: "\0")
+    }
+
     /// Whether all conditions hold for `peer`.
     ///
     /// If it is not certain which process the peer is, the user must be a condition; unit and executable can then only

@@ -9,11 +9,15 @@
   extension Replica {
     /// Orders a commit of another process, after proving it.
     ///
-    /// - Parameter isRepeated: as for ``publish(_:isRepeated:)``.
+    /// - Parameters:
+    ///   - isRepeated: as for ``publish(_:isRepeated:)``.
+    ///   - caller: whose turn it takes to prove the commit; `nil` for the daemon itself. What follows is done for all.
     /// - Throws: ``VaultError/notFollowed`` if the group no longer has this host's member.
-    func order(_ commit: GroupCommit, isRepeated: Bool) async throws {
+    func order(_ commit: GroupCommit, isRepeated: Bool, for caller: String? = nil) async throws {
       do {
-        try await Blocking.read { [self] in try store.confirm(commit, of: group) }
+        try await Blocking.$caller.withValue(caller) {
+          try await Blocking.read { [self] in try store.confirm(commit, of: group) }
+        }
       } catch VaultError.denied(.notAMember) {
         throw VaultError.notFollowed
       }

@@ -48,13 +48,19 @@
 
     /// The entries of a folder.
     ///
-    /// - Parameter all: whether to include deleted ones.
+    /// - Parameters:
+    ///   - all: whether to include deleted ones.
+    ///   - draft: counts the entries while they are found.
     /// - Throws: ``Refusal``; `notFound` if there are none.
-    func list(_ folder: String, all: Bool) throws -> [String] {
-      let names = try group.items(prefix: folder).map(\.name).filter { all || !$0.isCompanion }
-      let entries = KVPath.entries(names.map(\.description), in: folder)
+    func list(_ folder: String, all: Bool, _ draft: BodyBudget.Draft? = nil) throws -> [String] {
+      var entries: Set<String> = []
+      let list = try group.list(prefix: folder)
+      while let name = try list.next()?.name {
+        guard all || !name.isCompanion, let entry = KVPath.entry(of: name.description, in: folder) else { continue }
+        if entries.insert(entry).inserted { try draft?.grow(by: entry.utf8.count) }
+      }
       guard !entries.isEmpty else { throw Refusal.notFound }
-      return entries
+      return entries.sorted()
     }
 
     func settings() throws -> KVSettings { try settings(in: try group.state()) }

@@ -38,16 +38,14 @@
       text.isEmpty ? "" : try KVPath(text.hasSuffix("/") ? String(text.dropLast()) : text).name + "/"
     }
 
-    /// The entries of a folder that contains items of these names: items, and folders with a slash at the end.
-    static func entries(_ names: some Sequence<String>, in folder: String) -> [String] {
-      var entries: Set<String> = []
-      for name in names {
-        guard let path = KVPath(itemName: name)?.name, path.hasPrefix(folder) else { continue }
-        let rest = path.dropFirst(folder.count)
-        let end = rest.firstIndex(of: "/").map { rest.index(after: $0) } ?? rest.endIndex
-        entries.insert(String(rest[..<end]))
-      }
-      return entries.sorted()
+    /// The entry of a folder that stands for an item of this name: the item, or a folder with a slash at the end.
+    ///
+    /// - Returns: `nil` for an item outside the folder.
+    static func entry(of name: String, in folder: String) -> String? {
+      guard let path = KVPath(itemName: name)?.name, path.hasPrefix(folder) else { return nil }
+      let rest = path.dropFirst(folder.count)
+      let end = rest.firstIndex(of: "/").map { rest.index(after: $0) } ?? rest.endIndex
+      return String(rest[..<end])
     }
   }
 #endif

@@ -46,8 +46,9 @@
       return id
     }
 
-    func operation(in version: Int) throws(Refusal) -> Operation {
-      version == 1 ? try firstVersion() : try secondVersion()
+    /// - Parameter drafts: where a list counts while it is made.
+    func operation(in version: Int, _ drafts: BodyBudget.Drafts) throws(Refusal) -> Operation {
+      version == 1 ? try firstVersion(drafts) : try secondVersion(drafts)
     }
 
     private func json() throws(Refusal) -> JSONValue { try .body(body) }
@@ -69,7 +70,7 @@
 
     // MARK: Version 2
 
-    private func secondVersion() throws(Refusal) -> Operation {
+    private func secondVersion(_ drafts: BodyBudget.Drafts) throws(Refusal) -> Operation {
       // A caller who believed that a repetition is safe would not look.
       guard id == nil || method == .get || method == Self.list || parts.first == "data" && method != .delete else {
         throw .invalid("X-Vault-Request-Id counts for writing data only")
@@ -77,7 +78,7 @@
       let rest = parts.dropFirst().joined(separator: "/")
       switch parts.first {
       case "data": return try data(KVPath(rest))
-      case "metadata": return try method == Self.list ? list(rest, all: true) : metadata(KVPath(rest))
+      case "metadata": return try method == Self.list ? list(rest, all: true, drafts) : metadata(KVPath(rest))
       case "delete": return try versions(.remove, KVPath(rest)) { try $0.delete($1, $2) }
       case "undelete": return try versions(.restore, KVPath(rest)) { try $0.undelete($1, $2) }
       case "destroy": return try versions(.destroy, KVPath(rest)) { try $0.destroy($1, $2) }
@@ -182,10 +183,10 @@
       }
     }
 
-    private func list(_ folder: String, all: Bool) throws(Refusal) -> Operation {
+    private func list(_ folder: String, all: Bool, _ drafts: BodyBudget.Drafts) throws(Refusal) -> Operation {
       let prefix = try KVPath.folder(folder)
       return operation(.list, prefix.isEmpty ? nil : prefix) { group in
-        .data(["keys": .array(try KVMount(group).list(prefix, all: all).map(JSONValue.string))])
+        .data(["keys": .array(try KVMount(group).list(prefix, all: all, drafts.begin()).map(JSONValue.string))])
       }
     }
 
@@ -214,9 +215,9 @@
       return min(seconds, longest)
     }
 
-    private func firstVersion() throws(Refusal) -> Operation {
+    private func firstVersion(_ drafts: BodyBudget.Drafts) throws(Refusal) -> Operation {
       let rest = parts.joined(separator: "/")
-      if method == Self.list { return try list(rest, all: false) }
+      if method == Self.list { return try list(rest, all: false, drafts) }
       let path = try KVPath(rest)
       switch method {
       case .get:

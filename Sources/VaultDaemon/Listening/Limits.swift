@@ -1,10 +1,13 @@
 #if Daemon
+  import Glibc
+  import Ground
   import Hummingbird
   import NIOCore
   import Synchronization
 
   /// Limits for one client. Anything beyond them is refused or closed.
   struct Limits: Sendable {
+    /// Over Unix sockets; as many again over TCP, so that callers on the network cannot lock local ones out.
     var connections = 4_096
     var connectionsPerUser = 1_024
     /// How many requests of one application, user or address may be refused in a minute.
@@ -13,10 +16,12 @@
     var header = 32 * 1_024
     /// In bytes: the largest value, escaped in JSON, fits.
     var body = 8 * 1_024 * 1_024
-    /// In bytes, of the bodies of all callers together, from their arrival to their answers.
+    /// In bytes, of the bodies of all applications together, from their arrival to their answers.
     var bodies = 64 * 1_024 * 1_024
     /// In bytes, for a caller without a binding or token, who can only log in.
     var strangersBody = 64 * 1_024
+    /// In bytes, of the bodies of all such callers together.
+    var strangersBodies = 16 * 1_024 * 1_024
     /// In bytes, of all large answers together, until their clients have taken them.
     var answers = 256 * 1_024 * 1_024
     /// How long a connection may be silent between two requests.
@@ -28,8 +33,18 @@
   }
 
   extension Peer {
-    /// The key that the limits of callers that are no application are counted by: a user, or over TCP an address.
-    var key: String { user.map { "user \($0)" } ?? address ?? "" }
+    /// The key that the limits of callers that are no application are counted by: a user, or over TCP an address. One
+    /// host can have all IPv6 addresses with the same first 64 bits, so they are one caller.
+    var key: String { user.map { "user \($0)" } ?? address.map(Self.network) ?? "" }
+
+    private static func network(of address: String) -> String {
+      var bytes = [UInt8](repeating: 0, count: 16)
+      guard unsafe bytes.withUnsafeMutableBytes({ unsafe inet_pton(AF_INET6, address, $0.baseAddress) }) == 1,
+        // An address of IPv4 in the form of IPv6.
+        !bytes.starts(with: [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF])
+      else { return address }
+      return bytes.prefix(8).hexadecimal + "/64"
+    }
   }
 
   /// Counts how often each caller was refused in the current minute. A caller that is refused too often is ignored
@@ -119,6 +134,33 @@
       return counted
     }
 
+    /// Where a list counts while it is made.
+    struct Drafts: Sendable {
+      let budget: BodyBudget
+      let caller: String
+
+      func begin() -> Draft { Draft(budget, caller) }
+    }
+
+    /// A list that is being made. Its size counts until this is released; a small one does not, as a small answer.
+    final class Draft {
+      private let budget: BodyBudget
+      private let caller: String
+      private var (size, taken) = (0, 0)
+
+      fileprivate init(_ budget: BodyBudget, _ caller: String) { (self.budget, self.caller) = (budget, caller) }
+
+      deinit { budget.giveBack(taken, of: caller) }
+
+      /// - Parameter count: in bytes.
+      func grow(by count: Int) throws(Refusal) {
+        size += count
+        guard size - taken > Response.smallSize else { return }
+        guard budget.take(size - taken, for: caller) else { throw .tooManyBodies }
+        taken = size
+      }
+    }
+
     private final class Share: Sendable {
       private let end: @Sendable () -> Void
       init(_ end: @escaping @Sendable () -> Void) { self.end = end }
@@ -128,13 +170,17 @@
 
   extension Response {
     /// In bytes; `nil` for an answer so small that as many as there may be connections take little memory.
-    var largeSize: Int? { body.contentLength.flatMap { $0 > 32 * 1_024 ? $0 : nil } }
+    var largeSize: Int? { body.contentLength.flatMap { $0 > Self.smallSize ? $0 : nil } }
+
+    /// In bytes.
+    fileprivate static let smallSize = 32 * 1_024
   }
 
-  /// Counts the open connections, for each user and in total.
+  /// Counts the open connections, for each caller, and in total over Unix sockets and over TCP.
   final class Connections: Sendable {
     private struct State {
-      var all = 0
+      var local = 0
+      var remote = 0
       var ofCallers: [String: Int] = [:]
     }
 
@@ -143,23 +189,24 @@
 
     init(_ limits: Limits) { self.limits = limits }
 
-    var count: Int { state.withLock { $0.all } }
+    var count: Int { state.withLock { $0.local + $0.remote } }
 
     /// Counts a connection.
     ///
     /// - Parameter peer: the caller: a user, or over TCP an address.
-    /// - Returns: `nil` if that would exceed a limit.
+    /// - Returns: `nil` if that would exceed a limit, or if the caller would then have more than are left for others.
     func enter(_ peer: Peer) -> Place? {
-      let key = peer.key
+      let (key, total) = (peer.key, peer.user == nil ? \State.remote : \State.local)
       let isFree = state.withLock { state in
+        let count = state.ofCallers[key, default: 0] + 1
         // Root's connections count towards the total, but other users cannot keep root out.
-        guard state.all < limits.connections || peer.user == 0 else { return false }
-        guard state.ofCallers[key, default: 0] < limits.connectionsPerUser else { return false }
-        state.all += 1
-        state.ofCallers[key, default: 0] += 1
+        guard peer.user == 0 || count <= limits.connections - state[keyPath: total] - 1 else { return false }
+        guard count <= limits.connectionsPerUser else { return false }
+        state[keyPath: total] += 1
+        state.ofCallers[key] = count
         return true
       }
-      return isFree ? Place(self, key) : nil
+      return isFree ? Place(self, key, isLocal: peer.user != nil) : nil
     }
 
     /// Counts as a connection until it is released: when the connection is closed and no request of it is worked on.
@@ -167,15 +214,18 @@
     final class Place: Sendable {
       private let connections: Connections
       private let key: String
+      private let isLocal: Bool
 
-      fileprivate init(_ connections: Connections, _ key: String) { (self.connections, self.key) = (connections, key) }
+      fileprivate init(_ connections: Connections, _ key: String, isLocal: Bool) {
+        (self.connections, self.key, self.isLocal) = (connections, key, isLocal)
+      }
 
-      deinit { connections.leave(key) }
+      deinit { connections.leave(key, isLocal) }
     }
 
-    private func leave(_ key: String) {
+    private func leave(_ key: String, _ isLocal: Bool) {
       state.withLock { state in
-        state.all -= 1
+        if isLocal { state.local -= 1 } else { state.remote -= 1 }
         let left = state.ofCallers[key, default: 1] - 1
         state.ofCallers[key] = left > 0 ? left : nil
       }

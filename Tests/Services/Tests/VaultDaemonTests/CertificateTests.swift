@@ -88,8 +88,11 @@ struct CertificateTests {
     #expect(try await logIn("web").status == 400)
     try daemon.bind(certificate: "web.example.com", to: "web")
     #expect(try await read(token) == 403)
+    let next = try TokenTests.token(in: try await logIn("web").body)
+    #expect(try await read(next) == 200)
     try await certificates.make("second")
     try daemon.set("settings/client-ca", in: "vault.service", to: certificates.text("second.pem"))
+    #expect(try await read(next) == 403)
     #expect(try await logIn("web").status == 0)
   }
 }

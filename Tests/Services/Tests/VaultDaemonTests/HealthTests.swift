@@ -23,6 +23,15 @@ struct HealthTests {
     #expect(try await daemon.curl("/v1/sys/health").status == 200)
   }
 
+  @Test func `whoever asks for the daemon's health cannot choose what the metrics count`() async throws {
+    let daemon = try RunningDaemon()
+    #expect(try await daemon.curl("/v1/sys/health?activecode=599").status == 599)
+    #expect(try await daemon.curl("/v1/sys/h%65alth?activecode=598").status == 598)
+    let metrics = try await daemon.curl("/metrics").body
+    #expect(metrics.contains(#"vaultd_requests_total{status="200"} 2"#))
+    #expect(!metrics.contains(#"status="59"#))
+  }
+
   @Test func `a daemon that is sealed while a request arrives does not answer it`() async throws {
     let daemon = try RunningDaemon(serves: false)
     try daemon.set("a", in: "web", to: "secret")

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTypes
+import HummingbirdCore
 import NIOCore
 import NIOEmbedded
 import NIOHTTPTypes
@@ -7,6 +8,7 @@ import Synchronization
 import Testing
 import VaultFoundation
 
+@testable import Vault
 @testable import VaultDaemon
 
 /// Clients that send nonsense, too much, or nothing.
@@ -143,6 +145,97 @@ struct HostileClientTests {
     #expect(answers.count { $0 == nil } == 1)
   }
 
+  @Test func `callers on the network leave local ones their connections, and each caller leaves some for others`() {
+    var limits = Limits()
+    (limits.connections, limits.connectionsPerUser) = (64, 32)
+    let connections = Connections(limits)
+    func enter(_ count: Int, _ peer: Peer) -> [Connections.Place] {
+      (0..<count).compactMap { _ in connections.enter(peer) }
+    }
+    func user(_ user: UInt32) -> Peer {
+      var peer = Peer()
+      peer.user = user
+      return peer
+    }
+    let remote = (1...6).map { enter(100, Peer(address: "192.0.2.\($0)")) }
+    #expect(remote.map(\.count) == [32, 16, 8, 4, 2, 1])
+    let local = (1...4).map { enter(100, user($0)) }
+    #expect(local.map(\.count) == [32, 16, 8, 4])
+    #expect(enter(100, user(0)).count == 32, "root")
+    withExtendedLifetime((remote, local)) { #expect(connections.count == 63 + 60) }
+  }
+
+  @Test func `all addresses of a network of IPv6 are one caller`() {
+    let keys = ["2001:db8::1", "2001:db8::ffff:1", "2001:db8:0:1::1", "::ffff:192.0.2.1", "192.0.2.1"].map {
+      Peer(address: $0).key
+    }
+    #expect(keys[0] == keys[1] && Set(keys).count == 4)
+    #expect(keys.suffix(2) == ["::ffff:192.0.2.1", "192.0.2.1"])
+  }
+
+  @Test(arguments: [false, true])
+  func `the bodies of callers that are no application take no room from those of applications`(binds: Bool) async throws
+  {
+    let daemon = try RunningDaemon(binds: binds, serves: false)
+    let (bodies, others) = (BodyBudget(limit: 1_000), BodyBudget(limit: 1_000))
+    var peer = Peer()
+    peer.user = getuid()
+    let sent = Atomic(false)
+    let held = Mutex([0, 0])
+    let body = AsyncStream<ByteBuffer> {
+      guard sent.exchange(true, ordering: .relaxed) else { return ByteBuffer(repeating: 0x20, count: 100) }
+      held.withLock { $0 = [bodies.held, others.held] }
+      return nil
+    }
+    let head = HTTPRequest(method: .post, scheme: "http", authority: "vaultd", path: "/v1/auth/unix/login")
+    _ = await daemon.interface(bodies: bodies, strangersBodies: others).answer(
+      Request(head: head, body: .init(asyncSequence: body)), over: Connection(peer: peer))
+    #expect(held.withLock { $0 } == (binds ? [100, 0] : [0, 100]))
+    #expect(bodies.held == 0 && others.held == 0)
+  }
+
+  @Test func `a list counts towards the limit of large answers while it is made`() async throws {
+    let daemon = try RunningDaemon(serves: false)
+    let group = try daemon.owner().group("web")
+    let names = (0..<40).map { "\($0)-" + String(repeating: "x", count: 1_000) }
+    try await group.set(contentsOf: names.map { (name: $0, value: "") })
+    let budget = BodyBudget(limit: 50_000)
+    let drafts = BodyBudget.Drafts(budget: budget, caller: "application web")
+    // One caller holds at most half.
+    #expect(throws: Refusal.tooManyBodies) { try KVMount(group).list("", all: true, drafts.begin()) }
+    #expect(budget.held == 0)
+    let ample = BodyBudget.Drafts(budget: BodyBudget(limit: 100_000), caller: "application web")
+    #expect(try KVMount(group).list("", all: true, ample.begin()) == names.sorted())
+  }
+
+  @Test func `an application's misses have few records, and a name that nothing can have has none`() async throws {
+    let daemon = try RunningDaemon()
+    let socket = daemon.socket
+    let long = String(repeating: "n", count: 1_025)
+    let fields = try ServiceCall(.open, "web", long).encoded()
+    let call = [0, 0, UInt8(fields.count >> 8), UInt8(fields.count & 255)] + fields
+    let head = "POST /vault/1/call HTTP/1.1\r\nHost: x\r\nContent-Length: \(call.count)\r\n\r\n"
+    let statuses = await onThread { () -> [Int?] in
+      guard let client = RawClient(socket) else { return [] }
+      return (0..<3 * Recorder.missesLimit).map { client.request("GET", "/v1/web/data/none-\($0)")?.status }
+        + [client.send(Array(head.utf8) + call) ? client.answer()?.status : nil]
+    }
+    #expect(statuses.dropLast().count { $0 == 404 } == 3 * Recorder.missesLimit && statuses.last == 400)
+    daemon.seal.seal()
+    func told() throws -> (records: [AuditRecord], misses: Int) {
+      let records = try daemon.records().filter { $0.action == .read }
+      return (
+        records, records.reduce(0) { $0 + ($1.item != nil ? 1 : Int($1.detail?.prefix { $0 != " " } ?? "") ?? 0) }
+      )
+    }
+    // Sealing does not wait for the counts. A new minute may have begun.
+    while try told().misses < 3 * Recorder.missesLimit {}
+    let records = try told().records
+    #expect(records.count <= 2 * Recorder.missesLimit + 2)
+    #expect(records.allSatisfy { $0.caller.who == .application("web") && $0.outcome == .init(.notFound) })
+    #expect(records.allSatisfy { $0.item?.utf8.count ?? 0 < 1_000 })
+  }
+
   @Test func `a caller that is refused too often is ignored for a while`() async throws {
     let daemon = try RunningDaemon { $0.limits.failuresPerMinute = 3 }
     var statuses: [Int] = []
@@ -244,6 +337,8 @@ struct HostileClientTests {
     #expect(budget.take(4, for: "four") && budget.held == 60)
   }
 
+  private final class Ended: Sendable { let flag = Atomic(false) }
+
   /// Keeps all threads for reading busy that a caller can have, until the returned closure is called. Not for two
   /// tests: together, two callers can have all threads.
   private func occupy(_ caller: String) async -> () -> Void {
@@ -271,13 +366,20 @@ struct HostileClientTests {
     try daemon.bind("other", unit: "nowhere.service")
     for application in ["crowd", "other"] { try daemon.set("a", in: application, to: "1") }
     let (token, socket) = (try daemon.token(of: "other"), daemon.socket)
-    let hasEnded = Atomic(false)
+    let ended = Ended()
     let release = await occupy("application crowd")
     defer { release() }
-    let waiting = Task {
-      let status = try await daemon.curl("/v1/crowd/data/a").status
-      hasEnded.store(true, ordering: .relaxed)
-      return status
+    // What is not a body, or not a call, is read in a turn of its caller's, too.
+    let calls = [("/v1/crowd/data/a", []), ("/v1/crowd/data/a", ["-d", "{"]), ("/vault/1/call", ["-d", "x"])]
+    let statuses = [200, 400, 400]
+    var waiting: [Task<Int, any Error>] = []
+    for (path, body) in calls {
+      waiting.append(
+        Task {
+          let status = try await daemon.curl(url: "http://localhost" + path, ["--unix-socket", socket] + body).status
+          ended.flag.store(true, ordering: .relaxed)
+          return status
+        })
     }
     for _ in 0..<10 {
       #expect(try await daemon.curl("/v1/other/data/a", "-H", "X-Vault-Token: \(token)").status == 200)
@@ -294,10 +396,10 @@ struct HostileClientTests {
       return refusals
     }
     #expect(refusals == 100)
-    let isEarly = hasEnded.load(ordering: .relaxed)
+    let isEarly = ended.flag.load(ordering: .relaxed)
     #expect(!isEarly)
     release()
-    #expect(try await waiting.value == 200)
+    for (call, status) in zip(waiting, statuses) { #expect(try await call.value == status) }
     while try await daemon.curl("/v1/sys/health").status != 200 {}
   }
 

@@ -114,6 +114,24 @@ struct RecorderTests {
     #expect(written.records.count == Recorder.strangersLimit + 3)
   }
 
+  @Test func `what applications do not find becomes a few records and one count for each of them`() async throws {
+    let recorder = recorder(delay: .seconds(3_600))
+    for name in ["web", "other"] {
+      for _ in 0..<1_000 {
+        let caller = AuditRecord.Caller(.application(name), uid: 7)
+        try await recorder.refuse(AuditRecord(caller: caller, action: .read, item: "x", outcome: .init(.notFound)))
+      }
+    }
+    // They use up no records of strangers.
+    try await recorder.refuse(refusal(user: 8))
+    #expect(written.records.count == 2 * Recorder.missesLimit + 1)
+    try await recorder.finish()
+    let counts = written.records.dropFirst(2 * Recorder.missesLimit + 1)
+    #expect(Set(counts.compactMap(\.caller.who.application)) == ["web", "other"] && counts.count == 2)
+    #expect(
+      counts.allSatisfy { $0.outcome == .init(.notFound) && $0.detail == "900 more within a minute, from user 7" })
+  }
+
   @Test(.timeLimit(.minutes(5))) func `counts of refusals are recorded when the interval ends`() async throws {
     let recorder = recorder(delay: .seconds(3_600), interval: .milliseconds(1))
     var total = 0

@@ -67,10 +67,13 @@ final class RunningDaemon: Sendable {
 
   /// What answers requests, for calls without a socket.
   func interface(
-    _ failures: Failures = Failures(limit: .max), log: Logger = logger, replication: Replication? = nil
+    _ failures: Failures = Failures(limit: .max), log: Logger = logger, replication: Replication? = nil,
+    bodies: BodyBudget = BodyBudget(limit: 0), strangersBodies: BodyBudget = BodyBudget(limit: 0),
+    answers: BodyBudget = BodyBudget(limit: 0)
   ) -> Interface {
     Interface(
-      seal: seal, limits: Limits(), bodies: BodyBudget(limit: 0), answers: BodyBudget(limit: 0), failures: failures,
+      seal: seal, limits: Limits(), bodies: bodies, strangersBodies: strangersBodies, answers: answers,
+      failures: failures,
       metrics: DaemonMetrics(Connections(Limits())),
       replication: replication ?? Replication({ [] }, log, log: { _, _ in throw LogError.unavailable }), logger: log)
   }
@@ -96,8 +99,11 @@ final class RunningDaemon: Sendable {
 
   /// A token, for an application that is not whoever runs the tests.
   func token(of application: String) throws -> String {
-    guard let tokens = seal.current?.tokens else { throw Refusal.sealed }
-    return try tokens.issue(for: application, by: "approle", lasting: 3_600, limit: 3_600).text
+    guard let opened = seal.current else { throw Refusal.sealed }
+    let method = ServiceTokens.Method.unix
+    let bases = try opened.callers.bases(of: application, by: method, in: opened.store)
+    let match = Callers.Match(application: application, basis: bases.first ?? "")
+    return try opened.tokens.issue(for: match, by: method, lasting: 3_600, limit: 3_600).text
   }
 
   func unbind(_ application: String) throws { _ = try owner().applications.unbind(application) }

@@ -77,6 +77,121 @@ struct TokenTests {
     #expect(try daemon.items(of: "vault.tokens").isEmpty)
   }
 
+  @Test func `a token ends with the binding for which it was given, before the token itself is removed`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("a", in: "web", to: "secret")
+    var tokens: [String] = []
+    for _ in 0..<3 { tokens.append(try await Self.logIn(daemon)) }
+    try daemon.bind("web", unit: "nowhere.service")
+    #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Token: \(tokens[0])").status == 200)
+    // As a command does that is interrupted afterwards.
+    try await daemon.owner().group("vault.service").remove("bind/web")
+    for token in tokens {
+      #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Token: \(token)").status == 403)
+    }
+    #expect(try daemon.items(of: "vault.tokens").count == 3)
+  }
+
+  @Test func `all tokens of an application are removed in one change`() async throws {
+    let daemon = try RunningDaemon()
+    for _ in 0..<3 { _ = try await Self.logIn(daemon) }
+    let before = try await daemon.owner().group("vault.tokens").info().epoch
+    try daemon.unbind("web")
+    #expect(try daemon.items(of: "vault.tokens").isEmpty)
+    #expect(try await daemon.owner().group("vault.tokens").info().epoch == before + 1)
+  }
+
+  @Test func `a token ends when the secret of its login is replaced, and not when that expires`() async throws {
+    let daemon = try RunningDaemon(binds: false)
+    try daemon.bind("web", unit: "nowhere.service")
+    try daemon.set("a", in: "web", to: "value")
+    let (service, name) = (try daemon.owner().group("vault.service"), "settings/approle/web")
+    try await service.set(name, to: "0123456789abcdef-secret")
+    let login = #"{"role_id":"web","secret_id":"0123456789abcdef-secret"}"#
+    let token = try Self.token(in: try await daemon.curl("/v1/auth/approle/login", "-d", login).body)
+    func read() async throws -> Int { try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Token: \(token)").status }
+    #expect(try await read() == 200)
+    try await service.change(name, Details(expires: .to(Timestamp(milliseconds: 1_000))))
+    #expect(try await daemon.curl("/v1/auth/approle/login", "-d", login).status == 400)
+    #expect(try await read() == 200)
+    try await service.set(name, to: "another-0123456789abcdef")
+    #expect(try await read() == 403)
+  }
+
+  @Test func `an application with too many tokens gets no more until some have ended, and another one does`() throws {
+    let daemon = try RunningDaemon(serves: false)
+    let tokens = try ServiceTokens(of: #require(daemon.seal.current).store, limit: 2)
+    let past = Timestamp(milliseconds: 1_000)
+    func issue(_ application: String, at time: Timestamp = .now) throws -> String {
+      let match = Callers.Match(application: application, basis: "")
+      return try tokens.issue(for: match, by: "unix", lasting: 3_600, limit: 3_600, at: time).text
+    }
+    let first = try issue("web")
+    _ = try issue("web", at: past)
+    #expect(throws: Refusal.tooManyTokens) { try issue("web") }
+    _ = try issue("other")
+    try tokens.sweep()
+    _ = try issue("web")
+    #expect(throws: Refusal.tooManyTokens) { try issue("web") }
+    try tokens.revoke(first)
+    _ = try issue("web")
+    // The next daemon counts those that exist.
+    let next = try ServiceTokens(of: #require(daemon.seal.current).store, limit: 2)
+    #expect(throws: Refusal.tooManyTokens) {
+      try next.issue(for: .init(application: "web", basis: ""), by: "unix", lasting: 1, limit: 1)
+    }
+    #expect(Refusal.tooManyTokens.status == .tooManyRequests)
+  }
+
+  /// Has a change wait for its turn while its caller loses the right to it.
+  @Test(.timeLimit(.minutes(5)), arguments: ["token", "binding"])
+  func `a change that waits for its turn is not made once its token or binding has ended`(_ end: String) async throws {
+    let daemon = try RunningDaemon(binds: false)
+    // No other test has an application of that name, and with it the same turns.
+    let name = "waiting-\(end)"
+    try daemon.bind(name, user: String(getuid()))
+    let token = try daemon.token(of: name)
+    let (begun, go) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let turns = 16
+    for _ in 0..<turns {
+      Task {
+        try await Blocking.$caller.withValue("application \(name)") {
+          try await Blocking.write {
+            begun.signal()
+            go.wait()
+          }
+        }
+      }
+    }
+    await onThread { for _ in 0..<turns { begun.wait() } }
+    let header = end == "token" ? ["-H", "X-Vault-Token: \(token)"] : []
+    let change = Task {
+      try await daemon.curl(
+        url: "http://localhost/v1/\(name)/data/a",
+        ["--unix-socket", daemon.socket, "-d", #"{"data":{"value":"x"}}"#] + header)
+    }
+    while try !daemon.records().contains(where: { $0.action == .write && $0.outcome == .allowed }) {
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    if end == "token" { try #require(daemon.seal.current).tokens.revoke(token) } else { try daemon.unbind(name) }
+    for _ in 0..<turns { go.signal() }
+    #expect(try await change.value.status == 403)
+    #expect(try daemon.items(of: name).isEmpty)
+    #expect(try daemon.records().last { $0.action == .write }?.outcome == .denied)
+  }
+
+  @Test func `the scheme of a token's header is recognized in any case, and a namespace is refused`() async throws {
+    let daemon = try RunningDaemon()
+    try daemon.set("a", in: "web", to: "secret")
+    let token = try await Self.logIn(daemon)
+    for scheme in ["bearer", "BEARER", "Bearer "] {
+      #expect(try await daemon.curl("/v1/web/data/a", "-H", "Authorization: \(scheme) hvs.00").status == 403)
+      #expect(try await daemon.curl("/v1/web/data/a", "-H", "Authorization: \(scheme) \(token)").status == 200)
+    }
+    #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Namespace: tenant2").status == 400)
+    #expect(try await daemon.curl("/v1/web/data/a", "-H", "X-Vault-Namespace;").status == 200)
+  }
+
   @Test func `an unknown token is refused, even if a binding matches the process`() async throws {
     let daemon = try RunningDaemon()
     try daemon.set("a", in: "web", to: "secret")
@@ -105,9 +220,10 @@ struct TokenTests {
   @Test func `a sweep removes expired tokens alone, and drops the rows of many that have ended`() throws {
     let daemon = try RunningDaemon(serves: false)
     let tokens = try #require(daemon.seal.current).tokens
-    let (text, token) = try tokens.issue(for: "web", by: "unix", lasting: 3_600, limit: 3_600)
+    let match = Callers.Match(application: "web", basis: "")
+    let (text, token) = try tokens.issue(for: match, by: "unix", lasting: 3_600, limit: 3_600)
     let past = Timestamp(milliseconds: 1_000)
-    for _ in 0..<10 { _ = try tokens.issue(for: "web", by: "unix", lasting: 1, limit: 1, at: past) }
+    for _ in 0..<10 { _ = try tokens.issue(for: match, by: "unix", lasting: 1, limit: 1, at: past) }
     func rows() throws -> UInt64 { try daemon.owner().group("vault.tokens").info().itemCount }
     try tokens.sweep(keeping: 10)
     #expect(try daemon.items(of: "vault.tokens").count == 1)
@@ -118,7 +234,7 @@ struct TokenTests {
     try tokens.revoke(text)
     #expect(try tokens.find(text) == nil)
     let ahead = Timestamp(milliseconds: Timestamp.now.milliseconds + 86_400_000)
-    let early = try tokens.issue(for: "web", by: "unix", lasting: 3_600, limit: 3_600, at: ahead).text
+    let early = try tokens.issue(for: match, by: "unix", lasting: 3_600, limit: 3_600, at: ahead).text
     #expect(try tokens.find(early, at: ahead) != nil && tokens.find(early) == nil, "the clock was ahead")
   }
 
@@ -126,7 +242,9 @@ struct TokenTests {
   func `expired tokens are removed by the daemon in the background and not by a login`() async throws {
     let daemon = try RunningDaemon(serves: false)
     let tokens = try #require(daemon.seal.current).tokens
-    _ = try tokens.issue(for: "web", by: "unix", lasting: 1, limit: 1, at: Timestamp(milliseconds: 1_000))
+    _ = try tokens.issue(
+      for: Callers.Match(application: "web", basis: ""), by: "unix", lasting: 1, limit: 1,
+      at: Timestamp(milliseconds: 1_000))
     let head = HTTPRequest(method: .post, scheme: "http", authority: "vaultd", path: "/v1/auth/unix/login")
     var peer = Peer()
     peer.user = getuid()

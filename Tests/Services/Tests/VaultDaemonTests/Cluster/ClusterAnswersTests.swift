@@ -43,6 +43,17 @@ import VaultFoundation
     #expect(failures.isBlocked(stranger.key))
   }
 
+  @Test(arguments: ["join", "provision/office"])
+  func `a stranger's refused request to join or to change etcd is in the record`(_ path: String) async throws {
+    let daemon = try RunningDaemon(binds: false, serves: false)
+    let head = HTTPRequest(method: .post, scheme: "http", authority: "vaultd", path: "/vault/1/" + path)
+    let request = Request(head: head, body: .init(buffer: ByteBuffer()))
+    _ = await daemon.interface().answer(request, over: Connection(peer: peer(geteuid() + 12_345)))
+    let records = try daemon.records()
+    #expect(records.map(\.detail) == [String(path.split(separator: "/")[0])])
+    #expect(records.allSatisfy { $0.outcome == .denied && $0.caller.uid == geteuid() + 12_345 })
+  }
+
   @Test func `a refused request of the daemon's own user does not count`() async throws {
     for _ in 0..<6 { _ = try await ask("/vault/1/sync/team", as: peer(geteuid())) }
     #expect(!failures.isBlocked(peer(geteuid()).key))
