@@ -44,9 +44,12 @@
       }
     }
 
+    /// The same while the daemon runs. Without its key nobody can find out whether an id belongs to a name.
     static func id(of name: String, in group: String) -> String {
-      "i" + SHA256.digest(Array("\(group)\0\(name)".utf8)).prefix(16).hexadecimal
+      "i" + SHA256.digest(key + Array("\(group)\0\(name)".utf8)).prefix(16).hexadecimal
     }
+
+    private static let key = Randomness.bytes(32)
 
     static func contentType(of kind: SecretKind) -> String {
       kind == .bytes || kind == .archive ? "application/octet-stream" : "text/plain"

@@ -97,11 +97,13 @@
       case .createCollection(let label, let isDefault):
         let shown = BusItem.inQuestion(label, limit: 100)
         let question = "\(program) wants a new collection '\(shown)'. The passphrase of the store makes the group."
+        let seals = seal.seals
         let made = try await asOwner(question, for: call, .createGroup) { owner in
           try Self.makeGroup(label: label, in: owner)
         }
         guard let group = made else { return nil }
-        try await Blocking.write { [seal] in try seal.reopen() }
+        // If somebody has sealed the daemon since the question, it stays sealed.
+        try await Blocking.write { [seal] in try seal.reopen(unlessSealedSince: seals) }
         let collection = BusCollection(group: group)
         add(collection)
         if isDefault { setDefault(collection) }

@@ -84,7 +84,11 @@
           throw BusFailure.invalid("\(method.name) takes '\(method.signature)'")
         }
         switch interface.name {
-        case BusInterface.introspection.name: return [.text(try document(of: object, call))]
+        case BusInterface.introspection.name:
+          // While the store is closed, the rules are those that were known before.
+          if case .collection = object, seal.current != nil { try await requireNoDenial(call) }
+          guard lastRules.rule(for: call.program) != .deny else { throw BusFailure.denied }
+          return [.text(try document(of: object, call))]
         case BusInterface.properties.name: return try await properties(of: object, call)
         default: return try await perform(call, on: object)
         }

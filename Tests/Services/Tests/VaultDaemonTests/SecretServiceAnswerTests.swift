@@ -278,6 +278,35 @@ struct SecretServiceAnswerTests {
   }
 
   @Test(.timeLimit(.minutes(5)))
+  func `a store that is closed after the passphrase was typed stays closed`() async throws {
+    try await agree()
+    _ = try daemon.owner().addPassphrase(Secret("a long passphrase"))
+    let made = daemon.folder + "/home/groups/collection-vault-of-jo"
+    try await prompt(call("CreateCollection", at: .service, .properties(Self.label), .text(""))) {
+      // The passphrase was right, and the daemon opens its store again as soon as the group is complete.
+      while !FileManager.default.fileExists(atPath: made) { try await Task.sleep(for: .milliseconds(1)) }
+      daemon.seal.seal()
+    }
+    #expect(daemon.seal.isSealed && daemon.seal.isShut)
+  }
+
+  @Test func `a program that a rule denies does not learn which items a collection has`() async throws {
+    let item = try await item("mail", ["user": "jo"])
+    _ = try await search()
+    func document() async throws -> [BusValue] {
+      try await call("Introspect", at: .collection("desktop"), of: .introspection)
+    }
+    guard case .text(let shown)? = try await document().first, case .item(_, let id) = item else {
+      throw BusFailure.noObject
+    }
+    #expect(shown.contains(id))
+    try rule("exe" + Self.program, "deny")
+    await #expect(throws: BusFailure.denied) { try await document() }
+    daemon.seal.seal()
+    await #expect(throws: BusFailure.denied) { try await document() }
+  }
+
+  @Test(.timeLimit(.minutes(5)))
   func `another collection becomes the default if the default is removed, and a new one for which a program asks`()
     async throws
   {

@@ -2,6 +2,7 @@ import Foundation
 import Testing
 import VaultFoundation
 
+@testable import Sealing
 @testable import VaultDaemon
 
 /// What the Secret Service decides without a bus; with one, `Tests/Services/secret-service` asks it as programs do.
@@ -241,6 +242,8 @@ struct SecretServiceTests {
     #expect(one.count == 33 && one.allSatisfy { $0.isHexDigit || $0 == "i" })
     #expect(one != BusItem.id(of: "mail/jo", in: "another") && one != BusItem.id(of: "mail/ann", in: "group"))
     #expect(one == BusItem.id(of: "mail/jo", in: "group"))
+    // Whoever guesses the name cannot find out that it is this item.
+    #expect(one.dropFirst() != digits(SHA256.digest(Array("group\0mail/jo".utf8)).prefix(16)))
   }
 
   @Test func `where nobody can be asked, the answer is no`() async {
