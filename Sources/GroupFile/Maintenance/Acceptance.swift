@@ -122,8 +122,8 @@ extension AccessGroupFile {
       return try renew(view, offered, owner.acceptance, session, at: owner.places)
     }
     let above = record.flatMap { state.isSameGroup($0) ? $0.epoch : nil } ?? 0
-    let isInRange = state.permitsApplications(epoch: max(state.manifest.epoch, above) + 1)
-    if reason == .anotherGroup || state.member.kind == .application && !isInRange || state.member.rights < .write {
+    let isInRange = state.permits(epoch: max(state.manifest.epoch, above) + 1)
+    if reason == .anotherGroup || !isInRange || state.member.rights < .write {
       return try replaceWitness(state)
     }
     let manifest = state.successor(time: now(), above: above)

@@ -181,7 +181,9 @@ struct Rotation {
           encoded = try attributes.encoded()[...]
         }
         let token = unsafe before?.token ?? opened[fields.name].withUnsafeBytes { unsafe keys.token(of: $0) }
-        let nonce = nonces.removeLast().marked(version.nonce.mark)
+        // The mark says which request wrote the row, for hosts that repeat it. Kept, it also lets removed members tell rows.
+        let fresh = nonces.removeLast()
+        let nonce = state.isPublished ? fresh.marked(version.nonce.mark) : fresh
         // The attributes stay as they are: no text is made of them.
         func seal(_ padded: UnsafeRawBufferPointer?) -> (row: Row, blob: [UInt8]?) {
           unsafe keys.sealedRow(

@@ -80,10 +80,16 @@ extension WriteTransaction {
 }
 
 extension GroupCommit {
-  /// What the manifest says, if it opens with the key of `state`. Its signature is not checked.
-  package func sealedManifest(under state: VerifiedState) -> Manifest? {
-    state.keys.openMeta(manifest, .manifestBinding)
-      .flatMap { try? Manifest(parsing: $0.dropLast(SigningKey.signatureByteCount)) }
+  /// What the manifest says, if a member signed it who may write under the roster of `state`, or under a later one in
+  /// this commit or in `others`. Who may only read has the group's key, too, and must not pass for a writer.
+  package func signedManifest(under state: VerifiedState, with others: [GroupCommit]) -> Manifest? {
+    let later = (others + [self]).lazy.compactMap { commit in
+      commit.roster.flatMap {
+        try? SignedRoster(opening: $0.roster, with: state.keys, ownerKey: state.roster.ownerKey)
+      }
+    }
+    let rosters = [state.signedRoster] + later.filter { $0.roster.revision > state.roster.revision }
+    return try? SignedManifest.open(manifest, with: state.keys) { digest in rosters.first { $0.digest == digest } }
   }
 
   /// The state that this commit signs, which must follow `old`.

@@ -111,7 +111,7 @@ enum SignedManifest {
     guard let writer = roster.roster.member(signing: manifest.writerKey), writer.rights == .write,
       manifest.epoch != roster.roster.firstEpoch || writer.kind == .owner
     else { throw .damaged(.manifest, "writer") }
-    guard writer.kind == .owner || manifest.epoch - roster.roster.firstEpoch <= GroupLimits.epochsPerRoster else {
+    guard manifest.epoch - roster.roster.firstEpoch <= GroupLimits.epochsPerRoster else {
       throw .damaged(.manifest, "epoch too far above its roster's")
     }
     guard isProved || manifest.writerKey.verifies(Array(content.suffix(SigningKey.signatureByteCount)), of: body)
@@ -162,7 +162,7 @@ package enum GroupLimits {
   package static let chainLength: UInt64 = 4_096
   /// How many versions a group may keep of one item, the current one included.
   package static let keptVersions: ClosedRange<UInt16> = 1...1_000
-  /// How far an application's states may be above the roster's first one: more than honest use reaches, and so little
+  /// How far states may be above the roster's first one: more than honest use reaches, and so little
   /// that a malicious writer leaves the owner room for thousands of new rosters.
   package static let epochsPerRoster: UInt64 = 1 << 40
   package static let memberCount = 4_096

@@ -230,14 +230,14 @@ package final class WriteTransaction: ItemReading {
 extension VerifiedState {
   package func requireWriter() throws(VaultError) { guard member.rights >= .write else { throw .denied(.readOnly) } }
 
-  /// Refuses an epoch that readers would refuse from anyone, or from this member.
+  /// Refuses an epoch that readers would refuse.
   func requirePermitted(epoch: UInt64) throws(VaultError) {
     guard epoch < ByteReader.counterLimit else { throw .overLimit("2^53 states") }
-    guard member.kind == .owner || permitsApplications(epoch: epoch) else { throw .tooManyStates }
+    guard permits(epoch: epoch) else { throw .tooManyStates }
   }
 
-  /// Whether readers accept a manifest of `epoch` from an application under this roster.
-  func permitsApplications(epoch: UInt64) -> Bool { epoch - roster.firstEpoch <= GroupLimits.epochsPerRoster }
+  /// Whether readers accept a manifest of `epoch` under this roster.
+  func permits(epoch: UInt64) -> Bool { epoch - roster.firstEpoch <= GroupLimits.epochsPerRoster }
 
   /// The manifest of the state after this one, under the same roster, with the same rows.
   ///

@@ -57,22 +57,18 @@ extension Applications {
     accepting confirm: ((ReturningState) -> Bool)? = nil,
     progress: (String, MaintenanceProgress) -> Void = { _, _ in }
   ) throws(VaultError) -> IssuedCredential {
-    let name = try Applications.name(id)
-    let isReplacing = issuance == .replacing
-    return try issue(
-      name, to: path, issuance, grants: grants, lifetime: lifetime,
-      remote: try remote.map { (name) throws(VaultError) in
-        try store.remote(name, for: id, own: hasOwnLogin, renewing: isReplacing)
-      },
-      sealedBy: try passphrase?.guarded(), droppingUnproved: isDroppingUnproved, accepting: confirm,
-      progress: progress)
+    try issue(
+      Applications.name(id), to: path, issuance, grants: grants, lifetime: lifetime, remote: remote,
+      hasOwnLogin: hasOwnLogin, sealedBy: passphrase?.guarded(), droppingUnproved: isDroppingUnproved,
+      accepting: confirm, progress: progress)
   }
 
   /// Writes a credential for an application, or for the service, which may only read its own group.
   func issue(
     _ name: AccessGroup.Name, to path: String, _ issuance: Issuance, grants: [Grant], lifetime: GroupLifetime?,
-    remote: Remote? = nil, sealedBy sealingPassphrase: GuardedBytes?, droppingUnproved isDroppingUnproved: Bool,
-    accepting confirm: ((ReturningState) -> Bool)?, progress: (String, MaintenanceProgress) -> Void
+    remote: String? = nil, hasOwnLogin: Bool? = nil, sealedBy sealingPassphrase: GuardedBytes?,
+    droppingUnproved isDroppingUnproved: Bool, accepting confirm: ((ReturningState) -> Bool)?,
+    progress: (String, MaintenanceProgress) -> Void
   ) throws(VaultError) -> IssuedCredential {
     let id = name.description
     let identity = try store.owner()
@@ -86,11 +82,16 @@ extension Applications {
     func isWritten(_ entry: Application) -> Bool {
       guard entry.wasReplaced, let found else { return false }
       return found.application == id && found.issue == entry.issue && found.ownerKey == identity.ownerKey
-        && found.remote?.name == remote?.name
+        && found.remote?.name == remote
     }
     var entry = try begin(name, known, issuance, lifetime, registry, isWritten)
     let place = try CredentialFile.Place(path, outside: store.location.home, isWritten: isWritten(entry))
     for grant in grants { try check(grant, mayBeBroken: isReplacing) }
+    // A file that is there has the password that was noted before it was written.
+    let isNewLogin = isReplacing && !isWritten(entry)
+    let login = try remote.map { (remote) throws(VaultError) in
+      try store.remote(remote, for: id, own: hasOwnLogin, renewing: isNewLogin)
+    }
     let texts = grants.map { name == .service ? $0.group : "\($0.group)=\($0.rights.rawValue)" }
     let action: AuditRecord.Action = name == .service ? .enroll : isReplacing ? .replace : .issue
     return try store.recording(action, subject: id, detail: texts.joined(separator: " ")) { () throws(VaultError) in
@@ -135,9 +136,10 @@ extension Applications {
       let credential = Credential(
         issue: entry.issue, ownerKey: identity.ownerKey, application: id,
         member: try sealing(identity.seed(application: id, issue: entry.issue)),
-        floors: try floors(of: id, all: remote != nil), remote: remote)
+        floors: try floors(of: id, all: remote != nil), remote: login?.remote)
       // A credential that opens nothing is not written.
       guard entry.isUpToDate(with: try registry.application(id)) else { throw .contradiction(.superseded) }
+      try login?.note()
       try place.write(credential, passphrase: sealingPassphrase)
       let begun = entry
       // Until every group refuses the old credential, the command must be repeated.

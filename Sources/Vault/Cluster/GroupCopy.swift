@@ -104,10 +104,11 @@ extension SecretStore {
     }
   }
 
-  /// What a commit says, if someone who has the group's key made it; else `nil`. Its signature is not checked.
-  package func sealedManifest(of commit: [UInt8], in group: String) throws(VaultError) -> Manifest? {
-    guard let commit = try? GroupCommit(parsing: commit) else { return nil }
-    return try commit.sealedManifest(under: self.group(group).verifiedState())
+  /// What a commit says, if a member signed it who may write, according to the copy or to one of `others`; else `nil`.
+  package func signedManifest(
+    of commit: GroupCommit, with others: [GroupCommit] = [], in group: String
+  ) throws(VaultError) -> Manifest? {
+    try commit.signedManifest(under: self.group(group).verifiedState(), with: others)
   }
 
   /// Whether the copy's chain continues the state with this epoch and link.

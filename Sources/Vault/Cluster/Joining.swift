@@ -77,7 +77,7 @@ extension StoreLocation {
       return folder
     }
     defer { folder.unlock() }
-    if let known = try joined(name), known.ownerKey == credential.ownerKey, known.issue > credential.issue {
+    if let known = try joined(name), known.ownerKey == credential.ownerKey, known.isNewer(than: credential) {
       throw .contradiction(.newerCredential)
     }
     let bytes = try credential.serialized()
@@ -102,6 +102,19 @@ extension StoreLocation {
     } catch .noStore, .locked(.joinedStore) {}
     for name in try joinedApplications() {
       guard try joined(name)?.ownerKey ?? ownerKey == ownerKey else { throw .exists(.storeAtPlace) }
+    }
+  }
+}
+
+extension Credential {
+  /// Whether `other` is of an earlier identity, or knows an older list of members or key of one of the same groups.
+  fileprivate func isNewer(than other: Credential) -> Bool {
+    guard issue == other.issue else { return issue > other.issue }
+    return floors.contains { floor in
+      other.floors.contains { old in
+        old.group == floor.group && old.state.groupID == floor.state.groupID
+          && (old.state.rosterRevision < floor.state.rosterRevision || old.state.generation < floor.state.generation)
+      }
     }
   }
 }

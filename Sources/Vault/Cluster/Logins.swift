@@ -10,7 +10,7 @@ extension SecretStore {
   private func logins(
     at name: String
   ) throws(VaultError) -> [(application: String, user: String, password: OpenedSecret?)] {
-    guard location.hasGroup(.service) else { return [] }
+    guard try expects(.service) else { return [] }
     let prefix = SecretStore.loginPrefix + name + "/"
     return try ownersItems(prefix: prefix) { (item, value) throws(VaultError) in
       try unsafe value.withUnsafeBytes { (bytes) throws(VaultError) in
@@ -31,27 +31,27 @@ extension SecretStore {
 
   /// The remote to put into the credential of `application`: with the remote's login, or if `isOwn` with one of the
   /// application's own, which takes effect in etcd after ``provision(_:for:as:password:)``; with `nil`, as in its last
-  /// credential. If `isNew`, that user gets a new password.
+  /// credential. If `isNew`, that user gets a new password. `note` writes down what is new about the login.
   func remote(
     _ name: String, for application: String, own isOwn: Bool?, renewing isNew: Bool
-  ) throws(VaultError) -> Remote {
+  ) throws(VaultError) -> (remote: Remote, note: () throws(VaultError) -> Void) {
     let remote = try remote(name)
     guard let user = remote.user else {
       guard isOwn != true else { throw .invalid("a remote without an etcd user has no logins") }
-      return remote
+      return (remote, {})
     }
     let known = try logins(at: name).first { $0.application == application }
     let item = SecretStore.loginPrefix + name + "/" + application
     guard isOwn ?? (known?.password != nil) else {
       // Until the owner provisions the remote, the application's own login remains in etcd.
-      if known?.password != nil || known?.user != user { try group(.service).set(item, to: user + "\n") }
-      return remote
+      guard known?.password != nil || known?.user != user else { return (remote, {}) }
+      return (remote, { () throws(VaultError) in try self.group(.service).set(item, to: user + "\n") })
     }
-    if !isNew, let known, let password = known.password { return try remote.loggingIn(as: known.user, password) }
+    if !isNew, let known, let password = known.password { return (try remote.loggingIn(as: known.user, password), {}) }
     let own = SecretStore.ownUser(application)
     let password = Randomness.bytes(Digest.byteCount).hexadecimal
-    try group(.service).set(item, to: Secret(own + "\n" + password))
-    return try remote.loggingIn(as: own, Secret(password).opened)
+    let note = { () throws(VaultError) in _ = try self.group(.service).set(item, to: Secret(own + "\n" + password)) }
+    return (try remote.loggingIn(as: own, Secret(password).opened), note)
   }
 
   /// Makes etcd users, roles and permissions for the groups that are published at the remote `name`: the remote's user

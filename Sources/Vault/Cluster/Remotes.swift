@@ -10,7 +10,7 @@ extension SecretStore {
   /// - Throws: ``VaultError/damaged(group:level:detail:)`` for a remote that does not follow the format; no remote is
   ///   returned then.
   public func remotes() throws(VaultError) -> [Remote] {
-    guard location.hasGroup(.service) else { return [] }
+    guard try expects(.service) else { return [] }
     return try ownersItems(prefix: SecretStore.remotePrefix) { (item, value) throws(VaultError) in
       let name = item.dropFirst(SecretStore.remotePrefix.count)
       let damage = VaultError.damagedServiceRow("a remote does not follow the format")
@@ -88,7 +88,7 @@ extension SecretStore {
 
   /// Where the log of each published group is. The owner and the service can read it, even without a copy of the group.
   package func publications() throws(VaultError) -> [Publication] {
-    guard location.hasGroup(.service) else { return [] }
+    guard try expects(.service) else { return [] }
     return try ownersItems(prefix: SecretStore.publishedPrefix).map { (item, bytes) throws(VaultError) in
       let text = String(validating: bytes, as: UTF8.self) ?? ""
       let words = text.split(separator: " ", omittingEmptySubsequences: false)

@@ -96,6 +96,10 @@ private struct AuditCheck {
   ) throws(VaultError) -> (report: AuditVerification, end: AuditHead?) {
     if let known, known.sequence > end.sequence { report.note(.shortened(known: known.sequence)) }
     compare(start)
+    // Only whole months before the present one are ever dropped.
+    if let known, start.sequence > known.sequence, start.month < known.month || start.month >= AuditMonth(time) {
+      report.note(.shortened(known: known.sequence))
+    }
     for batch in names.batches {
       guard batch.sequence > start.sequence, batch.sequence <= end.sequence else {
         report.note(.outside(batch.sequence))
@@ -145,7 +149,9 @@ private struct AuditCheck {
     } else {
       report.note(.unreadable(batch.sequence))
     }
-    if !isRightMonth { report.note(.misplaced(batch.sequence)) }
+    // Whole months were dropped, so the first kept batch is of a later one.
+    let isInDroppedMonth = report.batchCount == 0 && start.sequence > 0 && batch.month <= start.month
+    if !isRightMonth || isInDroppedMonth { report.note(.misplaced(batch.sequence)) }
     let link = stored.link ?? .zero
     if isContinuous, link != AuditHead.link(after: previous.link, batch.sequence, stored.box) {
       report.note(.altered(batch.sequence))

@@ -20,6 +20,12 @@ package final class AuditLog: Sendable {
     witness = store.witness(.audit)
     let key = try store.ownersItem(AuditLog.keyName)
     guard let key, let ownersKey = Bytes32(key) else { throw .damagedServiceRow("the key of the record") }
+    // Whoever has only the key that unlocks the items could have put another one there.
+    if store.access.isOwners, !store.access.lacksIdentity {
+      let identity = try store.owner()
+      let own = try sealing(identity.auditKey().publicKey)
+      guard own == ownersKey else { throw .damagedServiceRow("the key of the record") }
+    }
     self.ownersKey = ownersKey
   }
 

@@ -130,9 +130,10 @@ extension SecretStore {
     return bound.isEmpty ? [] : try applications.unserved(bound)
   }
 
-  /// Whether one of the store's own groups exists, or should.
+  /// Whether one of the store's own groups exists, or should: whoever may write the folder can hide it.
   func expects(_ name: AccessGroup.Name) throws(VaultError) -> Bool {
     if location.hasGroup(name) { return true }
+    guard access.isOwners, !access.lacksIdentity else { return false }
     return try registry().entry(of: name)?.presence == .present
   }
 
@@ -147,7 +148,7 @@ extension SecretStore {
     } else {
       try group(.service).set(AuditLog.keyName, to: key.bytes)
     }
-    if !location.hasGroup(.audit) { try registry().forgetVerifiedAudit() }
+    if try !expects(.audit) { try registry().forgetVerifiedAudit() }
     // A batch is written only once, so no older versions are kept.
     try makeMissing(.audit, keep: 1)
   }
@@ -171,12 +172,13 @@ extension SecretStore {
   ) throws(VaultError) -> Result {
     _ = try owner()
     let isThere = group.map { AccessGroupFile.exists(in: location.groupFolder($0)) }
-    var isRecorded = location.hasGroup(.audit) && isThere != (action == .createGroup)
+    var isRecorded = (try? expects(.audit)) == true && isThere != (action == .createGroup)
     if isRecorded {
-      // An act on the record itself may be what makes it writable again, and is then recorded afterwards.
-      let isOnRecord = group == AccessGroup.Name.audit.description
-      let isWritten = record(action, group: group, subject: subject, detail: detail, telling: !isOnRecord)
-      isRecorded = isWritten || !isOnRecord
+      // An act on the record itself, or on a store without it, may be what makes it writable again, and is then recorded
+      // afterwards.
+      let mayMend = group == AccessGroup.Name.audit.description || !location.hasGroup(.audit)
+      let isWritten = record(action, group: group, subject: subject, detail: detail, telling: !mayMend)
+      isRecorded = isWritten || !mayMend
     }
     do throws(VaultError) {
       let result = try act()
@@ -198,7 +200,7 @@ extension SecretStore {
     _ action: AuditRecord.Action, group: String? = nil, subject: String? = nil, detail: String? = nil,
     _ outcome: AuditRecord.Outcome = .allowed, telling tells: Bool = true
   ) -> Bool {
-    guard location.hasGroup(.audit) else { return false }
+    guard (try? expects(.audit)) == true else { return false }
     let record = AuditRecord(
       caller: .ownersProcess, action: action, group: group, outcome: outcome, subject: subject, detail: detail)
     do {

@@ -8,7 +8,8 @@ struct Restoration {
   private(set) var prepared: Prepared?
   /// The id of the group that was put in place; `nil` if none was.
   private(set) var restoredID: GroupID?
-  private var isPublished = false
+  /// The members of a published group that is in place.
+  private var publishedTo: [Member]?
 
   struct Prepared {
     let draft: GroupDraft
@@ -69,7 +70,10 @@ struct Restoration {
       if live != nil, case .valid = store.witness(name).read() { _ = try? file.beginReading() }
       outcome = .unchanged
       if replaced.isThere {
-        if live?.isOrFollows(source.state) == true { return }
+        if live?.isOrFollows(source.state) == true {
+          if source.state.isPublished { publishedTo = source.state.roster.members }
+          return
+        }
         if keepsOwn, live != nil {
           outcome = .kept
           return
@@ -116,11 +120,27 @@ struct Restoration {
     self.prepared?.state = try inGroup(name.description, prepared.file.provedState().state)
   }
 
-  /// Has `vaultd` bring a published group up to date with its log. If that fails, it does so later.
-  mutating func followLog(in store: SecretStore) {
-    guard isPublished, case .restored(var restored) = outcome, let epoch = try? store.synchronize(name.description)
-    else { return }
-    restored.epoch = epoch
+  /// Has `vaultd` bring a published group up to date with its log. If that fails, it does so later. Members whom
+  /// `leaves` names are then put out: a log that has lost everything begins anew with the backup's roster.
+  mutating func followLog(
+    in store: SecretStore, leaving leaves: @escaping @Sendable (Member, AccessGroup.Name) -> Bool
+  ) {
+    guard let publishedTo else { return }
+    var epoch = try? store.synchronize(name.description)
+    let change = RosterChange(rotates: true) { [name] in leaves($0, name) }
+    let left = publishedTo.filter(change.revokes)
+    do throws(VaultError) {
+      if !left.isEmpty, try store.group(name).verifiedState().roster.members.contains(where: change.revokes) {
+        epoch = try store.change(name, change).manifest.epoch
+      }
+    } catch .rolledBack {
+      // Nobody reads the group before the owner accepts it, which leaves them out.
+    } catch {
+      outcome = .failed(error.named(name.description))
+      return
+    }
+    guard case .restored(var restored) = outcome else { return }
+    (restored.epoch, restored.left) = (epoch ?? restored.epoch, left)
     outcome = .restored(restored)
   }
 
@@ -138,7 +158,8 @@ struct Restoration {
       let replaced = prepared.file.unwitnessed(in: store.location.groupFolder(name.description))
       let isKept = try prepared.draft.take(keeping: kept) { prepared.replaced.isSame(as: replaced) }
       let state = prepared.state
-      (restoredID, isPublished) = (state.manifest.groupID, state.isPublished)
+      restoredID = state.manifest.groupID
+      if state.isPublished { publishedTo = state.roster.members }
       if prepared.isRenewed {
         _ = store.witness(name).raise { reading in reading == .absent ? state.witnessRecord() : nil }
       }

@@ -65,7 +65,7 @@ extension SecretStore {
       }
       // What came back does not contain it.
       if hasRecord, replaced.contains(.audit) { record(.restoreBackup, detail: detail) }
-      for index in steps.indices { steps[index].followLog(in: self) }
+      for index in steps.indices { steps[index].followLog(in: self, leaving: leaves) }
       if isWhole {
         let restored = Set(names.map(\.description))
         missing += vanishedGroups().map(\.name).filter { !restored.contains($0) }
@@ -166,6 +166,6 @@ public struct StoreRestoration: Sendable {
     /// The members that can open it, the owner included.
     public let members: [Member]
     /// Members of the backup's state that are not let in, because their credentials were replaced or revoked since.
-    public let left: [Member]
+    public internal(set) var left: [Member]
   }
 }

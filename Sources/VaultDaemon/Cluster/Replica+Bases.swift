@@ -125,8 +125,8 @@
       let place = max(head.epoch, 1) - 1
       switch await Replica.result({ () async throws(LogError) in try await log.commits(after: place, limit: 1) }) {
       case .success(let commits):
-        if let bytes = commits.first?.commit.bytes,
-          let manifest = try await Blocking.read({ try store.sealedManifest(of: bytes, in: group) }),
+        if let commit = commits.first.flatMap({ try? GroupCommit(parsing: $0.commit.bytes) }),
+          let manifest = try await Blocking.read({ try store.signedManifest(of: commit, in: group) }),
           manifest.epoch == head.epoch, try await !isOnChain(manifest.epoch, manifest.link().bytes, of: copy.state)
         {
           return true

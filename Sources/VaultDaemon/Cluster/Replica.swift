@@ -248,7 +248,7 @@
       // The copy has moved on meanwhile.
       guard copy.state.epoch < found.epoch else { return }
       let (group, store) = (group, store)
-      var epoch = copy.state.epoch
+      var (epoch, rosters) = (copy.state.epoch, [GroupCommit]())
       let end = copy.isWriter ? min(found.epoch, epoch + Replica.searchedCommits) : epoch + 1
       while epoch < end {
         let place = epoch
@@ -257,8 +257,9 @@
         }
         switch following {
         case .success(let commits):
-          if let bytes = commits.first?.commit.bytes,
-            let manifest = try await Blocking.read({ try store.sealedManifest(of: bytes, in: group) }),
+          guard let commit = commits.first.flatMap({ try? GroupCommit(parsing: $0.commit.bytes) }) else { break }
+          let known = rosters
+          if let manifest = try await Blocking.read({ try store.signedManifest(of: commit, with: known, in: group) }),
             manifest.epoch > copy.state.epoch
           {
             guard manifest.epoch == copy.state.epoch + 1, manifest.previousLink != copy.state.link else {
@@ -266,6 +267,7 @@
             }
             throw fork(copy, at: manifest.epoch)
           }
+          if commit.changesRoster { rosters.append(commit) }
         case .failure(.damaged), .failure(.baseNeeded): break
         case .failure(let error): throw error
         }

@@ -253,6 +253,24 @@ import Testing
     #expect(try group.value("item/1") == "owner's")
   }
 
+  @Test func `whoever unlocks the items cannot use up a roster's epochs, so the owner can still change members`() throws
+  {
+    let group = try group()
+    let first = try group.open().beginReading().view.state.roster.firstEpoch
+    let copy = try group.files()
+    for epoch: UInt64 in [first + 1 << 40 + 1, 1 << 53 - 1] {
+      try group.forge().storeManifest { $0.epoch = epoch }
+      #expect(failure { try group.value("item/1") }?.isDamage == true, "\(epoch)")
+      try group.replace(with: copy)
+    }
+    try group.forge().storeManifest { $0.epoch = first + 1 << 40 }
+    group.witness.reading = .absent
+    #expect(failure { try group.set(["item/1": "more"]) } == .tooManyStates)
+    try group.revoke("com.example.web")
+    try group.set(["item/1": "owner's"])
+    #expect(try group.value("item/1") == "owner's")
+  }
+
   @Test func `a value that claims a later epoch is still listed as exposed`() throws {
     let group = try GroupFixture()
     try group.grant("com.example.web", .write)

@@ -84,6 +84,18 @@ import Testing
     #expect(try keptIssue() == 2)
   }
 
+  @Test func `a credential that knows an older list of members does not replace one of the same identity`() throws {
+    try owner.open().createGroup("team")
+    try owner.open().grant(.read, in: "team", to: issue(as: "0").application)
+    let older = try issue(.again, as: "1")
+    try owner.open().rotateGroup("team")
+    let newer = try issue(.again, as: "2")
+    try place.join(older)
+    try place.join(newer)
+    #expect(throws: VaultError.contradiction(.newerCredential)) { try place.join(older) }
+    try place.join(newer)
+  }
+
   @Test func `a copy that is damaged is replaced`() throws {
     let credential = try issue(as: "1")
     try place.join(credential)

@@ -48,6 +48,39 @@ import Testing
     #expect(try issue("shop", own: nil, .read).remote?.user == "web")
   }
 
+  @Test
+  func `a credential that is not written leaves the login as it was, and a repeated replacement has the noted one`()
+    throws
+  {
+    _ = try issue("web", own: true, .read)
+    func passwords() throws -> [String?] {
+      try plan().0.users.map { unsafe $0.password?.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) } }
+    }
+    let before = try passwords()
+    #expect(throws: VaultError.exists(.applicationID)) { try issue("web", own: false, .read) }
+    let taken = fixture.store.folder + "/taken"
+    try Data().write(to: URL(fileURLWithPath: taken))
+    let applications = try fixture.owner().applications
+    #expect(throws: VaultError.self) { _ = try applications.issue("web", to: taken, .replacing, remote: "office") }
+    #expect(try passwords() == before)
+    // One group is missing, so the replacement must be repeated.
+    let folder = fixture.store.location.home + "/groups/team"
+    try FileManager.default.moveItem(atPath: folder, toPath: folder + "+")
+    let path = fixture.store.folder + "/new"
+    #expect(try applications.issue("web", to: path, .replacing, remote: "office").unchanged.map(\.name) == ["team"])
+    let written = try ApplicationCredential(at: path).remote?.password()?.exportInsecurelyAsString()
+    try FileManager.default.moveItem(atPath: folder + "+", toPath: folder)
+    #expect(try fixture.owner().applications.issue("web", to: path, .replacing, remote: "office").unchanged.isEmpty)
+    #expect(try passwords().contains(written) && passwords() != before)
+  }
+
+  @Test func `a hidden list of logins does not let one pass for withdrawn`() throws {
+    _ = try issue("web", own: true, .read)
+    let folder = fixture.store.location.home + "/groups/vault.service"
+    try FileManager.default.moveItem(atPath: folder, toPath: folder + "+")
+    #expect(throws: VaultError.self) { try fixture.owner().withdrawLogin(of: "web", from: "team") }
+  }
+
   @Test func `a plan gives each user the rights that the application has`() throws {
     _ = try issue("reader", own: true, .read)
     _ = try issue("writer", own: true, .write)

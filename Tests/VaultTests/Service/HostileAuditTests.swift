@@ -102,6 +102,57 @@ import Testing
     #expect(report.isWhole && report.confirmed == 4)
   }
 
+  @Test func `what an earlier verification saw is not forgotten while the record is hidden`() throws {
+    #expect(try fixture.owner().verifyAudit().isWhole)
+    let folder = fixture.store.location.home + "/groups/vault.audit"
+    try FileManager.default.moveItem(atPath: folder, toPath: folder + "+")
+    _ = try fixture.owner().applications.issue("com.example.app", to: fixture.store.folder + "/app")
+    #expect(throws: VaultError.self) {
+      try fixture.owner().applications.bind("com.example.app", .init(unit: "a.service"))
+    }
+    try FileManager.default.moveItem(atPath: folder + "+", toPath: folder)
+    for name in try names().suffix(2) { try group().destroy(name) }
+    try chainAnew()
+    #expect(try findings() == [.shortened(known: 6)])
+  }
+
+  @Test func `an act whose record is hidden is done, and a notice says that it was not recorded`() throws {
+    let owner = try fixture.owner()
+    let folder = fixture.store.location.home + "/groups/vault.audit"
+    try FileManager.default.moveItem(atPath: folder, toPath: folder + "+")
+    try owner.rotateGroup("default")
+    #expect(owner.takeNotices().contains { if case .unrecorded = $0 { true } else { false } })
+  }
+
+  @Test func `batches that an earlier verification saw cannot pass for dropped months`() throws {
+    #expect(try fixture.owner().verifyAudit().isWhole)
+    let names = try names()
+    let last = try #require(AuditNames.batch(names.last!))
+    let invented = AuditHead(
+      sequence: last.sequence + 1, link: Digest([UInt8](repeating: 17, count: 32))!, month: last.month)
+    for name in ["anchor", "head"] { try group().set(name, to: invented.serialized()) }
+    for name in names { try group().destroy(name) }
+    #expect(try findings() == [.shortened(known: 6)])
+  }
+
+  @Test func `a chain that begins in the middle of a month is a finding`() throws {
+    let names = try names()
+    let second = try #require(AuditNames.batch(names[1]))
+    let link = try #require(StoredBatch(bytes(names[1])).link)
+    try group().set("anchor", to: AuditHead(sequence: 2, link: link, month: second.month).serialized())
+    for name in names.prefix(2) { try group().destroy(name) }
+    #expect(try findings() == [.misplaced(3)])
+  }
+
+  @Test func `a key of the record that is not the owner's is not used`() throws {
+    let owner = try fixture.owner()
+    try owner.group(.service).set(AuditLog.keyName, to: [UInt8](repeating: 9, count: 32))
+    let count = try names().count
+    try owner.createGroup("fresh")
+    #expect(owner.takeNotices().contains { if case .unrecorded = $0 { true } else { false } })
+    #expect(try names().count == count)
+  }
+
   @Test func `records after the last verification can be forged, as SECURITY.md says`() throws {
     let now = Timestamp.now
     let batch = AuditBatch.serialized([ServiceFixture.record("invented").serialized()], sequence: 3, time: now)

@@ -115,12 +115,13 @@ extension ReplicaTests {
   }
 
   /// The next commit of the owner, with a signed root that no rows make.
-  private func rootless() throws -> GroupCommit {
+  private func rootless(by signer: MemberSeed? = nil, after link: Digest? = nil) throws -> GroupCommit {
     let group = try owner.store.group("team")
     let (state, seed) = (try group.verifiedState(), try group.file.context.seed)
     var manifest = state.successor(time: state.manifest.time + 1)
     manifest.root = Hash.digest(.logPart, [1])
-    let sealed = SignedManifest.seal(manifest, by: try seed.signingKey(), with: state.keys)
+    if let link { manifest.previousLink = link }
+    let sealed = SignedManifest.seal(manifest, by: try (signer ?? seed).signingKey(), with: state.keys)
     return GroupCommit(
       groupID: manifest.groupID, epoch: manifest.epoch, previousLink: state.link, link: manifest.link(),
       manifest: sealed, roster: nil, rows: [])
@@ -135,6 +136,21 @@ extension ReplicaTests {
     }
     #expect(try await owner.log.head() == head)
     #expect(try await owner.log.commits(after: head.epoch, limit: 1).isEmpty)
+    try await expectNoBlock()
+  }
+
+  @Test(arguments: [nil, Digest([UInt8](repeating: 3, count: 32))])
+  func `a commit that no writer signed blocks nobody, although the group's key sealed it`(_ link: Digest?) async throws
+  {
+    // Who may only read has that key.
+    let (commit, head) = (
+      try rootless(by: MemberSeed(Key.random()), after: link), try #require(try await owner.log.head())
+    )
+    _ = try await owner.log.append(
+      LoggedCommit(
+        epoch: commit.epoch, link: #require(CommitLink(commit.link.bytes)), bytes: commit.serialized()), after: head,
+      over: nil)
+    try await owner.replica.catchUp()
     try await expectNoBlock()
   }
 

@@ -1146,6 +1146,28 @@ import VaultFoundation
     #expect(try await other.value() == "from the new machine")
   }
 
+  @Test func `who was removed does not come back with a backup, although neither machine nor log knows of it`()
+    async throws
+  {
+    let backup = daemon.folder + "/backup"
+    try await Blocking.write { [owner] in
+      _ = try owner.store.backUp(to: backup)
+      try owner.store.revoke("web", from: "team")
+    }
+    for path in ["/home/groups/team", "/state"] { try FileManager.default.removeItem(atPath: daemon.folder + path) }
+    let host = Host(try daemon.owner(), MemoryLogServer(), id)
+    let restored = try await Blocking.write {
+      try host.store.restoreBackup(from: backup, groups: ["team"]).groups.first
+    }
+    guard case .restored(let group)? = restored?.outcome else {
+      Issue.record("\(String(describing: restored))")
+      return
+    }
+    #expect(group.left.map(\.application) == ["web"])
+    let members = try await Blocking.read { try host.store.group("team").verifiedState().roster.members }
+    #expect(!members.contains { $0.application == "web" })
+  }
+
   @Test func `on a recovered machine the service's credential is written again, and needs no vaultd for that`()
     async throws
   {
