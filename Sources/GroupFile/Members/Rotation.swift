@@ -181,7 +181,7 @@ struct Rotation {
           encoded = try attributes.encoded()[...]
         }
         let token = unsafe before?.token ?? opened[fields.name].withUnsafeBytes { unsafe keys.token(of: $0) }
-        // The mark says which request wrote the row, for hosts that repeat it. Kept, it also lets removed members tell rows.
+        // Hosts that repeat a request look for its mark. But a mark that is kept also shows removed members which row it is.
         let fresh = nonces.removeLast()
         let nonce = state.isPublished ? fresh.marked(version.nonce.mark) : fresh
         // The attributes stay as they are: no text is made of them.

@@ -21,6 +21,13 @@ package struct GroupCommit: Sendable, Equatable {
   /// Whether members, rights or settings change.
   package var changesRoster: Bool { roster != nil }
 
+  /// The commit without the values, which may be large.
+  package var withoutRows: GroupCommit {
+    GroupCommit(
+      groupID: groupID, epoch: epoch, previousLink: previousLink, link: link, manifest: manifest, roster: roster,
+      rows: [])
+  }
+
   /// A new roster with everything that depends on it.
   struct RosterPart: Sendable, Equatable {
     let header: [UInt8]

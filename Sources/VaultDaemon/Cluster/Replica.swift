@@ -267,7 +267,7 @@
             }
             throw fork(copy, at: manifest.epoch)
           }
-          if commit.changesRoster { rosters.append(commit) }
+          if commit.changesRoster { rosters.append(commit.withoutRows) }
         case .failure(.damaged), .failure(.baseNeeded): break
         case .failure(let error): throw error
         }
