@@ -103,8 +103,14 @@ extension AccessGroupFile {
     let session = try beginSession()
     let state = try VerifiedState.open(session.connection, as: context, known: nil)
     let reading = witness.read()
-    let record = known(reading)
-    guard let reason = try reason(of: state, against: record, owner?.acceptance, session.connection) else {
+    var record = known(reading)
+    var reason = try reason(of: state, against: record, owner?.acceptance, session.connection)
+    // What a newer credential knows does not contradict it, but what this machine has seen may.
+    if reason == nil, let seen = reading.record, seen != record {
+      reason = try self.reason(of: state, against: seen, owner?.acceptance, session.connection)
+      record = seen
+    }
+    guard let reason else {
       // Nothing contradicts it; a witness that cannot be read is made anew.
       return record != nil || reading != .invalid ? .nothingToAccept : try replaceWitness(state)
     }

@@ -107,30 +107,18 @@ package final class AuditLog: Sendable {
     try edit.set(next.serialized(), at: AuditHead.name)
   }
 
-  /// Drops all batches except those of the newest `count` months, and notes where the chain now begins. A clock that is
-  /// ahead does not cost the record: after more than a month without batches, the months count from the last one before,
-  /// until batches have been written for a day.
+  /// Drops all batches except those of the newest `count` months that have any, and notes where the chain now begins.
+  /// Months without batches do not count, so a clock that is ahead does not cost the record.
   ///
-  /// - Parameter count: at least 1; the month of `time` counts as one, even without a batch.
+  /// - Parameter count: at least 1.
   @discardableResult
   package func dropMonths(
     keeping count: Int, by caller: AuditRecord.Caller, at time: Timestamp = .now
   ) throws(VaultError) -> Int {
     guard count >= 1 else { throw .invalid("the record keeps at least one month") }
-    let names = try AuditNames(group.list())
-    var present = AuditMonth(time)
-    if let last = names.batches.last(where: { $0.month < present })?.month, last < present.earlier(by: 1) {
-      let first = try group.reading { (view) throws(VaultError) in
-        for batch in names.batches where batch.month > last {
-          let written = StoredBatch(try view.bytes(of: view.present(batch.name))).time
-          if written <= time { return written.milliseconds }
-        }
-        return time.milliseconds
-      }
-      if time.milliseconds - first < 86_400_000 { present = last }
-    }
-    let oldest = present.earlier(by: count - 1)
-    let dropped = names.batches.prefix { $0.month < oldest }
+    let batches = try AuditNames(group.list()).batches
+    guard let oldest = Set(batches.map(\.month)).sorted().suffix(count).first else { return 0 }
+    let dropped = batches.prefix { $0.month < oldest }
     guard let last = dropped.last else { return 0 }
     let record = AuditRecord(
       time: time, caller: caller, action: .dropMonths, group: group.name.description,

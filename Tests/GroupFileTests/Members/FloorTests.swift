@@ -91,4 +91,21 @@ import Testing
       failure { try group.open("com.example.api", witness: witness, floor: floor).accept() }
         == .rolledBack(found: 4, known: 5, reason: .olderRoster))
   }
+
+  @Test func `a member with a newer credential can accept a state that this machine's witness contradicts`() throws {
+    let group = try GroupFixture()
+    try group.grant("com.example.api", .read)
+    try group.set(["name": "old"])
+    let copy = try group.files()
+    try group.set(["name": "lost"])
+    let seen = MemoryWitness(group.witness.reading)
+    try group.replace(with: copy)
+    group.witness.reading = .absent
+    try group.change(RosterChange(rotates: true, above: .init(epoch: 100)))
+    let floor = try group.open().beginReading().view.state.witnessRecord()
+    let file = try group.open("com.example.api", witness: seen, floor: floor)
+    #expect(failure { try file.value("name") }?.isRollback == true)
+    #expect(try file.accept() == .accepted(epoch: floor.epoch))
+    #expect(try file.value("name") == "old")
+  }
 }
