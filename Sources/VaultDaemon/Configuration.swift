@@ -79,7 +79,7 @@
         case .missingValue(let option): "\(option) needs a value"
         case .unknownOption: "an unknown option"
         case .noPlaceForSocket: "there is no place for the socket: name one with --socket, or set XDG_RUNTIME_DIR"
-        case .noGroups: "--secret-service takes names of groups with commas between them, none of them the store's own"
+        case .noGroups: "--secret-service takes group names separated by commas, and none of the store's own groups"
         }
       }
     }
@@ -97,11 +97,11 @@
                                certificate and its key are items of the group vault.service
         --credential FILE      vaultd's own credential, which 'vault service enroll' writes (else the file
                                vault.credential in systemd's $CREDENTIALS_DIRECTORY)
-        --ssh-agent            be an SSH agent, too, on the socket ssh-agent in the same folder
+        --ssh-agent            also be an SSH agent, on the socket ssh-agent in the same folder
         --secret-service GROUP[,GROUP…]
                                answer org.freedesktop.secrets on the session bus from these groups
         --pinentry PROGRAM     the program that asks you questions; by default pinentry, if there is a display
-        --check                report everything that is wrong with the configuration, and end
+        --check                report everything that is wrong with the configuration, and exit
         --read-secret-service  write the items of the Secret Service that is running, for 'vault import'; no other
                                option goes with it
         --help, --version

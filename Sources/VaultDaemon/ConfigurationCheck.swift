@@ -65,7 +65,7 @@
         problems += settingsProblems(settings)
         let hasCertificates = bindings.contains { $0.alternatives.contains { $0.certificate != nil } }
         if hasCertificates, settings[TLSIdentity.authoritiesSetting] == nil {
-          problems.append("a certificate is bound, but settings/client-ca does not say who signs certificates")
+          problems.append("a certificate is bound, but settings/client-ca does not name an authority")
         }
       } catch {
         problems.append("the bindings cannot be read: \(error.message)")

@@ -12,7 +12,7 @@
       observe { call in
         guard let error = call.error else { return }
         logger.log(
-          level: error.logLevel, "a call of the store failed",
+          level: error.logLevel, "a call to the store failed",
           metadata: [
             "group": "\(call.group)", "call": "\(call.kind)", "status": "\(error.name)",
             "error": "\(error.message)",
@@ -32,7 +32,7 @@
             .unprovedDropped(group: group, items: items, versions: versions, names: [])
           default: notice
           }
-        logger.warning("a notice of the store", metadata: ["notice": "\(nameless.message)"])
+        logger.warning("a notice from the store", metadata: ["notice": "\(nameless.message)"])
       }
     }
   }

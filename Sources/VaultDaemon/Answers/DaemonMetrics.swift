@@ -46,7 +46,7 @@
       let counts = counts.withLock { $0 }
       let isSealed = await seal.problem() == .sealed
       add(
-        "vaultd_requests_total", "counter", "Answered requests by the status of HTTP.",
+        "vaultd_requests_total", "counter", "Answered requests, by HTTP status.",
         counts.requests.sorted { $0.key < $1.key }.map { ("{status=\"\($0.key)\"}", String($0.value)) })
       var sum: UInt64 = 0
       var buckets: [(String, String)] = []
@@ -72,7 +72,7 @@
         addCopies("behind", "1 if the copy is not kept up to date, or a newer state is overdue.") {
           $0.isBehind ? 1 : 0
         }
-        addCopies("last_failure_seconds", "Time since the copy last could not be brought up to date.") { copy in
+        addCopies("last_failure_seconds", "Time since the copy last failed to be brought up to date.") { copy in
           copy.lastFailure.map { (now - min(now, $0.milliseconds)) / 1_000 }
         }
       }

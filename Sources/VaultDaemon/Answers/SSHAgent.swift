@@ -91,7 +91,7 @@
       if listing?.strange.isEmpty == true {
         opened.keys.withLock { $0[group.name] = Keys(state: group, found: found) }
       } else if unread.withLock({ $0.insert(group.name).inserted }) {
-        logger.error("SSH keys can be missing, because a group is damaged", metadata: ["group": "\(group.name)"])
+        logger.error("SSH keys may be missing, because a group is damaged", metadata: ["group": "\(group.name)"])
       }
       return found
     }
@@ -110,7 +110,7 @@
         guard SSHKey.isTaken(key.key), count < Self.keyLimit, 5 + list.readableBytes + byteCount <= Self.byteLimit
         else {
           logger.notice(
-            "an SSH key is left out of the list: OpenSSH does not take it, or not so many",
+            "an SSH key is left out of the list: OpenSSH does not accept it, or not that many keys",
             metadata: ["group": "\(key.group)", "item": "\(key.item)"])
           continue
         }

@@ -125,7 +125,7 @@
       guard case .array(let list)? = body["paths"] ?? body["path"].map({ .array([$0]) }), !list.isEmpty else {
         throw Refusal.invalid("paths are needed")
       }
-      guard list.count <= Self.mostPaths else { throw Refusal.invalid("a request names at most 1,000 paths") }
+      guard list.count <= Self.mostPaths else { throw Refusal.invalid("a request may name at most 1,000 paths") }
       let opened = visit.opened
       let rights = try await Blocking.read {
         Dictionary(uniqueKeysWithValues: try opened.access.groups(of: application).map { ($0.name, $0.rights) })

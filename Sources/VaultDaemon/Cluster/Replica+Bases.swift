@@ -59,7 +59,7 @@
           // A change is on its way. Its head looks again.
           return renewal.withLock { $0.isSuspected = true }
         }
-        // Whoever rewrites commits, and then the head, leaves no trace but for those who saw them before.
+        // If somebody rewrites commits and then the head, only those who saw the old ones can notice.
         let isWatched = renewal.withLock { $0.isWatched } || old?.epoch == head.epoch
         if isWatched, let old, try await isOnChain(old.epoch, old.link.bytes, of: copy.state),
           try await log.isWhole(from: old.epoch, to: head)
@@ -225,10 +225,10 @@
       return try await adoptBase(over: nil)
     }
 
-    /// Begins the log anew with the copy's state: the cluster has lost the group, or was set back to an older state.
+    /// Restarts the log from the copy's state: the cluster has lost the group, or was set back to an older state.
     func restoreLog(_ copy: GroupCopy, after found: LogHead?) async throws {
       guard copy.isWriter else {
-        throw VaultError.unordered(group: group, .unreachable("its log is gone, until a host that may write is back"))
+        throw VaultError.unordered(group: group, .unreachable("its log is gone until a host that may write is back"))
       }
       let (log, hidings) = (log, renewal.withLock { $0.hidings })
       let new = try await lendingFile { (state, link, pieces) in
@@ -237,7 +237,7 @@
       head.withLock { $0 = new }
       renewal.withLock { $0.note(base: new.epoch, after: hidings) }
       await keepQuiet()
-      logger.notice("the log was begun anew", metadata: ["epoch": "\(new.epoch)"])
+      logger.notice("the log was restarted from this copy", metadata: ["epoch": "\(new.epoch)"])
     }
   }
 

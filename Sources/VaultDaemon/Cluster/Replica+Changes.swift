@@ -242,8 +242,9 @@
       case .outcomeUnknown: .unordered(group: group, .outcomeUnknown(nil))
       case .unavailable: .unordered(group: group, .unreachable("no server answers"))
       case .refused: .unordered(group: group, .refused)
-      case .untrusted: .unordered(group: group, .unreachable("a server's certificate is not trusted, or ours is unfit"))
-      case .malformed: .unordered(group: group, .unreachable("a server's answer is not understood"))
+      case .untrusted:
+        .unordered(group: group, .unreachable("a server's certificate is not trusted, or ours is unsuitable"))
+      case .malformed: .unordered(group: group, .unreachable("a server's answer cannot be understood"))
       case .full: .unordered(group: group, .unreachable("the cluster's disk quota is used up"))
       case .tooLarge(let limit): .overLimit("\(limit) bytes in one change of a published group")
       case .baseNeeded: .notFound(.publication)

@@ -48,7 +48,7 @@
       switch event {
       case .commit(let stored):
         let (bytes, group, store) = (stored.commit.bytes, group, store)
-        // What does not follow or prove is looked at when the head names it.
+        // A commit that does not follow or is not proved is examined when the head names it.
         _ = try? await Blocking.apply { try store.apply(bytes, to: group) }
       case .head(let new):
         head.withLock { $0 = new }
@@ -120,7 +120,7 @@
           if seen?.state != copy.state { seen = (copy.state, .now) }
           let isAhead = copy.time > now + GroupCopy.clockTolerance
           if isAhead, !hasWarned {
-            logger.warning("a state is dated ahead of this machine's clock: this clock is wrong, or its writer's")
+            logger.warning("a state is dated ahead of this machine's clock: either this clock or the writer's is wrong")
           }
           hasWarned = isAhead
           let isOverdue = seen.map { $0.since + .milliseconds(2 * length) <= .now } == true
@@ -154,7 +154,7 @@
     /// The only ones to ask are the servers. If all that tell their time say that this clock is ahead by more than half of
     /// the maximum age, nothing is signed: such a state may be unreadable elsewhere, and would keep the hosts whose clocks
     /// are right from signing theirs. One server that agrees is enough, so whoever stops the empty changes in this way
-    /// controls all servers, and could as well answer nothing. It is asked anew each time, so a lie has no effect later.
+    /// controls all servers, and could as well answer nothing. It is asked again each time, so a lie has no effect later.
     private func isClockTrusted(_ now: UInt64) async -> Bool {
       let (group, store) = (group, store)
       guard let most = try? await Blocking.read({ try store.ageLimits(of: group).most }), let time = await log.time()

@@ -179,7 +179,7 @@
         }
         guard isDescendant else {
           if copy.isWriter, copy.isPublished, try await !hasAnotherBranch(than: copy, at: found) {
-            logger.error("the head of the log is nobody's", metadata: ["epoch": "\(found.epoch)"])
+            logger.error("the head of the log cannot be proved", metadata: ["epoch": "\(found.epoch)"])
             try await restoreLog(copy, after: found)
             return true
           }
@@ -231,7 +231,7 @@
       } catch VaultError.unordered(_, .overtaken) {
         detail = "it does not follow"
       }
-      logger.log(level: faultLevel, "a commit does not prove", metadata: ["epoch": "\(place)", "reason": "\(detail)"])
+      logger.log(level: faultLevel, "a commit is not proved", metadata: ["epoch": "\(place)", "reason": "\(detail)"])
       if let copy = try await copy() { try await pass(copy, to: found, because: "a commit in its log: \(detail)") }
       return false
     }

@@ -186,11 +186,11 @@
         let old = history.attributes
         var new = isPatch ? old : [:]
         guard custom == .null || custom.members != nil else {
-          throw Refusal.invalid("custom_metadata is an object of texts")
+          throw Refusal.invalid("custom_metadata must be an object of strings")
         }
         for (key, value) in custom.members ?? [:] {
           guard isPatch && value == .null || value.text != nil else {
-            throw Refusal.invalid("custom_metadata is an object of texts")
+            throw Refusal.invalid("custom_metadata must be an object of strings")
           }
           new[key] = value.text
         }

@@ -18,7 +18,7 @@
         throw .invalid("a path must not have empty components")
       }
       do { name = try Item.Name(text).description } catch { throw .invalid(error.message) }
-      guard companion.utf8.count <= 1_024 else { throw .invalid("a path has at most 1,020 bytes") }
+      guard companion.utf8.count <= 1_024 else { throw .invalid("a path may have at most 1,020 bytes") }
     }
 
     /// The path of an item with this name, or of the item that this companion belongs to.

@@ -41,7 +41,7 @@
     private static func id(of request: Request) throws(Refusal) -> ChangeID? {
       guard let name = HTTPField.Name("X-Vault-Request-Id"), let text = request.headers[name] else { return nil }
       guard let id = ChangeID(text) else {
-        throw .invalid("X-Vault-Request-Id has 1 to 64 visible characters of ASCII")
+        throw .invalid("X-Vault-Request-Id must have 1 to 64 visible characters of ASCII")
       }
       return id
     }
@@ -55,7 +55,7 @@
 
     private func requirePatch() throws(Refusal) {
       guard contentType.split(separator: ";").first == "application/merge-patch+json" else {
-        throw Refusal(status: .unsupportedMediaType, "PATCH takes application/merge-patch+json")
+        throw Refusal(status: .unsupportedMediaType, "PATCH requires application/merge-patch+json")
       }
     }
 
@@ -73,7 +73,7 @@
     private func secondVersion(_ drafts: BodyBudget.Drafts) throws(Refusal) -> Operation {
       // A caller who believed that a repetition is safe would not look.
       guard id == nil || method == .get || method == Self.list || parts.first == "data" && method != .delete else {
-        throw .invalid("X-Vault-Request-Id counts for writing data only")
+        throw .invalid("X-Vault-Request-Id applies only to writing data")
       }
       let rest = parts.dropFirst().joined(separator: "/")
       switch parts.first {
@@ -90,7 +90,7 @@
 
     private func number(_ name: String) throws(Refusal) -> Int? {
       guard let text = query[name], !text.isEmpty else { return nil }
-      guard let number = Int(text), number >= 0 else { throw .invalid("\(name) is a whole number") }
+      guard let number = Int(text), number >= 0 else { throw .invalid("\(name) must be a whole number") }
       return number
     }
 
@@ -129,7 +129,7 @@
 
     private func expectedVersion(_ json: JSONValue) throws(Refusal) -> Int? {
       guard let cas = json["options"]?["cas"], cas != .null else { return nil }
-      guard let number = cas.whole, number >= 0 else { throw .invalid("options.cas is the number of a version") }
+      guard let number = cas.whole, number >= 0 else { throw .invalid("options.cas must be the number of a version") }
       return number
     }
 
@@ -162,7 +162,7 @@
         throw .invalid("no versions provided")
       }
       let numbers = list.compactMap(\.whole)
-      guard numbers.count == list.count else { throw .invalid("versions are whole numbers") }
+      guard numbers.count == list.count else { throw .invalid("versions must be whole numbers") }
       return operation(action, path.name, .write, version: numbers.count == 1 ? numbers[0] : nil) { group in
         try change(KVMount(group), path, numbers)
         return .nothing

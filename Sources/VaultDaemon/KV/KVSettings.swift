@@ -34,17 +34,17 @@
     mutating func take(_ json: JSONValue) throws(Refusal) {
       if let value = json["max_versions"], value != .null {
         guard let count = value.whole, (0...Self.highestCount).contains(count) else {
-          throw .invalid("max_versions is a whole number from 0")
+          throw .invalid("max_versions must be a whole number, 0 or more")
         }
         maxVersions = count
       }
       if let value = json["cas_required"], value != .null {
-        guard let flag = value.flag else { throw .invalid("cas_required is true or false") }
+        guard let flag = value.flag else { throw .invalid("cas_required must be true or false") }
         casRequired = flag
       }
       if let value = json["delete_version_after"], value != .null {
         guard let seconds = KVDuration.seconds(value), (0...Self.longestDuration).contains(seconds) else {
-          throw .invalid("delete_version_after is a duration such as \"30m\" or a number of seconds")
+          throw .invalid("delete_version_after must be a duration such as \"30m\" or a number of seconds")
         }
         deleteAfter = seconds
       }

@@ -258,7 +258,7 @@
       // A client that has left gets nothing, and that is no error of the connection. A text that the bus does not carry,
       // because it holds what is no character, must not leave a client without an answer.
       do throws(BusError) { try send(result, call) } catch {
-        try? send(.failure(.failed("the answer holds a text that the bus does not carry")), call)
+        try? send(.failure(.failed("the answer contains text that the bus cannot carry")), call)
       }
     }
 

@@ -165,10 +165,10 @@
       if name.hasPrefix(labelPrefix) || name.hasPrefix(collectionPrefix) { return nil }
       let isExe = name.hasPrefix(exePrefix)
       guard isExe || name.hasPrefix(flatpakPrefix) || name == prefix + "default" else {
-        return "settings/\(name) is no setting"
+        return "settings/\(name) is not a setting"
       }
       if isExe, isInterpreter("/" + name.dropFirst(exePrefix.count)) {
-        return "settings/\(name) names an interpreter: the rule would be one for every script"
+        return "settings/\(name) names an interpreter: the rule would apply to every script"
       }
       return ProgramRule(rawValue: value) == nil ? "settings/\(name) is neither allow, ask nor deny" : nil
     }

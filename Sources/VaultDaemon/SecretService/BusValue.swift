@@ -94,7 +94,7 @@
       guard unsafe fstat(descriptor, &facts) == 0 else { return false }
       switch facts.st_mode & S_IFMT {
       case S_IFIFO:
-        // Opened anew, because O_NONBLOCK belongs to an open file, and the program has this one, too.
+        // Opened again, because O_NONBLOCK belongs to an open file, and the program has this one, too.
         let pipe = unsafe open("/proc/self/fd/\(descriptor)", O_WRONLY | O_NONBLOCK | O_CLOEXEC)
         guard pipe >= 0 else { return false }
         defer { close(pipe) }
@@ -145,9 +145,9 @@
     static let unknownProperty = standard("UnknownProperty", "the object has no such property")
     static let readOnlyProperty = standard("PropertyReadOnly", "the property cannot be set")
     static let denied = standard("AccessDenied", "the program may not do this")
-    static let overLimit = standard("LimitsExceeded", "this is more than the service takes")
+    static let overLimit = standard("LimitsExceeded", "this is more than the service accepts")
 
-    static let plannedOtherwise = failed("other programs make items like this one all the time; try again")
+    static let plannedOtherwise = failed("other programs keep making items like this one; try again")
 
     static func invalid(_ message: String) -> BusFailure { standard("InvalidArgs", message) }
     static func unsupported(_ message: String) -> BusFailure { standard("NotSupported", message) }

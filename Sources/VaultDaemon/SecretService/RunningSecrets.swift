@@ -138,6 +138,6 @@
       return try answer.values()
     }
 
-    private static let strange = BusFailure.failed("the Secret Service answers otherwise than specified")
+    private static let strange = BusFailure.failed("the Secret Service does not answer as specified")
   }
 #endif

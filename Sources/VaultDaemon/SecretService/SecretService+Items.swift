@@ -258,11 +258,11 @@
       let prefix = BusInterface.item.name + "."
       var content = BusCollection.Content()
       if let label = properties[prefix + "Label"] {
-        guard case .text(let text) = label else { throw .invalid("a label is a text") }
+        guard case .text(let text) = label else { throw .invalid("a label must be text") }
         content.label = text
       }
       if let attributes = properties[prefix + "Attributes"] {
-        guard case .attributes(let pairs) = attributes else { throw .invalid("attributes are texts") }
+        guard case .attributes(let pairs) = attributes else { throw .invalid("attributes must be strings") }
         content.attributes = try checked(pairs)
       }
       if case .text(let type)? = properties[prefix + "Type"], content.attributes?["xdg:schema"] == nil, !type.isEmpty {

@@ -31,7 +31,7 @@
         throw BusFailure.unknownMethod
       }
       guard let program = call.program.calling(for: id) else {
-        throw BusFailure.invalid("a key is an application's, and this is no application's id")
+        throw BusFailure.invalid("only an application has a key, and this is not an application's id")
       }
       guard retrievals.count < Self.retrievalLimit,
         retrievals.count(where: { $0.application == id }) < Self.applicationLimit

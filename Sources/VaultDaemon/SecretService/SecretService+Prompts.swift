@@ -96,7 +96,7 @@
         return .paths(wanted.map(\.path))
       case .createCollection(let label, let isDefault):
         let shown = BusItem.inQuestion(label, limit: 100)
-        let question = "\(program) wants a new collection '\(shown)'. The passphrase of the store makes the group."
+        let question = "\(program) wants a new collection '\(shown)'. To make the group, enter the store's passphrase."
         let seals = seal.seals
         let made = try await asOwner(question, for: call, .createGroup) { owner in
           try Self.makeGroup(label: label, in: owner)
@@ -111,7 +111,7 @@
       case .deleteCollection(let collection):
         guard let group = collection.group else { return nil }
         let question =
-          "\(program) wants to remove the group '\(group)' with all its items. The passphrase of the store does it."
+          "\(program) wants to remove the group '\(group)' with all its items. To remove it, enter the store's passphrase."
         let removed: Void? = try await asOwner(question, for: call, .removeGroup, collection) { owner in
           try owner.removeGroup(group)
           for prefix in [ProgramRules.labelPrefix, ProgramRules.collectionPrefix] {

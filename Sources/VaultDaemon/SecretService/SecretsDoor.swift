@@ -71,7 +71,7 @@
           case .name(true, _): logger.info("the Secret Service is answered", metadata: ["groups": "\(groups)"])
           case .name(false, let owner):
             logger.warning(
-              "another program answers the Secret Service; vaultd waits for its end",
+              "another program answers the Secret Service; vaultd waits until that ends",
               metadata: ["program": "\(owner ?? "unknown")"])
           case .ended(let code):
             endCode = code
