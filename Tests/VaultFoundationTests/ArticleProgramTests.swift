@@ -2,7 +2,8 @@ import Foundation
 import Testing
 import VaultFoundation
 
-/// The programs of "Bringing an iOS app's data along": with a file, through the store, and again after the app's folder was deleted.
+/// The programs of "Bringing an iOS app's data to Linux": with a file, through the store, and again after the app's
+/// folder was deleted.
 @Suite struct ArticleProgramTests {
   private let store = TypedStore()
   private let app = AppFolder()
