@@ -63,20 +63,20 @@ extension Session {
       return Failure(
         .notFound,
         keepsNone
-          ? "the group keeps no value of a removed item" : "the item's values were destroyed, so nothing can come back",
-        hint: "a backup that was made before may have them")
+          ? "the group keeps no value of a removed item" : "the item's values were destroyed and cannot be restored",
+        hint: "an earlier backup may have them")
     }
     let gone = line.operands.first { (try? group.item($0)) == nil }
     if !restores, let gone, let history = try? group.history(gone), !history.isEmpty {
       return Failure(
         .notFound, "'\(UTF8Text.onOneLine(gone))' was removed from '\(group.name)'",
         hint: history.contains { !$0.isRemoved }
-          ? "whoever may write the group brings it back: vault restore NAME\(circumstances.option)"
-          : "a backup that was made before may have it")
+          ? "any member who may write can bring it back: vault restore NAME\(circumstances.option)"
+          : "an earlier backup may have it")
     }
     let hint =
       restores
-      ? "list what can come back: vault list --removed\(circumstances.option)"
+      ? "list what can be brought back: vault list --removed\(circumstances.option)"
       : VaultError.notFound(.item).hint(in: circumstances)
     // In a large group the search would take too long to be useful.
     guard let count = try? group.info().itemCount, count <= 10_000, let items = try? group.items() else {

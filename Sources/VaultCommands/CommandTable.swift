@@ -151,7 +151,7 @@ enum CommandTable {
       "Keyed archives",
       [
         Entry("archive show", "FILE", "show an archive's content", ShowArchive.self),
-        Entry("archive check", "FILE", "say whether a program would read an archive", CheckArchive.self),
+        Entry("archive check", "FILE", "check whether a program would read an archive", CheckArchive.self),
         Entry("archive convert", "FILE", "write an archive as XML, binary or JSON", ConvertArchive.self),
       ]),
     Section(
@@ -183,8 +183,8 @@ enum CommandTable {
     Family(
       "credential", "Answer git, docker, cargo and the AWS tools when they ask for passwords or store them.",
       more: """
-        The executable is git's, docker's or cargo's helper under the name git-credential-vault, \
-        docker-credential-vault or cargo-credential-vault; tools/install links them.
+        Under the name git-credential-vault, docker-credential-vault or cargo-credential-vault, the executable acts as \
+        the helper of git, docker or cargo; tools/install makes these links.
         """,
       example: "git config --global credential.helper vault"),
     Family(

@@ -10,16 +10,16 @@ import Vault
   static let table: [(error: VaultError, status: Int32, message: String, hint: String?)] = [
     (
       .notFound(.item), 10, "no such item",
-      "list the items: vault list; what was removed comes back with: vault restore NAME"
+      "list the items: vault list; to bring back a removed item: vault restore NAME"
     ),
     (.notFound(.version(3)), 10, "version 3 of the item is not kept", "see what is kept: vault history NAME"),
     (.notFound(.group), 10, "no such group", "list the groups: vault group list"),
     (
-      .exists(.credentialPlace), 22, "a file in the credential's place exists already",
+      .exists(.credentialPlace), 22, "a file in the credential's place already exists",
       "name another file, or move that one away first"
     ),
     (
-      .exists(.backupPlace), 22, "a file or folder in the backup's place exists already",
+      .exists(.backupPlace), 22, "a file or folder in the backup's place already exists",
       "name a folder that is empty or does not exist yet"
     ),
     (
@@ -39,7 +39,7 @@ import Vault
     ),
     (
       .locked(.nothingNamed([.keyFile], "the state folder belongs to another user")), 11,
-      "locked: the store opens with a key file, and none was named; the one that was used before is not known: the state folder belongs to another user",
+      "locked: the store opens with a key file, and none was named; the one used before is not known: the state folder belongs to another user",
       "if the state folder cannot be used, make it yours alone: chown -R USER and chmod -R go= on it; to see its path: vault paths; or name what opens the store: --key-file FILE"
     ),
     (
@@ -54,7 +54,7 @@ import Vault
     ),
     (
       .locked(.credential(.missing)), 11, "locked: the credential does not exist",
-      "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
+      "check the path and its mode (600); the owner can write it again: vault app issue APP --output FILE --again"
     ),
     (
       .damaged(group: nil, level: .credential, detail: "cut"), 13, "damaged or altered (credential: cut)",
@@ -62,7 +62,7 @@ import Vault
     ),
     (
       .witnessUnavailable(group: "team", reason: "the state folder does not exist"), 13,
-      "'team' cannot be shown to be its newest state (witness: the state folder does not exist)",
+      "'team' cannot be shown to be in its newest state (witness: the state folder does not exist)",
       "the state folder must exist, be writable, and be accessible only to you (mode 700); to see its path: vault paths"
     ),
     (
@@ -107,16 +107,16 @@ import Vault
     (
       .damaged(group: "team", level: .manifest, detail: "signature"), 13,
       "'team' is damaged or was altered (manifest: signature)",
-      "put a backup back: vault restore-backup DIR team --replace; or keep what is proved: vault repair team"
+      "restore a backup: vault restore-backup DIR team --replace; or keep what is proved: vault repair team"
     ),
     (
       .damaged(group: "team", level: .witness, detail: "neither record is valid"), 13,
-      "'team' cannot be shown to be its newest state (witness: neither record is valid)",
-      "look at the folder witness (see vault paths): no part may be a link or open to others (chmod -R go=); if that is in order, its content is wrong; to trust the group as it is: vault group accept team"
+      "'team' cannot be shown to be in its newest state (witness: neither record is valid)",
+      "check the folder witness (see vault paths): nothing in it may be a link or open to others (chmod -R go=); if that is in order, its content is wrong; to trust the group as it is: vault group accept team"
     ),
     (
       .damaged(group: nil, level: .identity, detail: "hash"), 13, "damaged or altered (identity: hash)",
-      "put the folder identity of a backup back: cp -a BACKUP/identity STORE/; the groups stay as they are"
+      "restore the folder identity from a backup: cp -a BACKUP/identity STORE/; the groups stay as they are"
     ),
     (
       .unproved(group: "team", items: 3, versions: 0), 13, "3 items of 'team' can no longer be proved", unprovedHint
@@ -127,16 +127,16 @@ import Vault
     ),
     (
       .rolledBack(group: "team", found: 3, known: 9, reason: .olderState), 14,
-      "'team' is older (epoch 3) than the state seen last (epoch 9)", rollbackHint
+      "'team' is older (epoch 3) than the last state seen (epoch 9)", rollbackHint
     ),
     (
       .rolledBack(group: "vault.owner", found: 3, known: 9, reason: .olderState), 14,
-      "'vault.owner' is older (epoch 3) than the state seen last (epoch 9)",
-      "if you put a copy back yourself: vault group accept vault.owner; otherwise put a newer backup back"
+      "'vault.owner' is older (epoch 3) than the last state seen (epoch 9)",
+      "if you put a copy back yourself: vault group accept vault.owner; otherwise restore a newer backup"
     ),
     (
       .rolledBack(group: "team", found: 9, known: 9, reason: .fork), 14,
-      "'team' (epoch 9) does not descend from the state seen last (epoch 9)", rollbackHint
+      "'team' (epoch 9) does not descend from the last state seen (epoch 9)", rollbackHint
     ),
     (
       .rolledBack(group: "team", found: 0, known: 9, reason: .vanished), 14,
@@ -158,18 +158,18 @@ import Vault
     ),
     (
       .unordered(group: "team", .notHere), 15,
-      "'team' is published, and only vaultd makes its changes, and none answers here",
+      "'team' is published, and only vaultd makes its changes, and no vaultd answers here",
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
     ),
     (
       .unordered(group: "team", .shut("it is sealed, or cannot write its record")), 15,
       "'team' is published, and only vaultd makes its changes: it is sealed, or cannot write its record",
-      "unseal vaultd, and see its log: systemctl reload vaultd; journalctl -u vaultd; if it does not run, start it with the credential of a member"
+      "unseal vaultd, and check its log: systemctl reload vaultd; journalctl -u vaultd; if it is not running, start it with the credential of a member"
     ),
     (
       .unordered(group: "team", .late(seconds: 130, limit: 120)), 15,
       "'team' is published, and its newest proved state is 130 seconds old, but the next one was due after 120",
-      "see whether a vaultd that may write runs and reaches the cluster, and whether this machine's clock is right: vault sync team; timedatectl; journalctl -u vaultd"
+      "check whether a vaultd that may write is running and reaches the cluster, and whether this machine's clock is right: vault sync team; timedatectl; journalctl -u vaultd"
     ),
     (
       .unordered(group: "team", .tooEarly(seconds: 400, limit: 300, signer: .application("web", issue: 1))), 12,
@@ -179,7 +179,7 @@ import Vault
     (
       .unordered(group: "team", .overtaken), 15,
       "'team' is published, and other hosts changed it at the same time, again and again",
-      "let those who write there pause, or only read meanwhile: vault grant team APP --rights read; the member to be removed can already only read"
+      "pause the programs that write there, or let them only read for now: vault grant team APP --rights read; the member to be removed can already only read"
     ),
     (
       .unordered(group: "team", .outcomeUnknown(ChangeID("7"))), 15,
@@ -210,11 +210,11 @@ import Vault
     (.noStore(path: "/a"), 21, "no store at '/a'", "make one: vault init; or, if it is elsewhere, set VAULT_HOME"),
     (
       .tooManyStates, 20, "more than 2^40 states under one list of members",
-      "the owner gives the group a new key: vault group rotate GROUP"
+      "have the owner give the group a new key: vault group rotate GROUP"
     ),
     (
       .anotherGroup("team"), 13,
-      "'team' cannot be shown to be its newest state (witness: another group under a known name)",
+      "'team' cannot be shown to be in its newest state (witness: another group under a known name)",
       "if you put another group there yourself: vault group accept team --another-group; otherwise find out who did"
     ),
     (
@@ -225,7 +225,7 @@ import Vault
     (
       .rolledBack(group: "team", found: 1, known: 2, reason: .olderIssue), 14,
       "the list of applications is older than 'team': it names issue 1 of the application, the group issue 2",
-      "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
+      "give the application a newer credential: vault app issue APP --output FILE --replace; or restore a newer backup"
     ),
     (
       .rolledBack(group: "team", found: 1, known: 1, reason: .olderIssue), 14,
@@ -239,7 +239,7 @@ import Vault
     ),
     (.newerFormat(read: nil, write: nil), 17, "made by a newer version", "use a newer vault"),
     (
-      .contradiction(.notByLog), 18, "a published group is made smaller only by a new key",
+      .contradiction(.notByLog), 18, "only a new key makes a published group smaller",
       "give it a new key: vault group rotate GROUP"
     ),
     (
@@ -247,18 +247,18 @@ import Vault
       "run it again: vault init --recover DIR"
     ),
     (
-      .exists(.group), 22, "a group of this name exists already",
+      .exists(.group), 22, "a group of this name already exists",
       "list the groups: vault group list; if it is not there, its folder holds other files; to see where: vault paths"
     ),
     (
       .formerMember(group: "team", application: "api", issue: 1, isBeingReplaced: false), 14,
       "'team' still admits issue 1 of 'api', which was replaced or revoked",
-      "remove it: vault revoke team api; or, if you have let it in again since an older vault.owner was made: vault grant team api --rights read|write"
+      "remove it: vault revoke team api; or, if vault.owner is an older copy and you have let it in again since: vault grant team api --rights read|write"
     ),
     (
       .formerMember(group: "team", application: "api", issue: 1, isBeingReplaced: true), 14,
       "'team' still admits issue 1 of 'api', which is being replaced",
-      "unless the command still runs, finish it: vault app issue api --output FILE --replace"
+      "unless the command is still running, finish it: vault app issue api --output FILE --replace"
     ),
     (
       .unlistedMember(group: "team", application: "api", issue: 1), 14,
@@ -281,14 +281,14 @@ import Vault
   ]
 
   private static let unprovedHint =
-    "put a backup back: vault restore-backup DIR team --replace; or go on without them: --drop-unproved, here or with vault repair team"
+    "restore a backup: vault restore-backup DIR team --replace; or go on without them: --drop-unproved, here or with vault repair team"
   private static let rollbackHint =
     "a backup of epoch 9 or later brings back what is missing: vault restore-backup DIR team --replace; if you put a copy back yourself, or one without group.vault-wal: vault group accept team; otherwise find out who did, and remove them: vault revoke team APP --accept"
 
   private let plain = Style(descriptor: -1, environment: [:])
 
   @Test(arguments: [
-    (ENOSPC, "the disk is full"), (EFBIG, "the file may not become larger"), (ENOMEM, "there is too little memory"),
+    (ENOSPC, "the disk is full"), (EFBIG, "the file cannot grow any further"), (ENOMEM, "there is not enough memory"),
     (EMFILE, "too many files are open"), (ENFILE, "too many files are open"), (EPIPE, "system error 32"),
   ])
   func `the system's reasons have words`(code: Int32, words: String) {
@@ -308,7 +308,7 @@ import Vault
     let named = Circumstances(group: "team", isApplication: true)
     #expect(
       ErrorReport(VaultError.notFound(.item), in: named).hint
-        == "list the items: vault list -g team; what was removed comes back with: vault restore NAME -g team")
+        == "list the items: vault list -g team; to bring back a removed item: vault restore NAME -g team")
     #expect(
       ErrorReport(VaultError.notFound(.version(3)), in: named).hint == "see what is kept: vault history NAME -g team")
     #expect(
@@ -320,19 +320,19 @@ import Vault
     let vanished = VaultError.rolledBack(group: "team", found: 0, known: 9, reason: .vanished)
     #expect(
       ErrorReport(vanished, in: named).hint
-        == "on a machine that has joined a cluster, fetch it: vault sync; elsewhere ask the store's owner, who brings it back: vault restore-backup DIR team"
+        == "on a machine that has joined a cluster, fetch it: vault sync; elsewhere ask the store's owner, who can bring it back: vault restore-backup DIR team"
     )
     let older = VaultError.rolledBack(group: "team", found: 3, known: 9, reason: .olderState)
     #expect(
       ErrorReport(older, in: named).hint
-        == "on a machine that has joined a cluster, fetch it: vault sync team; elsewhere ask the store's owner, who brings back what is missing: vault restore-backup DIR team --replace, with a backup of epoch 9 or later; if they put this state there: vault group accept team"
+        == "on a machine that has joined a cluster, fetch it: vault sync team; elsewhere ask the store's owner, who can bring back what is missing: vault restore-backup DIR team --replace, with a backup of epoch 9 or later; if they put this state there: vault group accept team"
     )
   }
 
   @Test func `a command of several steps does not say that nothing was changed`() {
     #expect(
       ErrorReport(VaultError.storage(.unconfirmed), in: Circumstances(changesMembers: true)).hint
-        == "repeat the command, which finishes the change")
+        == "to finish the change, repeat the command")
     for failure in [StorageFailure.unconfirmed, .tooManyFiles] {
       #expect(
         ErrorReport(VaultError.storage(failure), in: Circumstances(makesGroup: true)).hint
@@ -341,10 +341,10 @@ import Vault
     let steps = Circumstances(makesSteps: true)
     #expect(
       ErrorReport(VaultError.storage(.full), in: steps).hint
-        == "not finished, but what is done stays: make room, then repeat the command")
+        == "not finished, but what was done is kept: free some space, then repeat the command")
     #expect(
       ErrorReport(VaultError.storage(.readOnly), in: steps).hint
-        == "not finished, but what is done stays; repeat the command later")
+        == "not finished, but what was done is kept; repeat the command later")
   }
 
   @Test func `an error in JSON is one object`() throws {
@@ -355,7 +355,7 @@ import Vault
     #expect(
       text == """
         {"status":13,"name":"damaged","message":"'team' is damaged or was altered (manifest: signature)",\
-        "hint":"put a backup back: vault restore-backup DIR team --replace; or keep what is proved: vault repair team","level":"manifest"}
+        "hint":"restore a backup: vault restore-backup DIR team --replace; or keep what is proved: vault repair team","level":"manifest"}
 
         """)
   }

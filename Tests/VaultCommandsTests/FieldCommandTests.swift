@@ -120,7 +120,7 @@ import Testing
     let terminal = PseudoTerminal()
     terminal.type(answer + "\n")
     let result = store.run(["set", "web/GitHub"], on: terminal, input: "new")
-    #expect(terminal.shown().contains("'web/GitHub' is JSON; replace it with all its fields? (yes/no) "))
+    #expect(terminal.shown().contains("'web/GitHub' is JSON; replace it and all its fields? (yes/no) "))
     #expect(result.status == (answer == "yes" ? 0 : 130))
     #expect(store.run("get", "web/GitHub").output == (answer == "yes" ? "new" : Self.login))
   }

@@ -118,7 +118,7 @@ import Testing
 
   @Test func `a name with spaces that was not quoted is recognized`() {
     let refused = store.run("get", "my", "item")
-    #expect(refused.status == 64 && refused.errors.contains("has spaces is quoted: 'my item'"), "\(refused.errors)")
+    #expect(refused.status == 64 && refused.errors.contains("that has spaces: 'my item'"), "\(refused.errors)")
   }
 
   @Test func `several items are printed as one JSON array`() throws {
@@ -170,14 +170,14 @@ import Testing
       #expect(
         result.errors == """
           vault: error: 'db/gone' was removed from 'team'
-          vault: hint: whoever may write the group brings it back: vault restore NAME -g team
+          vault: hint: any member who may write can bring it back: vault restore NAME -g team
 
           """)
     }
     #expect(store.run("get", "db/gon", "-g", "team").errors.contains("did you mean 'db/gone2'?"))
     store.run("remove", "db/gone2", "-g", "team", "--destroy", "--yes")
     let destroyed = store.run("get", "db/gone2", "-g", "team").errors
-    #expect(destroyed.hasSuffix("was removed from 'team'\nvault: hint: a backup that was made before may have it\n"))
+    #expect(destroyed.hasSuffix("was removed from 'team'\nvault: hint: an earlier backup may have it\n"))
     store.run("restore", "db/gone", "-g", "team")
     #expect(store.run("get", "db/gone", "-g", "team").output == "x")
   }
@@ -190,7 +190,7 @@ import Testing
     #expect(
       result.errors.hasSuffix(
         meant.map { "hint: did you mean '\($0)'?\n" }
-          ?? "hint: list the items: vault list -g team; what was removed comes back with: vault restore NAME -g team\n"),
+          ?? "hint: list the items: vault list -g team; to bring back a removed item: vault restore NAME -g team\n"),
       "\(result.errors)")
     #expect(store.run("get", "unlike", "-g", "team", "--output", "gexn").errors.contains("hint: list the items"))
   }
@@ -201,8 +201,8 @@ import Testing
     #expect(restored.status == 10)
     #expect(
       restored.errors == """
-        vault: error: the item's values were destroyed, so nothing can come back
-        vault: hint: a backup that was made before may have them
+        vault: error: the item's values were destroyed and cannot be restored
+        vault: hint: an earlier backup may have them
 
         """)
     store.run("group", "create", "short", "--keep", "1")

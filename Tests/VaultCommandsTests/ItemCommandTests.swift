@@ -124,10 +124,10 @@ import Testing
 
   @Test func `an object that is stored as a text is told how to get fields`() {
     let text = store.run("set", "j", input: #"{"f":1}"#)
-    #expect(text.status == 0 && text.errors.contains("to give it fields, as a login has: --type json"))
+    #expect(text.status == 0 && text.errors.contains("to store it as JSON with fields, like a login: --type json"))
     #expect(
       store.run("set", "j#f", input: "2").errors.contains(
-        "to make it json: vault get NAME | vault set NAME --type json"))
+        "to store it as one: vault get NAME | vault set NAME --type json"))
     #expect(store.run("set", "t", input: "{not json}").errors.isEmpty)
     #expect(store.run("set", "t#f", input: "2").errors.contains("--field ''"))
   }
@@ -150,7 +150,7 @@ import Testing
     #expect(past.errors == "vault: warning: the value has expired already: 2001-09-09 00:00 is past\n")
     #expect(store.run("set", "a", "--expires", "2099-09-09", input: "x").errors.isEmpty)
     #expect(
-      store.run("set", "name=s3cret", input: "x").errors.contains("'=' in it; a value is typed, piped or in --file"))
+      store.run("set", "name=s3cret", input: "x").errors.contains("typed, piped or read with --file"))
     for name in [" b", "b "] {
       #expect(store.run("set", name, input: "x").errors.contains("begins or ends with a space"))
       #expect(store.run("set", name, input: "y").errors.isEmpty)
@@ -296,6 +296,7 @@ import Testing
     let restored = store.run("restore", "gone")
     #expect(
       restored.errors
-        == "vault: error: no such item in 'default'\nvault: hint: list what can come back: vault list --removed\n")
+        == "vault: error: no such item in 'default'\nvault: hint: list what can be brought back: vault list --removed\n"
+    )
   }
 }

@@ -215,7 +215,7 @@ import Testing
     #expect(again.status == 22)
     #expect(
       again.errors == """
-        vault: error: a store exists already
+        vault: error: a store already exists
         vault: hint: it was not touched; to bring its groups back: vault restore-backup \(store.folder.file("backup")); to make the store elsewhere, set VAULT_HOME
 
         """)
@@ -252,7 +252,7 @@ import Testing
     #expect(other.status == 22)
     #expect(
       other.errors == """
-        vault: error: a store whose recovery was begun exists already
+        vault: error: a store whose recovery was begun already exists
         vault: hint: finish the recovery: vault init --recover DIR
 
         """)

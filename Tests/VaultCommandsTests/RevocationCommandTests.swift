@@ -54,7 +54,7 @@ import Testing
     #expect(accepted.status == 0)
     #expect(accepted.errors.contains("comes back: web (issue 1), may write\n"), "\(accepted.errors)")
     let rights =
-      "rights that were changed since then come back as they are named here; vault grant changes them again\n"
+      "rights that were changed since then return to those named here; vault grant changes them again\n"
     #expect(accepted.errors.contains(rights), "\(accepted.errors)")
   }
 
@@ -129,7 +129,7 @@ import Testing
     let taken = run(arguments + ["--accept"])
     #expect(taken.status == 0, "\(taken.errors)")
     #expect(
-      taken.errors.contains("'team' is not in the state that this machine has seen last; accepting this state:\n"))
+      taken.errors.contains("'team' is not in the state that this machine saw last; accepting this state:\n"))
     #expect(taken.errors.contains("comes back, with 101 items"), "\(taken.errors)")
     #expect(
       taken.errors.contains("everything written since then is lost: this machine has seen epoch"), "\(taken.errors)")

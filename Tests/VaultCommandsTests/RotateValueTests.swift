@@ -114,7 +114,7 @@ import Vault
       #expect(store.run("rotate-value", "db/password", option).status == 18)
     }
     let run = store.run("rotate-value", "db/password", "--", "/bin/true")
-    #expect(run.status == 18 && run.errors.contains("an item of its own"))
+    #expect(run.status == 18 && run.errors.contains("a separate item"))
     #expect(store.run("get", "db/password.new").output == "mine")
     #expect(store.run("get", "db/password").output == "old")
   }

@@ -170,7 +170,7 @@ import Testing
     #expect(store.run("list", "--passphrase-fd", descriptor("one\n")).status == 0)
     let again = store.run("slot", "add", "passphrase", "--new-passphrase-fd", descriptor("two\n"))
     #expect(again.status == 22)
-    #expect(again.errors == "vault: error: a passphrase slot exists already\n")
+    #expect(again.errors == "vault: error: a passphrase slot already exists\n")
     #expect(store.run("slot", "add", "passphrase").status == 11)
   }
 

@@ -27,7 +27,7 @@ import Vault
       name == "--key-file" ? [name, path] : name == "VAULT_KEY_FILE" ? [] : ["--key-file", store.keyFile]
     for recover in [[], ["--recover", store.folder.file("backup")]] {
       let refused = Transcript(["init"] + option + recover, environment: environment)
-      let words = "vault: error: \(name) begins with '~', and here that is not the home folder\n"
+      let words = "vault: error: \(name) begins with '~', which is not the home folder here\n"
       #expect(refused.status == 64 && refused.errors.hasPrefix(words), "\(refused.errors)")
       #expect(!refused.errors.contains("s3cret") && !store.folder.exists("new"))
     }

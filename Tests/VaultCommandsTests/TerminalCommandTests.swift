@@ -122,16 +122,16 @@ import Vault
       #expect(terminal.shown().isEmpty)
       return errors
     }
-    #expect(told("list") == "there is no item in 'default' yet; to keep one: vault set NAME\n")
+    #expect(told("list") == "there is no item in 'default' yet; to store one: vault set NAME\n")
     #expect(told("search", "x") == "there is no item that matches\n")
-    #expect(told("expiring") == "no item has expired, or will within this time\n")
+    #expect(told("expiring") == "no item has expired or will within this time\n")
     #expect(store.run(["list", "--json"], on: terminal).errors.isEmpty)
     #expect(terminal.shown().hasPrefix("[]"))
     store.run("group", "create", "team")
     let others = "; to list all groups: --all\n"
     #expect(
-      told("list", "-g", "team") == "there is no item in 'team' yet; to keep one: vault set NAME -g team\(others)")
-    #expect(told("list", "--all") == "there is no item yet; to keep one: vault set NAME\n")
+      told("list", "-g", "team") == "there is no item in 'team' yet; to store one: vault set NAME -g team\(others)")
+    #expect(told("list", "--all") == "there is no item yet; to store one: vault set NAME\n")
     #expect(told("list", "x") == "there is no item in 'default' that matches\(others)")
     #expect(told("list", "--removed") == "there is no removed item in 'default'\(others)")
     #expect(told("list", "--sort", "expires") == "there is no item in 'default' that matches\(others)")

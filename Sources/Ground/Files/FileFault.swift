@@ -47,7 +47,7 @@ public enum FileFault: Error, Sendable, Equatable {
   package var reason: String {
     switch self {
     case .missing: "does not exist"
-    case .taken: "exists already"
+    case .taken: "already exists"
     case .link: "is a symbolic link"
     case .wrongKind: "is not the kind of file or folder that belongs here"
     case .foreignOwner: "belongs to another user"
@@ -65,12 +65,12 @@ public enum FileFault: Error, Sendable, Equatable {
 public enum StorageFailure: String, Sendable {
   case full = "the disk is full"
   case readOnly = "the file system is read-only"
-  case fileTooLarge = "the file may not become larger"
+  case fileTooLarge = "the file cannot grow any further"
   case inputOutput = "reading or writing failed"
   /// Syncing failed after everything was written, or the files were replaced at that moment: the change may have been made or
   /// not.
   case unconfirmed = "the change could not be confirmed: it may have been made or not"
-  case memory = "there is too little memory"
+  case memory = "there is not enough memory"
   case tooManyFiles = "too many files are open"
   case pathTooLong = "the path is too long"
   case pathNotText = "the path is not UTF-8"

@@ -58,7 +58,7 @@ public enum Notice: Sendable, Hashable {
     case .witnessInvalid(let group):
       "the witness of '\(group)' is damaged; nothing is written to the group until you run: vault group accept \(group)"
     case .gap(let group, let from, let to):
-      "'\(group)' moved from epoch \(from) to \(to), too far to prove that nothing was rolled back between"
+      "'\(group)' moved from epoch \(from) to \(to), too far to prove that nothing was rolled back in between"
     case .groupLeftOut(let group, let reason):
       "'\(group)' was left out: \(reason)"
     case .unsignedLeftBehind(let group, let rows, let names):
@@ -72,27 +72,27 @@ public enum Notice: Sendable, Hashable {
     case .removalUnrecorded(let group, let reason):
       "the list of groups does not record who was removed from '\(group)' (\(reason)); vault verify records it later"
     case .removalPending(let group, let reason):
-      "the failed removal from '\(group)' stays on record (\(reason)): the next change of its members makes it, or repeat it"
+      "the failed removal from '\(group)' stays on record (\(reason)): the next change of its members completes it, or repeat the command"
     case .memberPutOut(let group, let application):
-      "'\(application)' was in '\(group)' because of an older copy, or of an interrupted removal or grant; it is out now"
+      "'\(application)' was in '\(group)' because of an older copy, or of an interrupted removal or grant; it has been removed now"
     case .unrecorded(let reason):
       "this act is not in the record of decisions: \(reason)"
     case .keyFileForgotten(let reason):
       "the place of the key file could not be remembered, so name it each time (VAULT_KEY_FILE): \(reason)"
     case .keyFileReplaced(let path): "it opens the store in place of \(Printable.name(path)), which does not exist"
     case .setAsideMoved(let path):
-      "the store's folder 'set-aside' was open to others, or no folder; it is now \(Printable.name(path))"
+      "the store's folder 'set-aside' was open to others or not a folder; it was moved to \(Printable.name(path))"
     case .chainLost(let group):
       "machines that have not seen the last state of '\(group)' refuse it; on each of them: vault group accept \(group)"
     case .groupClosed(let group):
-      "the files of '\(group)' are for you alone now: you are not in the Unix group that they were shared with"
+      "the files of '\(group)' are now accessible only to you: you are not in the Unix group that they were shared with"
     case .groupInterrupted(let group, let unixGroup):
       "a command was killed while the files of '\(group)' were closed to others; "
         + "to let them in again: vault group share \(group) --unix-group \(unixGroup)"
     case .spaceNotFreed(let group, let reason):
       "the file of '\(group)' could not be made smaller (\(reason)); to try again: vault group compact \(group)"
     case .clusterOpen(let remote):
-      "the cluster of '\(remote)' asks nobody for a login, so no permission counts; to change that: etcdctl auth enable"
+      "the cluster of '\(remote)' requires no login, so permissions have no effect; to change that: etcdctl auth enable"
     }
   }
 

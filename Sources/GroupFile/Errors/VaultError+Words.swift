@@ -86,7 +86,7 @@ extension VaultError: CustomStringConvertible {
     case .rolledBack(let group, let found, _, .broughtBack):
       "'\(group)' was removed, and its file is back (epoch \(found))"
     case .rolledBack(let group, let found, let known, .fork):
-      "'\(group)' (epoch \(found)) does not descend from the state seen last (epoch \(known))"
+      "'\(group)' (epoch \(found)) does not descend from the last state seen (epoch \(known))"
     case .rolledBack(let group, let found, let known, .olderIssue) where found == known:
       "the list of applications may be older than '\(group)', where issue \(found) of the application was removed"
     case .rolledBack(let group, 0, let known, .olderIssue):
@@ -94,7 +94,7 @@ extension VaultError: CustomStringConvertible {
     case .rolledBack(let group, let found, let known, .olderIssue):
       "the list of applications is older than '\(group)': it names issue \(found) of the application, the group issue \(known)"
     case .rolledBack(let group, let found, let known, _):
-      "'\(group)' is older (epoch \(found)) than the state seen last (epoch \(known))"
+      "'\(group)' is older (epoch \(found)) than the last state seen (epoch \(known))"
     case .formerMember(let group, let application, let issue, let isBeingReplaced):
       "'\(group)' still admits issue \(issue) of '\(application)', which "
         + (isBeingReplaced ? "is being replaced" : "was replaced or revoked")
@@ -109,15 +109,15 @@ extension VaultError: CustomStringConvertible {
     case .conflict(_, 0): "there is no current version"
     case .conflict(let expected, let present): "the current version is \(present), not \(expected)"
     case .contradiction(let contradiction): contradiction.words
-    case .otherState(let group): "'\(group)' exists in another state than in the backup"
+    case .otherState(let group): "'\(group)' exists in a state other than the backup's"
     case .declined: "nothing was accepted"
     case .overLimit(let limit): "more than \(limit)"
     case .tooManyStates: "more than 2^40 states under one list of members"
     case .noStore(""): "no home folder is known, so the store cannot be located"
     case .noStore(let path): "no store at '\(path)'"
-    case .exists(let what): "\(what.rawValue) exists already"
+    case .exists(let what): "\(what.rawValue) already exists"
     case .storage(let failure): failure.rawValue
-    case .networkFileSystem(let kind): "\(kind) is a network file system, where locks are not kept reliably"
+    case .networkFileSystem(let kind): "\(kind) is a network file system, where locks are not reliable"
     case .invalid(let text): text
     case .otherType(let found, let expected):
       "the item holds a value of type '\(Printable.name(found))', not '\(Printable.name(expected))'"
@@ -129,7 +129,7 @@ extension VaultError: CustomStringConvertible {
   }
 
   private static func unshown(_ group: String, _ detail: String) -> String {
-    "'\(group)' cannot be shown to be its newest state (witness: \(detail))"
+    "'\(group)' cannot be shown to be in its newest state (witness: \(detail))"
   }
 }
 
@@ -137,7 +137,7 @@ extension VaultError.Disorder {
   /// What keeps a change from being ordered: lower case, no full stop.
   var words: String {
     switch self {
-    case .notHere: "only vaultd makes its changes, and none answers here"
+    case .notHere: "only vaultd makes its changes, and no vaultd answers here"
     case .shut(let why): "only vaultd makes its changes: \(why)"
     case .overtaken: "other hosts changed it at the same time, again and again"
     case .unreachable(let why): "its cluster cannot be reached: \(why)"
@@ -167,7 +167,7 @@ extension VaultError.Lock {
     case .noSlot(let kind): "the store has no slot for a \(kind.name)"
     case .nothingNamed(let kinds, let unknown):
       "the store opens with \(kinds.map { "a \($0.name)" }.joined(separator: " or ")), and none was named"
-        + (unknown.map { "; the one that was used before is not known: \($0)" } ?? "")
+        + (unknown.map { "; the one used before is not known: \($0)" } ?? "")
     case .nobodyToAsk(let why): why
     case .unprovedRegistry: "the list of groups was not proved"
     case .service(let why): "vaultd: \(why)"
@@ -191,7 +191,7 @@ extension VaultError.Contradiction {
     case .presentItem: "the item is present; name the version to bring back"
     case .publishedGroup(let group): "'\(group)' is published there"
     case .otherCluster(let group): "the servers at the new address do not have the newest known state of '\(group)'"
-    case .notByLog: "a published group is made smaller only by a new key"
+    case .notByLog: "only a new key makes a published group smaller"
     case .remotelessCredential: "the credential does not say where the application's groups are published"
     case .newerCredential: "a newer credential of the application was joined here"
     }

@@ -49,7 +49,7 @@ public enum VaultError: Error, Sendable, Equatable {
   case conflict(expected: UInt64, present: UInt64)
   /// The operation contradicts the current state.
   case contradiction(Contradiction)
-  /// A group that a backup would replace exists in another state than in the backup.
+  /// A group that a backup would replace exists in a state other than the backup's.
   case otherState(group: String)
   /// `confirm` refused to accept the state of a group; nothing was changed.
   case declined
@@ -59,7 +59,7 @@ public enum VaultError: Error, Sendable, Equatable {
   case tooManyStates
   /// There is no store at this path; it is empty if no place could be determined.
   case noStore(path: String)
-  /// It exists already.
+  /// It already exists.
   case exists(Existing)
   /// The storage failed: disk full, read-only, I/O. Nothing was changed, except that `unconfirmed` leaves this unknown.
   case storage(StorageFailure)
@@ -197,7 +197,7 @@ public enum VaultError: Error, Sendable, Equatable {
     case publishedGroup(String)
     /// The servers do not have the log of this published group, or not up to the state that is known here.
     case otherCluster(String)
-    /// A published group is made smaller only by a new key.
+    /// Only a new key makes a published group smaller.
     case notByLog
     /// The credential does not say where the application's groups are published.
     case remotelessCredential
@@ -205,7 +205,7 @@ public enum VaultError: Error, Sendable, Equatable {
     case newerCredential
   }
 
-  /// The thing that exists already; the raw value is the text for messages.
+  /// The thing that already exists; the raw value is the text for messages.
   @nonexhaustive
   public enum Existing: String, Sendable {
     case store = "a store"
@@ -289,7 +289,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
     case .classRefused: ("class-refused", "class refused: an archive holds a class that was not allowed")
     case .overLimit: ("over-limit", "over a limit")
     case .noStore: ("no-store", "no store here")
-    case .exists: ("exists", "exists already")
+    case .exists: ("exists", "already exists")
     case .storage: ("storage", "storage: disk full, read-only, or an I/O error")
     case .expiring: ("expiring", "only of expiring: something has expired, or will soon")
     case .usage: ("usage", "usage: a mistake on the command line or in a named file, or nobody to ask")
@@ -300,7 +300,7 @@ public enum ExitStatus: Int32, CaseIterable, Sendable {
   }
 }
 
-// A group's file does not know the group's name, so its errors leave the name empty; whoever called the file adds it.
+// A group's file does not know the group's name, so its errors leave the name empty, and the caller adds it.
 extension VaultError {
   package func named(_ name: String) -> VaultError {
     switch self {

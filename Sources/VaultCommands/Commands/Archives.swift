@@ -61,7 +61,7 @@ struct ShowArchive: Command {
 /// `vault archive check FILE`
 struct CheckArchive: Command {
   static let about = About(
-    "Say whether a program that allows these classes would read an archive, and list the classes in it.",
+    "Check whether a program that allows these classes would read an archive, and list the classes in it.",
     usage: "vault archive check FILE [--allow CLASS]... [--json]",
     more: """
       Names must equal those in the archive. Arrays, dictionaries, sets and ordered sets, strings, numbers and decimal \

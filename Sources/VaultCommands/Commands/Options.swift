@@ -35,7 +35,7 @@ extension Arguments {
   }
 
   mutating func commonPassphrase() -> Bool {
-    flag("--common-passphrase", "Accept the new passphrase although it is one of the most common.")
+    flag("--common-passphrase", "Accept a new passphrase even if it is one of the most common.")
   }
 }
 
@@ -70,7 +70,7 @@ struct ItemPlace: Equatable {
       let shown = (UTF8Text.onOneLine(typed), UTF8Text.onOneLine(owner))
       throw Failure(
         .conflict, "'\(shown.0)' is both an item and a field of the item '\(shown.1)'",
-        hint: "for the item: --field ''; for the field: the name before '#', and --field with the part after it")
+        hint: "for the item: --field ''; for the field: the name before '#', and the part after it with --field")
     }
     (name, self.field) = (typed, nil)
   }

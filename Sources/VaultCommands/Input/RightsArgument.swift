@@ -94,7 +94,7 @@ enum UnchangedGroups {
       })
     {
       return
-        "repeat the command when vaultd reaches the cluster; if it is no member of '\(group)' any more, issue the credential of an application that is one (vault app issue APP --output FILE --remote NAME --again), and first let vaultd follow the group with that: vault join --credential FILE"
+        "repeat the command when vaultd reaches the cluster; if it is no longer a member of '\(group)', issue a credential of an application that is one (vault app issue APP --output FILE --remote NAME --again), and first let vaultd follow the group with it: vault join --credential FILE"
     }
     // Its hint says so itself.
     if case .storage = groups[0].problem, let hint = groups[0].problem.hint(in: circumstances) { return hint }

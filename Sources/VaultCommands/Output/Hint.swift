@@ -88,7 +88,7 @@ extension VaultError {
     let option = circumstances.option
     return switch self {
     case .notFound(.item):
-      "list the items: vault list\(option); what was removed comes back with: vault restore NAME\(option)"
+      "list the items: vault list\(option); to bring back a removed item: vault restore NAME\(option)"
     case .notFound(.version): "see what is kept: vault history NAME\(option)"
     case .notFound(.group) where circumstances.isApplication: "see which groups the credential opens: vault status"
     case .notFound(.group): "list the groups: vault group list"
@@ -110,16 +110,16 @@ extension VaultError {
     case .exists(.applicationID):
       "write its credential again: vault app issue APP --output FILE --again; or, if it was stolen: --replace"
     case .locked(.credential):
-      "check the path and its mode (600); its owner writes it again: vault app issue APP --output FILE --again"
+      "check the path and its mode (600); the owner can write it again: vault app issue APP --output FILE --again"
     case .locked(.service):
-      "see what is wrong: systemctl status vaultd, or vaultd --check; without VAULT_SOCKET, the store's files are opened"
+      "see what is wrong: systemctl status vaultd, or vaultd --check; without VAULT_SOCKET, vault opens the store's files itself"
     case .locked(.joinedStore):
       "name an application's credential: --credential FILE; or, to make a store of your own elsewhere, set VAULT_HOME"
     case .locked(.keyFile(.openToOthers, _)), .locked(.keyFile(.foreignOwner, _)):
       "a key file must be yours, and nobody else may read it: chmod 600 FILE; a FAT or exFAT disk keeps no modes: mount it with uid=USER,umask=077"
-    case .locked(.keyFile(.denied, _)): "look at the owner and mode of the file and of the folders above it"
+    case .locked(.keyFile(.denied, _)): "check the owner and mode of the file and of the folders above it"
     case .locked(.keyFile(.missing, _)):
-      "check --key-file, VAULT_KEY_FILE and the path in: vault paths; if it is lost, a recovery code makes another: vault slot add key-file --new-key-file FILE --recovery-fd 0"
+      "check --key-file, VAULT_KEY_FILE and the path in: vault paths; if it is lost, make another with a recovery code: vault slot add key-file --new-key-file FILE --recovery-fd 0"
     case .locked(.keyFile(.wrongSize, _)):
       "a key file has 32 bytes, as vault init and vault slot add key-file make it; to see which one is remembered: vault paths"
     case .locked(.keyFileFolder(.missing)): "make the folder first, or mount the disk that it is on"
@@ -145,7 +145,7 @@ extension VaultError {
       "if it is yours: chmod go-w \(circumstances.store) \(circumstances.store)/groups"
     case .denied(.file(.identity, .openToOthers)): "if it is yours: chmod -R go= \(circumstances.store)/identity"
     case .denied(.file(.credential, .openToOthers)), .denied(.file(.credential, .foreignOwner)):
-      "a credential must belong to whoever reads it, and nobody else may read it; a FAT or exFAT disk keeps no modes: mount it with uid=USER,umask=077"
+      "a credential must belong to the user who reads it, and nobody else may read it: chmod 600 FILE; a FAT or exFAT disk keeps no modes: mount it with uid=USER,umask=077"
     case .denied(.file(_, .openToOthers)): "if it is yours: chmod go= on it; to see its path: vault paths"
     case .denied(.file(_, .foreignOwner)):
       "use the account that owns the store; if that is yours, take it back: chown -R USER \(circumstances.store)"
@@ -158,7 +158,7 @@ extension VaultError {
       "if that was not intended: vault group share NAME --private, or chmod -R go= on the group's folder"
     case .denied(.throughService):
       "have the owner issue one: vault app issue APP --output FILE"
-    case .service(.denied, _): "the owner says which application this is: vault app bind APP"
+    case .service(.denied, _): "have the owner say which application this is: vault app bind APP"
     case .denied(.ownerOnly): "ask the store's owner; if that is you, leave out --credential and VAULT_CREDENTIAL"
     case .denied: "ask the store's owner"
     case .witnessUnavailable:
@@ -166,37 +166,37 @@ extension VaultError {
     case .strangeRows(let group):
       "list them: vault list -g \(group); the owner can remove them: vault remove --row TOKEN -g \(group)"
     case .anotherGroup(let group) where circumstances.isApplication:
-      "if the owner made the group anew: where a cluster was joined, move the copy out of \(circumstances.store)/groups, then: vault group accept \(group) --yes and vault sync \(group); elsewhere: vault group accept \(group) --another-group; otherwise find out who put it there"
+      "if the owner made a new group of this name: on a machine that has joined a cluster, move the copy out of \(circumstances.store)/groups, then: vault group accept \(group) --yes and vault sync \(group); elsewhere: vault group accept \(group) --another-group; otherwise find out who put it there"
     case .anotherGroup(let group):
       "if you put another group there yourself: vault group accept \(group) --another-group; otherwise find out who did"
     case .damaged(nil, .credential, _): "write it again: vault app issue APP --output FILE --again"
     case .damaged(let group, .witness, _):
-      "look at the folder witness (see vault paths): no part may be a link or open to others (chmod -R go=); if that is in order, its content is wrong; to trust the group as it is: vault group accept \(group ?? "GROUP")"
+      "check the folder witness (see vault paths): nothing in it may be a link or open to others (chmod -R go=); if that is in order, its content is wrong; to trust the group as it is: vault group accept \(group ?? "GROUP")"
     case .damaged(.some, .backup, _), .damaged(nil, .backup, _):
       "nothing was changed; name a folder that vault backup made"
     case .damaged("vault.owner", _, _):
-      "put a backup back: vault restore-backup DIR vault.owner --replace; or keep what is proved: vault repair vault.owner; or, if nothing is, make a new one of what the groups show: vault group accept vault.owner"
+      "restore a backup: vault restore-backup DIR vault.owner --replace; or keep what is proved: vault repair vault.owner; or, if nothing is, build a new one from the groups: vault group accept vault.owner"
     case .damaged(let group?, .registry, _):
       "if you put an older copy of the group or of vault.owner there yourself: vault group accept \(group); if it is another group of that name, also with --another-group; if its folder is a copy: move it out of \(circumstances.store)/groups; otherwise find out who did"
     case .damaged(let group?, .roster, _):
-      "put a backup back: vault restore-backup DIR \(group) --replace; or keep what is proved: vault repair \(group); or, if its folder is a copy of another group's: move it out of \(circumstances.store)/groups"
+      "restore a backup: vault restore-backup DIR \(group) --replace; or keep what is proved: vault repair \(group); or, if its folder is a copy of another group's: move it out of \(circumstances.store)/groups"
     case .damaged(let group?, _, _):
-      "put a backup back: vault restore-backup DIR \(group) --replace; or keep what is proved: vault repair \(group)"
+      "restore a backup: vault restore-backup DIR \(group) --replace; or keep what is proved: vault repair \(group)"
     case .damaged(nil, .identity, _) where circumstances.opensBackup:
       "put back the folder identity of this backup, or of another backup of the same store: cp -a OTHER/identity \(circumstances.backup)/"
     case .damaged(nil, .identity, _):
-      "put the folder identity of a backup back: cp -a BACKUP/identity \(circumstances.store)/; the groups stay as they are"
+      "restore the folder identity from a backup: cp -a BACKUP/identity \(circumstances.store)/; the groups stay as they are"
     case .damaged(nil, .store, _):
-      "if this is not the store's folder, set VAULT_HOME; otherwise put a backup back: vault restore-backup DIR"
-    case .damaged: "nothing was changed; put a backup back"
+      "if this is not the store's folder, set VAULT_HOME; otherwise restore a backup: vault restore-backup DIR"
+    case .damaged: "nothing was changed; restore a backup"
     case .unproved(let group, _, _):
-      "put a backup back: vault restore-backup DIR \(group) --replace; or go on without them: --drop-unproved, here or with vault repair \(group)"
+      "restore a backup: vault restore-backup DIR \(group) --replace; or go on without them: --drop-unproved, here or with vault repair \(group)"
     case .rolledBack(let group, _, _, .broughtBack):
       "if you put a copy back yourself: vault group accept \(group); if its removal was interrupted: vault group remove \(group)"
     case .rolledBack("vault.owner", _, _, .vanished):
-      "bring it back: vault restore-backup DIR vault.owner; without a backup, make a new one of what the groups show: vault group accept vault.owner"
+      "bring it back: vault restore-backup DIR vault.owner; without a backup, build a new one from the groups: vault group accept vault.owner"
     case .rolledBack(let group, _, _, .vanished) where circumstances.isApplication:
-      "on a machine that has joined a cluster, fetch it: vault sync; elsewhere ask the store's owner, who brings it back: vault restore-backup DIR \(group)"
+      "on a machine that has joined a cluster, fetch it: vault sync; elsewhere ask the store's owner, who can bring it back: vault restore-backup DIR \(group)"
     case .rolledBack(let group, _, _, .vanished):
       "if a command was killed while it replaced the files: vault verify; otherwise bring it back: vault restore-backup DIR \(group); or, if you deleted its files yourself: vault group accept \(group)"
     case .rolledBack("vault.service", _, _, .olderIssue):
@@ -204,21 +204,21 @@ extension VaultError {
     case .rolledBack(let group, let found, let known, .olderIssue) where found == known:
       "give the application a newer credential: vault app issue APP --output FILE --replace; or, if '\(group)' is still there, let it in again: vault grant \(group) APP --rights read"
     case .rolledBack(_, _, _, .olderIssue):
-      "give the application a newer credential: vault app issue APP --output FILE --replace; or put a newer backup back"
+      "give the application a newer credential: vault app issue APP --output FILE --replace; or restore a newer backup"
     case .rolledBack("vault.owner", _, _, _):
-      "if you put a copy back yourself: vault group accept vault.owner; otherwise put a newer backup back"
+      "if you put a copy back yourself: vault group accept vault.owner; otherwise restore a newer backup"
     case .rolledBack(let group, _, let known, _) where circumstances.isApplication:
-      "on a machine that has joined a cluster, fetch it: vault sync \(group); elsewhere ask the store's owner, who brings back what is missing: vault restore-backup DIR \(group) --replace, with a backup of epoch \(known) or later; if they put this state there: vault group accept \(group)"
+      "on a machine that has joined a cluster, fetch it: vault sync \(group); elsewhere ask the store's owner, who can bring back what is missing: vault restore-backup DIR \(group) --replace, with a backup of epoch \(known) or later; if they put this state there: vault group accept \(group)"
     case .rolledBack(let group, _, let known, _):
       "a backup of epoch \(known) or later brings back what is missing: vault restore-backup DIR \(group) --replace; if you put a copy back yourself, or one without group.vault-wal: vault group accept \(group); otherwise find out who did, and remove them: vault revoke \(group) APP --accept"
     case .formerMember(_, Applications.service, _, true):
-      "unless the command still runs, finish it: vault service enroll --output FILE --replace"
+      "unless the command is still running, finish it: vault service enroll --output FILE --replace"
     case .formerMember(_, let application, _, true):
-      "unless the command still runs, finish it: vault app issue \(application) --output FILE --replace"
+      "unless the command is still running, finish it: vault app issue \(application) --output FILE --replace"
     case .formerMember(let group, let application, _, false) where group.hasPrefix("vault."):
       "remove it: vault revoke \(group) \(application)"
     case .formerMember(let group, let application, _, false):
-      "remove it: vault revoke \(group) \(application); or, if you have let it in again since an older vault.owner was made: vault grant \(group) \(application) --rights read|write"
+      "remove it: vault revoke \(group) \(application); or, if vault.owner is an older copy and you have let it in again since: vault grant \(group) \(application) --rights read|write"
     case .unlistedMember(_, Applications.service, _):
       "remove it: vault service revoke; or give it a new credential: vault service enroll --output FILE --replace"
     case .unlistedMember(_, let application, _):
@@ -226,19 +226,19 @@ extension VaultError {
     case .unordered(_, .notHere):
       "start vaultd with the credential of a member; to write the service's again: vault service enroll --output FILE --again"
     case .unordered(_, .shut):
-      "unseal vaultd, and see its log: systemctl reload vaultd; journalctl -u vaultd; if it does not run, start it with the credential of a member"
+      "unseal vaultd, and check its log: systemctl reload vaultd; journalctl -u vaultd; if it is not running, start it with the credential of a member"
     case .unordered(let group, .tooEarly):
       "correct the clock that is wrong, here or where the state was signed (on both: timedatectl); then the owner, or another machine with --heartbeat, signs a state with the right time: vault group rotate \(group)"
     case .unordered(let group, .late):
-      "see whether a vaultd that may write runs and reaches the cluster, and whether this machine's clock is right: vault sync \(group); timedatectl; journalctl -u vaultd"
+      "check whether a vaultd that may write is running and reaches the cluster, and whether this machine's clock is right: vault sync \(group); timedatectl; journalctl -u vaultd"
     case .unordered(_, .tooOld):
-      "see whether this machine's clock is right (timedatectl); to see how old it may be: vault remote list --json; to change that: vault remote add with --replace, and without --max-age or with --heartbeat"
+      "check whether this machine's clock is right (timedatectl); to see how old it may be: vault remote list --json; to change that: vault remote add with --replace, and without --max-age or with --heartbeat"
     case .unordered(_, .refused) where circumstances.isApplication:
       "if the owner did not revoke the application, have them issue its credential again, and then run: vault remote provision REMOTE"
     case .unordered(_, .refused):
       "let the remote's user write the group: vault remote provision REMOTE; if its password was changed in etcd: vault remote add --replace"
     case .unordered(let group, .overtaken) where !circumstances.isApplication:
-      "let those who write there pause, or only read meanwhile: vault grant \(group) APP --rights read; the member to be removed can already only read"
+      "pause the programs that write there, or let them only read for now: vault grant \(group) APP --rights read; the member to be removed can already only read"
     case .unordered(_, .outcomeUnknown):
       "check whether it was made before you repeat it: vault sync, then vault history NAME or vault group show GROUP"
     case .busy:
@@ -254,14 +254,14 @@ extension VaultError {
     case .archive(let error): error.hint
     case .conflict: "read the item again, then decide"
     case .tooManyStates:
-      "the owner gives the group a new key: vault group rotate \(circumstances.group ?? "GROUP")"
+      "have the owner give the group a new key: vault group rotate \(circumstances.group ?? "GROUP")"
     case .otherState(let group):
       "to replace it with the backup's, and keep the current files aside: vault restore-backup \(circumstances.backup) \(group) --replace"
     case .noStore(""): "set VAULT_HOME to its place"
     case .noStore where circumstances.isRestoring:
       "make the store from the backup: vault init --recover \(circumstances.backup); or, if it is elsewhere, set VAULT_HOME"
     case .noStore: "make one: vault init; or, if it is elsewhere, set VAULT_HOME"
-    case .storage(.unconfirmed) where circumstances.changesMembers: "repeat the command, which finishes the change"
+    case .storage(.unconfirmed) where circumstances.changesMembers: "to finish the change, repeat the command"
     case .storage(.stateFolder):
       "nothing was changed; the state folder, and the folder witness in it, must exist, be writable, and be accessible only to you (chmod -R go=); to see the path: vault paths"
     case .storage(.fixedFolder):
@@ -271,8 +271,8 @@ extension VaultError {
     case .storage where circumstances.makesGroup: "see whether it was made: vault group list"
     case .storage(.unconfirmed): "see whether it was made: vault history NAME\(option)"
     case .storage(.full) where circumstances.makesSteps:
-      "not finished, but what is done stays: make room, then repeat the command"
-    case .storage where circumstances.makesSteps: "not finished, but what is done stays; repeat the command later"
+      "not finished, but what was done is kept: free some space, then repeat the command"
+    case .storage where circumstances.makesSteps: "not finished, but what was done is kept; repeat the command later"
     case .networkFileSystem:
       "nothing was changed; set VAULT_HOME to a local place for the store; make a backup on a local disk, then copy it; to restore one, copy it back first"
     case .storage: "nothing was changed by the failed command"
@@ -286,14 +286,14 @@ extension VaultError.Contradiction {
   fileprivate var hint: String? {
     switch self {
     case .recovering: "run it again: vault init --recover DIR"
-    case .anotherStoresBackup: "a lost machine's store comes back with: vault init --recover DIR"
+    case .anotherStoresBackup: "to bring back a lost machine's store: vault init --recover DIR"
     case .interruptedReplacement: "finish it: vault app issue APP --output FILE --replace"
     case .remotelessCredential:
       "have the owner write it again: vault app issue APP --output FILE --again --remote NAME"
     case .newerCredential:
       "use that one, or have the owner write this one again: vault app issue APP --output FILE --again"
     case .notByLog: "give it a new key: vault group rotate GROUP"
-    case .revokedApplication: "give it a new one first: vault app issue APP --output FILE --replace"
+    case .revokedApplication: "give it a new credential first: vault app issue APP --output FILE --replace"
     default: nil
     }
   }

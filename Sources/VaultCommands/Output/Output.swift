@@ -141,7 +141,7 @@ struct Style: Equatable {
   init(capacity: Int) throws(Failure) {
     let address = unsafe mmap(nil, max(capacity, 1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
     guard unsafe address != MAP_FAILED, let address = unsafe address else {
-      throw Failure(.storage, "there is too little memory")
+      throw Failure(.storage, "there is not enough memory")
     }
     unsafe pages = UnsafeMutableRawBufferPointer(start: address, count: max(capacity, 1))
     self.capacity = capacity

@@ -104,7 +104,7 @@ private final class Draft {
     guard parent >= 0 else { return }
     defer { close(parent) }
     guard fsync(parent) == 0 || errno == EINVAL else {
-      throw Failure(.storage, "the file of --output is there, but may be lost if the power fails")
+      throw Failure(.storage, "the file of --output was written, but may be lost if the power fails")
     }
   }
 

@@ -243,7 +243,7 @@ extension Clipboard {
   @discardableResult
   static func require(length: String) throws(Failure) -> Int64 {
     guard let milliseconds = TimeLength.milliseconds(length), (1_000...3_600_000).contains(milliseconds) else {
-      throw .usage("the clipboard holds a value for 1s to 1h", hint: "--clip=45s")
+      throw .usage("a value stays in the clipboard for 1s to 1h", hint: "--clip=45s")
     }
     return milliseconds
   }

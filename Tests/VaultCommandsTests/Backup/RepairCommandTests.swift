@@ -78,7 +78,7 @@ import Testing
       let unproved = (try? readJSON(repair.output))?["unproved"] as? [[String: Any]]
       if let item = unproved?.first(where: { $0["name"] as? String == "twice" }) {
         #expect(item["version"] as? Int == 1)
-        #expect(refused.status == 13 && refused.errors.contains("kept by name: twice"), "\(refused.errors)")
+        #expect(refused.status == 13 && refused.errors.contains("--keep-unproved keeps it: twice"), "\(refused.errors)")
         #expect(store.run("get", "twice").status == 10)
         let second = store.run("repair", "default", "--keep-unproved", "twice")
         #expect(second.status == 0, "\(second.errors)")

@@ -80,10 +80,10 @@ import Testing
     #expect(
       result.output
         == """
-        default\tthe file may not become larger
+        default\tthe file cannot grow any further
         team\tcopied
         vault.owner\tcopied
-        default\tthe file may not become larger
+        default\tthe file cannot grow any further
         team\trestored
         vault.owner\talready in this state
 

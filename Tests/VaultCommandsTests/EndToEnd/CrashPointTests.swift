@@ -200,7 +200,7 @@ import Testing
       let told = store.trace(grant, [point.name], point.failing("ENOSPC"))
       #expect([0, 23].contains(told.status), "\(point): \(told.errors)")
       let verify = store.execute("verify").status
-      let isUnfinished = told.errors.contains("repeat the command, which finishes the change")
+      let isUnfinished = told.errors.contains("to finish the change, repeat the command")
       #expect(verify == (isUnfinished ? 14 : 0), "\(point): \(told.errors)")
       if isUnfinished { unfinished += 1 }
       #expect(store.execute(grant, input: []).status == 0 && store.execute("verify").status == 0, "\(point)")

@@ -163,7 +163,7 @@ import Testing
     #expect(run("set", "a", input: String(repeating: "x", count: 200_000)).status == 0)
     let result = shell(#"ulimit -f 100; "$vault" get a >"$folder/out""#)
     #expect(result.status == 23)
-    #expect(result.errors.hasPrefix("vault: error: the output cannot be written: the file may not become larger\n"))
+    #expect(result.errors.hasPrefix("vault: error: the output cannot be written: the file cannot grow any further\n"))
   }
 
   @Test func `closed standard descriptors do not harm the store`() {

@@ -118,9 +118,9 @@ import Testing
     #expect(
       result.output == """
         23
-        vault: hint: not finished, but what is done stays: make room, then repeat the command
+        vault: hint: not finished, but what was done is kept: free some space, then repeat the command
         0
-        vault: hint: not finished, but what is done stays; repeat the command later
+        vault: hint: not finished, but what was done is kept; repeat the command later
 
         """, "\(result.errors)")
   }

@@ -125,7 +125,7 @@ import Testing
     #expect(result.output == "http://ann:vault:///db/user@host")
     #expect(
       result.errors == """
-        vault: warning: \(file), line 2: the program gets 'vault://' as it is written, because only a whole value can be \
+        vault: warning: \(file), line 2: 'vault://' is passed to the program unchanged, because only a whole value can be \
         a reference
 
         """)
@@ -156,7 +156,7 @@ import Testing
       let result = store.execute(command + (command == ["env"] ? ["--prefix", "x/"] : []), input: [])
       #expect(result.status == 18 && result.output.isEmpty)
       #expect(result.errors.contains("would set variables that can hijack a program: \(variable)\n"))
-      #expect(result.errors.contains("-g default --only A,B; or take every name: --trust-names"))
+      #expect(result.errors.contains("-g default --only A,B; or accept every name: --trust-names"))
     }
     store.run("set", "x/MAKEFLAGS", input: "orders")
     let both = [variable, "MAKEFLAGS"].sorted().joined(separator: ",")

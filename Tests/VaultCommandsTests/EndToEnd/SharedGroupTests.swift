@@ -108,7 +108,7 @@ import Testing
     for group in ["team", "other"] {
       #expect(
         result.errors.contains(
-          "'\(group)' are for you alone now: you are not in the Unix group that they were shared with"),
+          "'\(group)' are now accessible only to you: you are not in the Unix group that they were shared with"),
         "\(result.errors)")
     }
   }

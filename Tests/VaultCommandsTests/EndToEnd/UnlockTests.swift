@@ -167,7 +167,7 @@ import Testing
     #expect(verified.output.contains("default\tverified"))
     #expect(verified.output.contains("vault.owner\tnot proved"))
     #expect(
-      verified.errors.contains("neither the list of groups nor") && verified.errors.contains("--passphrase-fd"))
+      verified.errors.contains("a missing group would not be noticed") && verified.errors.contains("--passphrase-fd"))
     #expect(run(["verify"], key: true).output.contains("vault.owner\tverified"))
   }
 
@@ -190,7 +190,7 @@ import Testing
     let made = run(["backup", folder.file("backup")])
     #expect(made.status == 0, "\(made.errors)")
     #expect(made.output.contains("default\tcopied") && made.output.contains("vault.owner\tcopied, not proved"))
-    #expect(made.errors.contains("identity and list of groups were copied as they are"))
+    #expect(made.errors.contains("the list of groups were copied without being proved"))
     run(["lock"])
     let new = ["VAULT_HOME": folder.file("new"), "VAULT_STATE": folder.file("new-state"), "HOME": folder.path]
     let back = Executable(

@@ -178,7 +178,7 @@ import Testing
       ["-c", #"ulimit -f 64; exec "$vault" import "$file" --from csv"#], program: "/bin/sh", environment: environment
     ).wait()
     #expect(failed.status == 23)
-    #expect(failed.errors.hasPrefix("vault: error: the file may not become larger\n"), "\(failed.errors)")
+    #expect(failed.errors.hasPrefix("vault: error: the file cannot grow any further\n"), "\(failed.errors)")
     #expect(store.run("list").output.isEmpty)
   }
 

@@ -106,7 +106,7 @@ import Vault
       store.run("move", "b", "c").errors
         == "its former versions stay under the old name: vault history 'b'\n")
     #expect(store.run("history", "b").output.split(separator: "\n").count == 3)
-    #expect(store.run("copy", "c", "d").errors == "the copy answers no prompt: vault askpass list\n")
+    #expect(store.run("copy", "c", "d").errors == "the copy answers no prompt; see: vault askpass list\n")
     #expect(store.run("askpass", "list").output == "Password:\tc\tpassword\n")
   }
 

@@ -95,7 +95,7 @@ import Testing
     #expect(hint.hasPrefix("try again; see who holds it:") && hint.hasSuffix("; then repeat the command"))
     let full = UnchangedGroups.hint(
       [UnchangedGroup(name: "team", problem: .storage(.full))], "api", Circumstances(makesSteps: true))
-    #expect(full == "not finished, but what is done stays: make room, then repeat the command")
+    #expect(full == "not finished, but what was done is kept: free some space, then repeat the command")
   }
 
   @Test func `the hint about a published group says how vaultd can order the change again`() {

@@ -52,7 +52,7 @@ import Testing
     #expect(
       refused.errors == """
         vault: error: locked: vaultd: nobody listens on its socket
-        vault: hint: vaultd must run and reach the new servers; if they are of the same cluster, or take the place of a lost one: --unchecked
+        vault: hint: vaultd must run and reach the new servers; if they belong to the same cluster, or replace a lost one: --unchecked
 
         """)
     #expect(store.run("remote", "list").output.contains(old))

@@ -6,11 +6,11 @@ struct BackupStore: Command {
     "Copy the store into a folder: one consistent state of each group, proved completely.",
     usage: "vault backup DIR [--json]",
     more: """
-      DIR must be empty or is created. Others may write meanwhile. The backup opens with the same passphrase and \
-      keys as the store. Groups that are bound to this device are left out. A group that does not verify is named, \
-      the others are copied, and the command ends with that group's exit status. If the store is only unlocked, as \
-      for cron, and has no key file that is remembered, the identity and the list of groups are copied as they are, \
-      and a warning says that they were not proved.
+      DIR must be empty or not exist yet. Others can go on writing meanwhile. The backup opens with the same \
+      passphrase and keys as the store. Groups that are bound to this device are left out. A group that does not \
+      verify is named, the others are copied, and the command ends with that group's exit status. If the store is only \
+      unlocked, as for cron, and no key file is remembered, the identity and the list of groups are copied as they \
+      are, and a warning says that they were not proved.
       """,
     example: """
       vault backup /mnt/backup/vault-2026-11-21
@@ -34,12 +34,12 @@ struct BackupStore: Command {
     }
     if try !store.location.identity().slots.contains(where: { $0.kind == .recoveryCode }) {
       session.warn(
-        "there is no recovery code: the backup opens with what opens the store now, and nothing else; make one: vault recovery create"
+        "there is no recovery code, so the backup opens only with what opens the store now; make one: vault recovery create"
       )
     }
     for case .copiedUnproved in backup.groups.map(\.outcome) {
       session.warn(
-        "the store is unlocked only for items: identity and list of groups were copied as they are; to prove them: vault backup with --passphrase-fd N, or --key-file FILE"
+        "the store is unlocked only for items: the identity and the list of groups were copied without being proved; to prove them: vault backup with --passphrase-fd N, or --key-file FILE"
       )
     }
     let problem = backup.groups.lazy.compactMap(\.problem).first

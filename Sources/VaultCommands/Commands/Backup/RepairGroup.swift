@@ -40,7 +40,7 @@ struct RepairGroup: Command {
       }
       for name in loss.lostNames { session.warn("lost: \(UTF8Text.onOneLine(name))") }
       for item in loss.unproved {
-        session.warn("not proved, but can be opened and kept by name: \(UTF8Text.onOneLine(item.name))")
+        session.warn("not proved, but can be opened; --keep-unproved keeps it: \(UTF8Text.onOneLine(item.name))")
       }
       return false
     }

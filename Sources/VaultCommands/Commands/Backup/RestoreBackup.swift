@@ -7,10 +7,10 @@ struct RestoreBackup: Command {
     usage: "vault restore-backup DIR [GROUP]... [--replace] [--json]",
     more: """
       Every file is proved before the first group is touched. A group that exists in another state is replaced only \
-      with --replace; replaced files are kept, and the command says where. A restored state that is older than the \
-      one this machine has seen is refused (14) until you run vault group accept GROUP. On a machine that has never \
-      seen a group, the group gets a new key and list of members, without applications whose credentials were \
-      replaced or revoked since, and its members accept it in the same way.
+      with --replace; replaced files are kept, and the command says where. A restored state that is older than the one \
+      this machine has seen is refused (14) until you run vault group accept GROUP. On a machine that has never seen a \
+      group, the group gets a new key and a new list of members, without applications whose credentials were replaced \
+      or revoked since; its members then accept it in the same way.
       """,
     example: """
       vault restore-backup /mnt/backup/vault-2026-11-21
@@ -120,7 +120,8 @@ extension StoreRestoration {
     throw Failure(
       .notFound, "neither in the backup nor in the store: \(missing.joined(separator: ", "))",
       hint:
-        "from a backup that has it: vault restore-backup DIR \(missing[0]); a group bound to a device is in no backup")
+        "restore it from a backup that has it: vault restore-backup DIR \(missing[0]); a group bound to a device is in no backup"
+    )
   }
 
   var table: Table {
@@ -171,7 +172,7 @@ extension StoreRestoration.Group {
         name, group.isRenewed ? "restored, with a new key" : "restored", Table.cell(group.items),
         Table.cell(group.epoch), group.members.map(\.who.text).joined(separator: ", "), group.keptAside ?? "")
     case .unchanged: table.add(name, "already in this state", "", "", "", "")
-    case .kept: table.add(name, "kept: the store's own is in order", "", "", "", "")
+    case .kept: table.add(name, "kept: the store's own files are intact", "", "", "", "")
     case .failed(let error): table.add(name, error.message, "", "", "", "")
     }
   }

@@ -7,7 +7,7 @@ struct JoinApplication: Command {
     usage: "vault join --credential FILE [--passphrase-fd N] [--store FOLDER]",
     more: """
       The credential must have been written by 'vault app issue --remote', because it says where the groups are \
-      published. A copy is kept in the store's folder joined, for vaultd, which must run for this store as the same \
+      published. A copy is kept for vaultd in the store's folder joined; vaultd must run for this store as the same \
       user. The store needs no owner; the groups' owner stays on the other machine. If the credential is sealed, the \
       command asks for its passphrase, and the copy is not sealed.
 
@@ -61,7 +61,7 @@ struct JoinApplication: Command {
       throw Failure(
         .denied, why,
         hint:
-          "vaultd must run as this user; if the cluster refuses the login, the owner runs, as after each app issue with --own-login or --replace: vault remote provision NAME; if the application is no member, join with a newer credential: vault app issue APP --output FILE --remote NAME --again"
+          "vaultd must run as this user; if the cluster refuses the login, the owner must run (as after each app issue with --own-login or --replace): vault remote provision NAME; if the application is not a member, join with a newer credential: vault app issue APP --output FILE --remote NAME --again"
       )
     }
   }

@@ -6,8 +6,8 @@ struct ProvisionRemote: Command {
     "Make the users, roles and permissions of a remote in etcd.",
     usage: "vault remote provision NAME [GROUP]... [--root-user USER] [--root-password-fd N] [--json]",
     more: """
-      Afterwards the remote's own user can read and write the keys of all groups that are published there and of the \
-      named groups, which you are about to publish there, and no other keys. The user of an application whose \
+      Afterwards the remote's own user can read and write the keys of all groups that are published there, those of \
+      the named groups, which you are about to publish there, and no other keys. The user of an application whose \
       credential was issued with --own-login can read or write the keys of a group if the application can do so in the \
       group. Users who are not members of a group have no access to its keys. Run the command again after each change \
       of members; it changes only these users and roles.
@@ -29,7 +29,7 @@ struct ProvisionRemote: Command {
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     name = try arguments.argument("name", "The remote's name.", completes: .remotes)
-    groups = arguments.anyArguments("group", "Groups that are to be published there next.", completes: .groups)
+    groups = arguments.anyArguments("group", "Groups that you are about to publish there.", completes: .groups)
     user = arguments.option("--root-user", value: "user", "The etcd user with the role root (else root).")
     passwordDescriptor = try arguments.descriptor(
       "--root-password-fd", "Read the password of that user from the first line of this descriptor.")

@@ -33,7 +33,7 @@ struct PublishGroup: Command {
       throw Failure(
         status, why,
         hint:
-          "if it has users, let the remote's write: vault remote provision \(remote) \(name); if vaultd is no member: vault service enroll --output FILE --group \(name):write --again"
+          "if the cluster has users, let the remote's user write: vault remote provision \(remote) \(name); if vaultd is not a member: vault service enroll --output FILE --group \(name):write --again"
       )
     }
     session.say("'\(name)' is published at '\(remote)'")

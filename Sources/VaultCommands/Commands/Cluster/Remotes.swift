@@ -23,8 +23,8 @@ struct AddRemote: Command {
 
       --replace changes the address, the certificates, the login and these times of a remote. Credentials that were \
       written earlier keep the old values. If groups are published there, vaultd first asks new servers whether they \
-      have these groups, because in another cluster this machine would begin a new history. --unchecked leaves this \
-      out, for a cluster that takes the place of a lost one.
+      have these groups, because in another cluster this machine would begin a new history. --unchecked skips this \
+      check, for a cluster that replaces a lost one.
       """,
     example: """
       vault remote add office etcds://etcd1.example:2379,etcd2.example:2379 --user vault
@@ -55,7 +55,7 @@ struct AddRemote: Command {
       "--password-fd", "Read the password of --user from the first line of this descriptor.")
     maxAge = arguments.option("--max-age", value: "time", "How old the newest proved state may be: 90s, 15m, 12h, 30d.")
     heartbeat = arguments.option(
-      "--heartbeat", value: "time", "After how long without a change to sign an empty one.")
+      "--heartbeat", value: "time", "Sign an empty change after this long without a change.")
     replace = arguments.flag("--replace", "Change a remote that exists.")
     unchecked = arguments.flag(
       "--unchecked", "With --replace: do not ask whether new servers have the groups that are published there.")
@@ -68,7 +68,7 @@ struct AddRemote: Command {
     guard (certificate == nil) == (privateKey == nil) else { throw Failure.usage("--cert and --key need each other") }
     let (maxAge, heartbeat) = try (seconds(maxAge, "--max-age"), seconds(heartbeat, "--heartbeat"))
     if let maxAge, let heartbeat, heartbeat >= maxAge {
-      throw Failure.usage("--heartbeat must be well below --max-age, or each copy is too old before the next change")
+      throw Failure.usage("--heartbeat must be well below --max-age, or copies become too old before the next change")
     }
     let remote = try Remote(
       name, at: address, authority: authority.map { try Self.text(of: $0, "--ca") },
@@ -78,7 +78,7 @@ struct AddRemote: Command {
     if replace, !unchecked { try requireLogs(on: remote, store) }
     try store.addRemote(remote, replacing: replace)
     guard user != nil, !remote.usesTLS, !remote.endpoints.allSatisfy(\.isOnThisMachine) else { return }
-    session.warn("the password goes over the network unencrypted; with TLS: etcds://, or --ca")
+    session.warn("the password goes over the network unencrypted; to use TLS: etcds://, or --ca")
   }
 
   /// Refuses new servers that do not have the logs of the groups that are published at the remote.
@@ -95,7 +95,7 @@ struct AddRemote: Command {
           : "vaultd must run and reach the new servers"
         throw Failure(
           error.exitStatus, error.message,
-          hint: "\(way); if they are of the same cluster, or take the place of a lost one: --unchecked")
+          hint: "\(way); if they belong to the same cluster, or replace a lost one: --unchecked")
       }
     }
   }

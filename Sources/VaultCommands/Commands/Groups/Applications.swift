@@ -12,13 +12,13 @@ struct IssueApplication: Command {
       """,
     more: """
       The application gets a private group with its own name. After a reinstall, or if the credential was lost, \
-      --again writes the same identity, which opens everything it had. If a credential was stolen, --replace gives \
-      the application a new identity and its groups new keys, so that the old credential opens nothing written \
-      later. A group with signed items that can no longer be proved does not get a new key unless --drop-unproved \
-      leaves them behind; nor does one in a state that this machine refuses, unless --accept takes it, after saying \
-      what that brings back. A group that cannot be changed is named at the end; once it is repaired, the same \
-      command finishes the work. If the new credential is stolen before that, use --replace with a different FILE, \
-      which gives yet another identity.
+      --again writes the same identity, which opens everything it had. If a credential was stolen, --replace gives the \
+      application a new identity and its groups new keys, so that the old credential opens nothing written later. A \
+      group with signed items that can no longer be proved gets a new key only with --drop-unproved, which leaves them \
+      behind; a group in a state that this machine refuses gets one only with --accept, which first says what that \
+      state brings back. A group that cannot be changed is named at the end; once it is repaired, the same command \
+      finishes the work. If the new credential is stolen before that, use --replace with a different FILE, which gives \
+      yet another identity.
 
       --passphrase seals the credential with a new passphrase, for a colleague: vault asks for it when the credential \
       is used.
@@ -26,9 +26,9 @@ struct IssueApplication: Command {
       With --remote, the credential also says where the application's groups are published and how to log in there, \
       for 'vault join' on another machine. An older vault reports a newer format (status 17) for such a credential. \
       With --own-login the application gets its own etcd user, vault-APP, which 'vault remote provision' makes in etcd \
-      and whose permission 'vault revoke' removes. With --replace that user gets a new password, so run that command \
-      again before the machine joins. Its later credentials keep that login unless --shared-login ends it: \
-      then they have the remote's own.
+      and whose permission 'vault revoke' removes. With --replace that user gets a new password, so run 'vault remote \
+      provision' again before the machine joins. Later credentials of the application keep this login; with \
+      --shared-login they have the remote's own again.
       """,
     example: """
       vault app issue com.example.api --output api.credential --group team.shared:read
@@ -259,7 +259,8 @@ struct UninstallApplication: Command {
       Groups declared purged are removed with all their items, unless another application is a member. In the others \
       the application stays a member, for its next installation: vault app issue APP --again. With --revoke it is \
       removed from them, and they get new keys; --drop-unproved leaves behind signed items that can no longer be \
-      proved, and --accept takes states that this machine refuses, after saying what that brings back.
+      proved, and with --accept the command accepts states that this machine refuses, after saying what they bring \
+      back.
 
       If a group would be removed, the command asks on a terminal; elsewhere it needs --yes. A group that cannot be read \
       at that moment is removed only with --revoke and --yes; with --revoke alone it stays, under a new key.
@@ -320,6 +321,6 @@ struct UninstallApplication: Command {
         hint: "vault group remove \(group.name)")
     }
     if revoke { try session.withdrawLogin(of: app, from: report.revoked, store) }
-    if !report.kept.isEmpty { session.say("to close them to such a copy: vault app uninstall \(app) --revoke") }
+    if !report.kept.isEmpty { session.say("to lock such copies out: vault app uninstall \(app) --revoke") }
   }
 }

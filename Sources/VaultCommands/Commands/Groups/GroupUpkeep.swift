@@ -8,13 +8,13 @@ struct AcceptGroup: Command {
     usage: "vault group accept NAME [--another-group] [--drop-unproved] [--yes]",
     more: """
       Use this after you put back a copy or deleted a group's file yourself. Do not use it to silence an error that \
-      you cannot explain, because somebody may have put back an old copy. The command first says what comes back, \
-      and asks on a terminal; elsewhere it needs --yes. It also asks before it gives up a group whose files are \
-      gone. A state that the owner accepts gets a new key; only the owner can accept a copy with an older list of \
-      members. If a member has to leave the group as well, do both in one step: vault revoke GROUP \
-      APP --accept; another group has to be accepted first. Signed items that damage destroyed are left behind only \
-      with --drop-unproved. If the list of groups and applications, vault.owner, is gone or nothing in it can be \
-      proved, a new one is made of what the groups show.
+      you cannot explain, because somebody may have put back an old copy. The command first says what comes back, and \
+      asks on a terminal; elsewhere it needs --yes. It also asks before it gives up a group whose files are gone. A \
+      state that the owner accepts gets a new key; only the owner can accept a copy with an older list of members. If \
+      a member has to leave the group as well, do both in one step: vault revoke GROUP APP --accept; another group has \
+      to be accepted first. Signed items that damage destroyed are left behind only with --drop-unproved. If the list \
+      of groups and applications, vault.owner, is gone or nothing in it can be proved, a new one is built from what \
+      the groups show.
       """,
     example: """
       vault group accept team.shared
@@ -104,7 +104,7 @@ extension Session {
   /// - Parameter app: the application that the other change lets in.
   func takes(letting app: String? = nil) -> (ReturningState) -> Bool {
     { [self] state in
-      say("'\(state.group)' is not in the state that this machine has seen last; accepting this state:")
+      say("'\(state.group)' is not in the state that this machine saw last; accepting this state:")
       describe(state, letting: app)
       return asks() ?? true
     }
@@ -123,7 +123,7 @@ extension Session {
   fileprivate func describe(_ state: ReturningState, letting app: String? = nil) {
     switch state.reason {
     case .lost:
-      say("the list of groups and applications is lost; a new one is made of what the groups show:")
+      say("the list of groups and applications is lost; a new one is built from what the groups show:")
       for group in state.groups { say("group \(group)") }
       for application in state.applications {
         say("application \(application.id), issue \(application.issue), \(application.standing.rawValue)")
@@ -145,7 +145,7 @@ extension Session {
     }
     if state.reason == .olderRoster {
       say("a member that was removed since then comes back, too, unless it is named here as staying out")
-      say("rights that were changed since then come back as they are named here; vault grant changes them again")
+      say("rights that were changed since then return to those named here; vault grant changes them again")
     }
     let left = state.left.filter { app == nil || $0.application != app }
     for member in left {
@@ -204,9 +204,9 @@ struct RotateGroup: Command {
     "Give a group a new key: prove every version of every item and seal it again.",
     usage: "vault group rotate NAME [--accept] [--drop-unproved]",
     more: """
-      The members stay. A process killed meanwhile leaves the group as it was. Unsigned data is left behind; with \
-      --drop-unproved so are signed items that can no longer be proved. With --accept the command takes a state that \
-      this machine refuses, even of a damaged file, after saying what that brings back.
+      The members stay. If the process is killed, the group stays as it was. Unsigned data is left behind; with \
+      --drop-unproved so are signed items that can no longer be proved. With --accept the command accepts a state that \
+      this machine refuses, even that of a damaged file, after saying what it brings back.
       """,
     example: """
       vault group rotate team.shared

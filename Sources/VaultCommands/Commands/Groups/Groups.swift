@@ -149,7 +149,7 @@ extension Result<UInt64?, VaultError> {
   fileprivate var text: String {
     switch self {
     case .success(let epoch?): "its cluster has epoch \(epoch)"
-    case .success(nil): "its cluster was not reached yet"
+    case .success(nil): "its cluster has not been reached yet"
     case .failure(let error): "not up to date: \(error.message)"
     }
   }

@@ -6,8 +6,8 @@ struct GrantRights: Command {
     "Let an application into a group, or change its rights there.",
     usage: "vault grant GROUP APP --rights read|write [--accept]",
     more: """
-      A new member can read everything that is kept, including older versions. With --accept the command takes a \
-      state of the group that this machine refuses, after saying what that brings back.
+      A new member can read everything that is kept, including older versions. With --accept the command accepts a \
+      state of the group that this machine refuses, after saying what it brings back.
       """,
     example: """
       vault grant team.shared com.example.api --rights read
@@ -149,7 +149,7 @@ struct ShowExposure: Command {
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
-    fields = arguments.flag("--fields", "List unchanged fields of values that were changed, too.")
+    fields = arguments.flag("--fields", "Also list the unchanged fields of changed values.")
     json = arguments.json()
     key = try KeySource(&arguments)
   }

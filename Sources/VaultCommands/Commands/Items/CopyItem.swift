@@ -40,8 +40,8 @@ struct MoveItem: Command {
     usage: "vault move NAME [NEW-NAME] [-g GROUP] [--to GROUP] [--replace]",
     more: """
       Copies the item and then removes it; its versions stay in the old place, where restore finds them. Within a \
-      group both happen at once. Between two groups the copy is made first: if the command is stopped in between, \
-      the item is in both groups, never in none.
+      group both happen at once. Between two groups the copy is made first: if the command is stopped in between, the \
+      item is in both groups and is not lost.
       """,
     example: """
       vault move db/password --to team.shared
@@ -98,7 +98,7 @@ struct Transfer {
     let target = try self.target.map { name throws(VaultError) in try store.group(name) } ?? source
     let (oldName, newName) = (try Item.Name(name), try Item.Name(newName ?? name))
     guard source.name != target.name else {
-      guard oldName != newName else { throw Failure.usage("the new place is the item's own") }
+      guard oldName != newName else { throw Failure.usage("the item already has this name and group") }
       let item = try source.transaction { edit in
         let opened = try edit.open(name)
         try put(opened, as: newName, in: edit, answersPrompts: removesSource)
@@ -126,7 +126,7 @@ struct Transfer {
     if isMoved, item.version > 1 {
       session.say("its former versions stay under the old name: vault history '\(name)'")
     } else if !isMoved, target == nil, item.attributes.keys.contains(where: AskPassRule.isAttribute) {
-      session.say("the copy answers no prompt: vault askpass list")
+      session.say("the copy answers no prompt; see: vault askpass list")
     }
   }
 

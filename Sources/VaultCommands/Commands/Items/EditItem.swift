@@ -33,7 +33,7 @@ struct EditItem: Command {
     name = try arguments.argument("name", "The item's name.", completes: .items)
     field = arguments.field()
     group = arguments.group()
-    create = arguments.flag("--create", "Make the item, or the field, if there is none.")
+    create = arguments.flag("--create", "Make the item or field if there is none.")
     key = try KeySource(&arguments)
   }
 
@@ -112,7 +112,7 @@ struct EditRequest {
     }
     let editor = Editor(chosen ?? "vi")
     if !editor.keepsNoCopies {
-      session.warn("'\(UTF8Text.onOneLine(editor.program))' may keep copies of the text: see its settings")
+      session.warn("'\(UTF8Text.onOneLine(editor.program))' may keep copies of the text; check its settings")
     }
     let places = [session.variable("XDG_RUNTIME_DIR"), "/run/user/\(geteuid())", "/dev/shm"]
     let folder = try EditingFolder(below: places.compactMap { $0 })

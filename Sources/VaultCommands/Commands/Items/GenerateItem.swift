@@ -8,9 +8,8 @@ struct GenerateItem: Command {
     usage:
       "vault generate NAME[#FIELD] [-g GROUP] [--length N] [--alphabet SET] [--expires WHEN] [--replace-fields] [--show]",
     more: """
-      SET is one of \(RandomText.names), or the characters themselves: chars:abc if they are only \
-      letters, otherwise also without the prefix, as in abc123. safe is A-Z a-z 0-9 - _, alnum is alphanumeric, and \
-      hex is hexadecimal.
+      SET is one of \(RandomText.names), or the characters themselves, as in abc123; if they are only letters, they \
+      need a prefix: chars:abc. safe is A-Z a-z 0-9 - _, alnum is alphanumeric, and hex is hexadecimal.
       32 characters of safe hold 192 bits. An existing item gets a new version. NAME#FIELD is one field of a login \
       or another JSON value, as in set; the other fields stay.
       """,

@@ -14,14 +14,14 @@ struct GetItem: Command {
       NAME#FIELD is one field of a login or another JSON value, unless there is an item with that name; with --field \
       FIELD the name is taken literally, and --field '' means the whole value.
 
-      With --json, numbers, booleans and JSON are JSON values, an archive is a tree of its content (no class is \
+      With --json, numbers, booleans and JSON are JSON values, an archive is a tree of its content (no object is \
       built), and a value that is not UTF-8 is in valueBase64 instead of value. An expired value is still written, \
       with a warning. Several items make one array.
 
-      --clip copies the value with wl-copy, xclip or xsel, or else through tmux, screen or the terminal (OSC 52). After \
-      45s or TIME, at most 1h, the clipboard is cleared, unless something else was copied in the meantime. If the tool \
-      cannot do a part of this, the command says so. --qr draws a QR code of at most 2953 bytes, dark on light; without \
-      colours it suits a terminal that writes light on dark.
+      --clip copies the value with wl-copy, xclip or xsel, or else through tmux, screen or the terminal (OSC 52). \
+      After 45s or TIME, at most 1h, the clipboard is cleared, unless something else was copied in the meantime. If \
+      the tool cannot do part of this, the command says so. --qr draws a QR code of at most 2953 bytes, dark on light; \
+      without colours it suits a terminal that writes light on dark.
       """,
     example: """
       vault get web/GitHub#username
@@ -56,10 +56,10 @@ struct GetItem: Command {
     guard names.count == 1 || json && output == nil && version == nil else {
       throw Failure.usage(
         "several items can be written only as JSON",
-        hint: "--json, without --version and --output; the name of one item that has spaces is quoted: 'my item'")
+        hint: "use --json, without --version and --output; quote a single name that has spaces: 'my item'")
     }
     guard [clip != nil, qr, output != nil, json].count(where: { $0 }) < 2 || clip == nil && !qr else {
-      throw Failure.usage("--clip and --qr exclude each other, --output and --json")
+      throw Failure.usage("--clip and --qr exclude each other, and both exclude --output and --json")
     }
     if let clip { try Clipboard.require(length: clip) }
     let group = try session.openGroup(group, key)

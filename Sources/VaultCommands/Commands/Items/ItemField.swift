@@ -112,9 +112,9 @@ struct ItemField {
   func requireFields() throws(Failure) {
     guard item.kind == .json, (try? ValueText.canonical(String(decoding: whole, as: UTF8.self), .json)) != nil else {
       throw Failure(
-        .conflict, "the value is \(item.kind.words) and has no fields that can be set; only a JSON object has",
+        .conflict, "the value is \(item.kind.words) and has no fields that can be set; only a JSON object has them",
         hint: SetItem.isObject(whole)
-          ? "it is the text of an object; to make it json: vault get NAME | vault set NAME --type json"
+          ? "the text is a JSON object; to store it as one: vault get NAME | vault set NAME --type json"
           : "a new item with '#' in its name needs --field ''")
     }
   }
@@ -124,7 +124,7 @@ struct ItemField {
   /// - Throws: `conflict` for a value whose fields cannot be changed; `usage` for a text that does not fit the kind.
   func setting(_ text: WipedBytes, as kind: SecretKind?) throws -> Secret {
     try requireFields()
-    guard text.isText else { throw Failure(.usage, "a field of JSON is UTF-8 text") }
+    guard text.isText else { throw Failure(.usage, "a JSON field must be UTF-8 text") }
     let bytes = text.exportInsecurely()
     let value = try json(bytes, kind ?? presentKind)
     guard let changed = JSONField.setting(name, to: value, in: whole) else {
@@ -150,7 +150,7 @@ struct ItemField {
     case .json where JSONField.kind(of: name, in: whole) != .string:
       guard let canonical = try? ValueText.canonical(String(decoding: text, as: UTF8.self), .json) else {
         throw Failure(
-          .usage, "the field is not text, and the given value is not JSON", hint: "for a text: --type string")
+          .usage, "the field is not text, and the given value is not JSON", hint: "to store text: --type string")
       }
       return Array(canonical.utf8)
     case .bytes, .archive: throw Failure(.usage, "a field of JSON cannot have that type")
@@ -185,7 +185,7 @@ struct FieldLoss {
         .conflict, "'\(name)' is JSON, and all its fields would be lost",
         hint: "to set one field: NAME#FIELD; to replace all: --replace-fields")
     }
-    guard try terminal.confirm("'\(name)' is JSON; replace it with all its fields? (yes/no) ") else {
+    guard try terminal.confirm("'\(name)' is JSON; replace it and all its fields? (yes/no) ") else {
       throw Failure(.interrupted, "nothing was changed", hint: "to set one field: NAME#FIELD")
     }
   }

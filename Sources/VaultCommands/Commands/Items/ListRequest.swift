@@ -149,18 +149,20 @@ struct ListRequest {
     }
     guard !json, session.output.isTerminal else { return }
     let place = all ? "" : " in '\(groups[0])'"
-    if until != nil { return session.say("no item\(place) has expired, or will within this time") }
+    if until != nil { return session.say("no item\(place) has expired or will within this time") }
     let isNarrowed = !prefix.isEmpty || !attributes.isEmpty || match != nil || sort == Order.expires.rawValue
     let kind = removed ? "removed item" : "item"
     var words = "there is no \(kind)\(place)\(isNarrowed ? " that matches" : removed ? "" : " yet")"
-    if !isNarrowed, !removed { words += "; to keep one: vault set NAME\(group.map { " -g \($0)" } ?? "")" }
+    if !isNarrowed, !removed { words += "; to store one: vault set NAME\(group.map { " -g \($0)" } ?? "")" }
     if !all, let count = try? store.itemGroupNames().count, count > 1 { words += "; to list all groups: --all" }
     session.say(words)
   }
 
   private static func strange(_ row: StrangeRow, _ count: Int, _ group: AccessGroup) -> Failure {
     var failure = Failure(
-      .damaged, "a writer of '\(group.name)' signed \(count == 1 ? "a row" : "\(count) rows") that no item can be",
+      .damaged,
+      "a writer of '\(group.name)' signed "
+        + (count == 1 ? "a row that is not a valid item" : "\(count) rows that are not valid items"),
       hint: "the owner removes it: vault remove --row \(row.token) -g \(group.name)")
     failure.level = "row"
     return failure

@@ -12,7 +12,7 @@ struct RemoveItem: Command {
     more: """
       --destroy asks first on a terminal; elsewhere it needs --yes.
 
-      --prefix removes all items whose names begin with P, all at once, and asks first in the same way.
+      --prefix removes all items whose names begin with P in one step, and asks first in the same way.
 
       With --row, the owner can remove a row that list skipped because it cannot be an item. The group gets a new \
       key, nothing of the row stays, and an item with its name starts at version 1 again.
@@ -22,7 +22,7 @@ struct RemoveItem: Command {
       """)
 
   static let surplus: Failure? = .usage(
-    "only one item is removed at a time", hint: "all items with a common beginning: vault remove --prefix P")
+    "only one item is removed at a time", hint: "to remove all items with a common prefix: vault remove --prefix P")
 
   let name: String?
   let group: String?

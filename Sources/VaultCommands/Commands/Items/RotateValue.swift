@@ -127,7 +127,7 @@ struct RotateValue: Command {
     }
     _ = try staged(of: place, in: group)
     throw Failure(
-      .conflict, "an earlier rotation did not end; its value is in '\(UTF8Text.onOneLine(place.staged))'",
+      .conflict, "an earlier rotation did not finish; its value is in '\(UTF8Text.onOneLine(place.staged))'",
       hint: place.finishing)
   }
 
@@ -145,11 +145,11 @@ struct RotateValue: Command {
     let shown = UTF8Text.onOneLine(place.staged)
     guard let target = item.attributes[Self.target] else {
       throw Failure(
-        .conflict, "'\(shown)' is an item of its own, and its name is needed for the rotation",
+        .conflict, "'\(shown)' already exists as a separate item, and the rotation needs that name",
         hint: "rename it: vault move NAME --as OTHER")
     }
     guard target == place.typed else {
-      throw Failure(.conflict, "'\(shown)' has the new value of '\(UTF8Text.onOneLine(target))'")
+      throw Failure(.conflict, "'\(shown)' holds the new value of '\(UTF8Text.onOneLine(target))'")
     }
     return item
   }

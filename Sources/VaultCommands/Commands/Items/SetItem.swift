@@ -18,15 +18,15 @@ struct SetItem: Command {
 
       NAME#FIELD sets one field of a login or another JSON value and leaves the others unchanged, unless there is an \
       item with that name. With --field FIELD the name is taken literally, and a new item with '#' in its name needs \
-      --field ''. If text would replace JSON with all its fields, the command asks on a terminal and refuses (18) \
+      --field ''. If text would replace JSON and all its fields, the command asks on a terminal and refuses (18) \
       elsewhere, unless --replace-fields is given; a JSON object stays one.
 
       Empty input that was not typed does not replace a value (18), because usually the command before the pipe has \
       failed; --allow-empty stores it.
 
-      If a cluster did not say whether it took a change (15), repeat the same set, on any machine of the group, with \
-      the --request-id that the message names: it is made only once. An ID has 1 to 64 visible characters; scripts \
-      can choose their own.
+      If a cluster did not say whether it accepted a change (15), repeat the same set, on any machine of the group, \
+      with the --request-id that the message names: the change is made only once. An ID has 1 to 64 visible \
+      characters; scripts can choose their own.
 
       --type checks the value and stores it in a normal form: bool, int, double, string, date (2027-01-31T12:00Z), \
       url, uuid, json or data. --archive checks a keyed archive (NSKeyedArchiver) and stores it; a class that is not \
@@ -81,12 +81,12 @@ struct SetItem: Command {
     allowed = arguments.options("--allow", value: "class", "A class that may be in the archive.")
     keepsValue = arguments.flag("--keep-value", "Keep the value, and change only the named details.")
     replacesFields = arguments.flag("--replace-fields", "Replace JSON and all its fields with text.")
-    allowsEmpty = arguments.flag("--allow-empty", "Replace a value with nothing if the input is empty.")
+    allowsEmpty = arguments.flag("--allow-empty", "Let empty input replace a value.")
     exact = arguments.flag("--exact", "Keep the newline at the end of piped text.")
     ifVersion = try arguments.number(
       "--if-version", value: "n", "Set it only if this is the current version; 0: only if there is no item.")
     requestID = arguments.option(
-      "--request-id", value: "id", "Set it only if this request was not answered yet.")
+      "--request-id", value: "id", "Set it only if this request was not carried out before.")
     json = arguments.json()
     key = try KeySource(&arguments)
   }
@@ -116,7 +116,7 @@ struct SetItem: Command {
     } catch let error as VaultError where error.leavesOutcomeOpen {
       throw Failure(
         error.exitStatus, error.message,
-        hint: "set it again, so that it is made once: --request-id \(request); here or on another host")
+        hint: "repeat it with --request-id \(request), here or on another host; the change is made only once")
     }
     session.warnIfPast(details)
     guard json else { return }
@@ -154,7 +154,7 @@ struct SetItem: Command {
     if let loss {
       if isObject { kind = .json } else { try loss.confirm(in: session) }
     } else if isObject {
-      session.warn("the value is stored as a text; to give it fields, as a login has: --type json")
+      session.warn("the value is stored as text; to store it as JSON with fields, like a login: --type json")
     }
     try require(value, from: source, session) { unsafe try group.get(name).withUnsafeBytes { unsafe !$0.isEmpty } }
     let valueKind = kind ?? (value.isText ? .string : .bytes)
@@ -176,7 +176,7 @@ struct SetItem: Command {
   /// What is probably a mistake in the name of a new item.
   private static func oddity(of name: String) -> String? {
     if name.first?.isWhitespace == true || name.last?.isWhitespace == true { return "begins or ends with a space" }
-    return name.contains("=") ? "has '=' in it; a value is typed, piped or in --file, never an argument" : nil
+    return name.contains("=") ? "has '=' in it; a value is typed, piped or read with --file, never an argument" : nil
   }
 
   /// Whether `value` is the text of a JSON object.
@@ -218,8 +218,8 @@ struct SetItem: Command {
         let isTyped = source.isTyped(session.streams)
         throw Failure(
           .conflict, "\(isTyped ? "nothing was typed" : "the input is empty"), and the present value is not empty",
-          hint: (isTyped ? "" : "look at the command or file that it comes from; ")
-            + "to store nothing: --allow-empty; to change only details such as the label: --keep-value")
+          hint: (isTyped ? "" : "check the command or file that it comes from; ")
+            + "to store an empty value: --allow-empty; to change only details such as the label: --keep-value")
       }
     } catch VaultError.notFound(.item) {}
     session.warn("the value is empty")
@@ -258,7 +258,7 @@ struct SetItem: Command {
     else {
       throw .usage("--archive excludes --fd, --file, --keep-value, --type, --exact and --allow-empty")
     }
-    guard archive != nil || allowed.isEmpty else { throw .usage("--allow goes with --archive") }
+    guard archive != nil || allowed.isEmpty else { throw .usage("--allow needs --archive") }
     guard !keepsValue || (type == nil && !allowsEmpty) else {
       throw .usage("--keep-value excludes --type and --allow-empty")
     }

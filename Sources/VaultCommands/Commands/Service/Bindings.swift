@@ -45,7 +45,7 @@ struct BindApplication: Command {
     app = try arguments.argument("app", "The application's id.", completes: .applications)
     conditions = BindingConditions(&arguments)
     credentials = arguments.options(
-      "--load-credential", value: "id=name", "The item behind an id of the unit's LoadCredential=.")
+      "--load-credential", value: "id=name", "The item for an id in the unit's LoadCredential=.")
     key = try KeySource(&arguments)
   }
 

@@ -134,7 +134,7 @@ extension Session {
     guard AccessGroup.namesOfInterface.contains(group) else { return }
     warn(
       "'\(group)' cannot be a mount, because HashiCorp's interface uses that name itself: "
-        + "vaultd gives the group only to 'vault' and to the library")
+        + "vaultd serves the group only to 'vault' and the library")
   }
 
   /// Warns of a bound application's groups that an enrolled service cannot open with the application's rights.

@@ -59,7 +59,7 @@ struct Init: Command {
     let named = variables.map { ($0, session.variable($0)) } + [("--key-file", key.keyFile)]
     for (name, path) in named where path?.first == "~" {
       throw Failure(
-        .usage, "\(name) begins with '~', and here that is not the home folder",
+        .usage, "\(name) begins with '~', which is not the home folder here",
         hint: "write $HOME instead; for a name that begins with '~': ./~")
     }
   }
@@ -92,8 +92,8 @@ struct Init: Command {
     }
     session.say(
       """
-      the store is back at \(store.location.home); what opened the backup opens it, and nothing else that opened the \
-      old store does
+      the store is back at \(store.location.home); it opens with what opened the backup, and with nothing else that \
+      opened the old store
       """)
     for notice in store.takeNotices() { session.warn(notice.message) }
     if try !store.location.identity().slots.contains(where: { $0.kind == .recoveryCode }) {

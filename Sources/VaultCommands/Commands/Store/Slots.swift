@@ -6,8 +6,8 @@ struct ListSlots: Command {
     "List what opens the store, with the costs of guessing a passphrase.",
     usage: "vault slot list [--key-file FILE | --recovery-fd N | --passphrase-fd N] [--json]",
     more: """
-      Nothing is opened, unless you name a key: then the slot that it opens is marked, so that you can tell it from \
-      those of other key files and recovery codes.
+      Nothing is opened unless you name a key. The slot that it opens is then marked, to tell it from those of other \
+      key files and recovery codes.
       """,
     example: """
       vault slot list
@@ -182,7 +182,7 @@ struct AddSystemdCredential: Command {
 /// `vault slot remove NUMBER`
 struct RemoveSlot: Command {
   static let about = About(
-    "Remove a slot, so that its key no longer opens the store. The last slot stays.",
+    "Remove a slot, so that its key no longer opens the store. The last slot cannot be removed.",
     usage: "vault slot remove NUMBER [--yes]",
     more: """
       If only one slot or only recovery codes would be left, the command asks on a terminal; elsewhere it needs --yes.

@@ -11,12 +11,12 @@ struct Status: Command {
       the newest one that this machine has seen, for example because the state folder is missing.
 
       A published group has a problem as soon as its copy here is not kept up to date: vaultd does not run or is \
-      sealed, the cluster cannot be reached, a commit does not prove, or no state was signed for two heartbeats of its \
-      remote (without a heartbeat, for half of --max-age). The command then ends with 15 or 12, usually before the copy \
-      is too old to be read.
+      sealed, the cluster cannot be reached, a commit cannot be proved, or no state was signed for two heartbeats of \
+      its remote (without a heartbeat, for half of --max-age). The command then ends with 15 or 12, usually before the \
+      copy is too old to be read.
 
       The command reads no items. ITEMS is the number in a group's signed state, which includes removed items; 'vault \
-      verify' counts the others alone.
+      verify' does not count those.
       """,
     example: """
       vault status

@@ -7,9 +7,9 @@ struct Verify: Command {
     usage: "vault verify [GROUP]... [--json]",
     more: """
       Ends with the exit status of the first group that does not verify. A group that is bound to another machine is \
-      listed, but affects the status only if it is named. In a store that is only unlocked, and has no key file that \
-      is remembered, everything except the list of groups is proved, and a warning says so. If the removal of a \
-      member could not be noted in that list at the time, it is noted now.
+      listed, but affects the status only if it is named. If the store is only unlocked and no key file is remembered, \
+      everything except the list of groups is proved, and a warning says so. If the removal of a member could not be \
+      noted in that list at the time, it is noted now.
       """,
     example: """
       vault verify
@@ -34,7 +34,7 @@ struct Verify: Command {
     for case .failure(.notFound(let missing)) in results.map(\.result) { throw VaultError.notFound(missing) }
     if results.contains(where: \.needsOwner) {
       session.warn(
-        "the store is unlocked only for items: neither the list of groups nor that no group is missing was proved; to prove both: vault verify --passphrase-fd N, or --key-file FILE"
+        "the store is unlocked only for items: the list of groups was not proved, so a missing group would not be noticed; to prove it, too: vault verify --passphrase-fd N, or --key-file FILE"
       )
     }
     let decisive = results.filter { !groups.isEmpty || !($0.isOfOtherDevice || $0.needsOwner) }

@@ -51,11 +51,11 @@ struct ProgramEnvironment {
     for entry in file.entries where !InheritedEnvironment.opensStore(Array(entry.name.utf8)) {
       let place = "\(UTF8Text.onOneLine(path)), line \(entry.line)"
       if entry.mayNameOthers {
-        references.session.warn("\(place): the program gets '${' as it is written; use a vault:// reference")
+        references.session.warn("\(place): '${' is passed to the program unchanged; use a vault:// reference")
       }
       if !Reference.isMeant(by: entry.value), entry.value.holds(Reference.scheme) {
         references.session.warn(
-          "\(place): the program gets 'vault://' as it is written, because only a whole value can be a reference")
+          "\(place): 'vault://' is passed to the program unchanged, because only a whole value can be a reference")
       }
       try set(Array(entry.name.utf8), Array(entry.value.utf8), in: place)
     }
@@ -107,7 +107,7 @@ struct ProgramEnvironment {
     guard unlisted.isEmpty || selection.trustsNames else {
       throw Failure(
         .conflict, "the group's items would set variables that can hijack a program: \(unlisted)",
-        hint: "list all variables that are meant: -g \(group.name) --only A,B; or take every name: --trust-names")
+        hint: "list the variables that you want: -g \(group.name) --only A,B; or accept every name: --trust-names")
     }
     if let unknown = selection.only.sorted().first(where: { items[$0] == nil }) {
       let meant = Closeness.nearestName(to: unknown, among: variables)
@@ -250,7 +250,7 @@ extension NetrcFile.Fault {
     switch self {
     case .badHost: "this cannot be a host in a netrc file"
     case .repeatedHost: "another --netrc names the same host"
-    case .tooLong: "curl passes over a line of 4,096 bytes or more in a netrc file"
+    case .tooLong: "curl skips a line of 4,096 bytes or more in a netrc file"
     case .badText: "a netrc file cannot contain an empty text, a control character or bytes that are not UTF-8"
     }
   }

@@ -8,8 +8,8 @@ struct AddSSHKey: Command {
     "Store an SSH key from a file, for vaultd's agent.",
     usage: "vault ssh add FILE [--name NAME] [--expires WHEN] [--confirm] [-g GROUP]",
     more: """
-      The key is one of ed25519, ECDSA, or RSA of at least 2048 bits. It must have no passphrase: the store protects \
-      it instead. Without --name, the item is named after the file. The file is not changed; delete it when ssh works \
+      The key must be ed25519, ECDSA, or RSA of at least 2048 bits, and have no passphrase: the store protects it \
+      instead. Without --name, the item is named after the file. The file is not changed; delete it when ssh works \
       through the agent.
       """,
     example: """

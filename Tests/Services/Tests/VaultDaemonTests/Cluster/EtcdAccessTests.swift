@@ -192,7 +192,7 @@ struct EtcdAccessTests {
     try await Blocking.write { try owner.publishGroup("team", at: "office") }
     try (Self.rootPassword + "\n").write(toFile: daemon.folder + "/password", atomically: true, encoding: .utf8)
     let provision = "remote provision office --root-password-fd 3 3<\(daemon.folder)/password"
-    let warning = "the cluster of 'office' asks nobody for a login, so no permission counts"
+    let warning = "the cluster of 'office' requires no login, so permissions have no effect"
     let told = try await vault(provision, daemon)
     #expect(told.contains(warning))
     #expect(told.contains("root\tteam\treadwrite\n"))
