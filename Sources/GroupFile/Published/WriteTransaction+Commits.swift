@@ -80,16 +80,23 @@ extension WriteTransaction {
 }
 
 extension GroupCommit {
-  /// What the manifest says, if a member signed it who may write under the roster of `state`, or under a later one in
-  /// this commit or in `others`. Who may only read has the group's key, too, and must not pass for a writer.
+  /// What the manifest says, if somebody signed it who may write under the roster of `state`, or under a later one in this
+  /// commit or in `others`. Whoever may only read has the group's key, too, and must not pass for a writer. The manifest may
+  /// name an older roster, as that of another branch does.
   package func signedManifest(under state: VerifiedState, with others: [GroupCommit]) -> Manifest? {
+    guard let content = state.keys.openMeta(manifest, .manifestBinding) else { return nil }
+    let body = Array(content.dropLast(SigningKey.signatureByteCount))
+    guard let manifest = try? Manifest(parsing: body) else { return nil }
     let later = (others + [self]).lazy.compactMap { commit in
       commit.roster.flatMap {
-        try? SignedRoster(opening: $0.roster, with: state.keys, ownerKey: state.roster.ownerKey)
+        try? SignedRoster(opening: $0.roster, with: state.keys, ownerKey: state.roster.ownerKey).roster
       }
     }
-    let rosters = [state.signedRoster] + later.filter { $0.roster.revision > state.roster.revision }
-    return try? SignedManifest.open(manifest, with: state.keys) { digest in rosters.first { $0.digest == digest } }
+    let rosters = [state.roster] + later.filter { $0.revision > state.roster.revision }
+    guard rosters.contains(where: { $0.member(signing: manifest.writerKey)?.rights == .write }),
+      manifest.writerKey.verifies(Array(content.suffix(SigningKey.signatureByteCount)), of: body)
+    else { return nil }
+    return manifest
   }
 
   /// The state that this commit signs, which must follow `old`.
