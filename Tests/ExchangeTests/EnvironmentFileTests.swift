@@ -47,9 +47,29 @@ import Testing
   }
 
   @Test func `a value that may name another one is kept as it is written, and the import says so`() throws {
-    let imported = try EnvironmentFile("A=x\nB=\"${A}/$A\"\nC=$A\n").importedItems
+    let imported = try EnvironmentFile("A=x\nB=\"${A}/$A\"\nC='$A'\n").importedItems
     #expect(imported.items.map { String(decoding: $0.value, as: UTF8.self) } == ["x", "${A}/$A", "$A"])
     #expect(imported.losses == ["line 2: what '${' in 'B' stands for; the text is kept as it is written"])
+  }
+
+  @Test(arguments: [
+    (#""pa\$\$word""#, #"pa\$\$word"#, #"\$"#), (#""a\`b""#, #"a\`b"#, #"\`"#), ("$HOME/x", "$HOME/x", "$"),
+    ("\"a$(id)\"", "a$(id)", "$"), ("`id`", "`id`", "`"), ("# x", "# x", "#"), ("$1", "$1", nil), ("a$", "a$", nil),
+    ("'$HOME `id` \\$'", "$HOME `id` \\$", nil), ("#x", "#x", nil),
+  ]) func `a value that other programs read otherwise is kept as it is written, and the import says so`(
+    text: String, value: String, mark: String?
+  ) throws {
+    let imported = try EnvironmentFile("A=\(text)\n").importedItems
+    #expect(imported.items.map { String(decoding: $0.value, as: UTF8.self) } == [value])
+    #expect(
+      imported.losses
+        == (mark.map { "line 1: what '\($0)' in 'A' stands for; the text is kept as it is written" }.map {
+          [$0]
+        } ?? []))
+  }
+
+  @Test func `a comment after white space leaves the value empty`() throws {
+    #expect(try values("A= # comment\nB=\t#c\nC=#c\nD= x # c\n").map { $0[1] } == ["", "", "#c", "x"])
   }
 
   @Test(arguments: [

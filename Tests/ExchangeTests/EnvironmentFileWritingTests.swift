@@ -13,11 +13,20 @@ import Testing
 
   @Test(arguments: [
     ("A", "x", "A=x\n"), ("A", "", "A=\n"), ("A", "two words", "A='two words'\n"),
-    ("A", #"it's \ "so""#, #"A='it\'s \\ "so"'"# + "\n"), ("A", "a\r\nb\t\"\\.", #"A="a\r\nb\t\"\\.""# + "\n"),
+    ("A", #"it's \ "so""#, #"A='it\'s \ "so"'"# + "\n"), ("A", "a\r\nb\t\"\\.", #"A="a\r\nb\t\"\\.""# + "\n"),
+    ("A", "it's", "A=\"it's\"\n"), ("A", #"a\b c"#, #"A='a\b c'"# + "\n"), ("A", #"\\a \'"#, #"A='\\\a \\\''"# + "\n"),
+    ("A", "l1\n\"l2\"\t", "A='l1\n\"l2\"\t'\n"), ("A", "it's\nso", "A=\"it's\nso\"\n"),
     ("db/password", "$x", "db/password='$x'\n"), ("a b", "é", "'a b'='é'\n"), ("it's", "x", "it's=x\n"),
     ("A", #"C:\"#, #"A=C:\"# + "\n"), ("A", "x #y", "A='x #y'\n"), ("export", "x", "export=x\n"),
   ]) func `each name and value is written in one form`(name: String, value: String, text: String) throws {
     #expect(try line(name, value) == text)
+  }
+
+  @Test(arguments: [
+    ("it's", false), (#"a\b c"#, false), ("a\n\"b\"", false), ("x", false), ("", false), (#"it's $x"#, true),
+    (#"\\host"#, true), ("a\r", true), (#"C:\"#, true),
+  ]) func `a value that only some readers read exactly is known`(value: String, isOdd: Bool) throws {
+    #expect(try EnvironmentFile.Line("A", Array(value.utf8).span).needsEscapes == isOdd)
   }
 
   @Test func `names and values that no file can hold are refused`() {
