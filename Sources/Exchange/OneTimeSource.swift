@@ -62,22 +62,48 @@ package struct OneTimeSource: Sendable, Equatable {
     guard !key.isEmpty else { throw .noSecret }
   }
 
-  /// The source as a URL, made from a secret of any length; `nil` if the text is neither a URL nor base32.
+  /// The source as a URL that all programs read alike, made from a secret of any length; `nil` if the text is neither a
+  /// URL nor base32. A URL that is no source stays as it is.
   package static func url(of text: String) -> String? {
-    guard !text.lowercased().hasPrefix("otpauth://") else { return text }
+    guard !text.lowercased().hasPrefix("otpauth://") else {
+      return (try? OneTimeSource(text)).map { $0.canonical(text) } ?? text
+    }
     let url =
       steamURL(of: text) ?? "otpauth://totp/vault?secret=" + text.filter { $0 != "-" && !$0.isWhitespace }
     return (try? OneTimeSource(url)) == nil ? nil : url
   }
 
-  /// The source in Bitwarden's form, which is `steam://` and the secret for Steam's codes. A URL of Steam's codes with
-  /// other settings, and every other text, stays as it is.
-  package static func inBitwarden(_ text: String) -> String {
-    guard text.lowercased().hasPrefix("otpauth://"), let source = try? OneTimeSource(text), source.isSteam else {
-      return text
+  /// The URL with its settings as other programs expect them: names in lower case, each once, and `SHA256` in place of
+  /// `SHA-256`, which KeePassXC would take for `SHA1`. All other parts are unchanged.
+  private func canonical(_ url: String) -> String {
+    let parts = url.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let query = parts[1].prefix { $0 != "#" && !$0.isNewline }.split(separator: "&").map { part in
+      let pair = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+      return (name: pair[0].lowercased(), value: pair.count == 2 ? pair[1] : "", text: String(part))
     }
+    let last = Dictionary(zip(query.map(\.name), query.indices)) { $1 }
+    let settings = query.enumerated().compactMap { index, setting -> String? in
+      let value: String
+      switch setting.name {
+      case "secret": value = Base32.decoded(setting.value.utf8) == key ? setting.value : Base32.encoded(key)
+      case "algorithm": value = setting.value.uppercased() == algorithm ? setting.value : algorithm
+      case "digits": value = String(digits)
+      case "period": value = String(period)
+      case "encoder": value = isSteam ? "steam" : ""
+      default: return setting.text
+      }
+      return last[setting.name] == index ? "\(setting.name)=\(value)" : nil
+    }
+    let path = parts[0].dropFirst("otpauth://totp".count)
+    return "otpauth://totp\(path)?\(settings.joined(separator: "&"))"
+  }
+
+  /// The source in Bitwarden's form, which is `steam://` and the secret for Steam's codes, and a URL that all programs
+  /// read alike for others. Every other text stays as it is.
+  package static func inBitwarden(_ text: String) -> String {
+    guard text.lowercased().hasPrefix("otpauth://"), let source = try? OneTimeSource(text) else { return text }
     let url = "steam://" + Base32.encoded(source.key)
-    return (try? OneTimeSource(url)) == source ? url : text
+    return (try? OneTimeSource(url)) == source ? url : source.canonical(text)
   }
 
   /// - Returns: nil if the text is not `steam://` and letters and digits.
@@ -94,15 +120,19 @@ package struct OneTimeSource: Sendable, Equatable {
   ///
   /// - Returns: nil if there is none, or if a URL cannot hold the secret and all of its settings.
   package static func inKeePass(_ texts: [String: String]) -> (code: String, fields: Set<String>)? {
-    if let url = texts["otp"], url.lowercased().hasPrefix("otpauth://") { return (url, ["otp"]) }
+    if let text = texts["otp"] {
+      if text.lowercased().hasPrefix("otpauth://") { return (text, ["otp"]) }
+      if let url = urlOfKeeOtp(text) { return (url, ["otp"]) }
+    }
     if let seed = texts["TOTP Seed"] {
       if seed.lowercased().hasPrefix("otpauth://") {
         return (try? OneTimeSource(seed)) == nil ? nil : (seed, ["TOTP Seed"])
       }
       // Settings in another form are kept unchanged.
       let settings = (texts["TOTP Settings"] ?? "30;6").split(separator: ";", omittingEmptySubsequences: false)
-      guard settings.count == 2, let url = url(seed, String(settings[0]), String(settings[1]), nil) else { return nil }
-      return (url, ["TOTP Seed", "TOTP Settings"])
+      guard settings.count >= 2, let url = url(seed, String(settings[0]), String(settings[1]), nil) else { return nil }
+      // A third part is the address of a clock, which KeePassXC ignores.
+      return (url, settings.count == 2 ? ["TOTP Seed", "TOTP Settings"] : ["TOTP Seed"])
     }
     let names = ["Secret-Base32", "Period", "Length", "Algorithm"].map { "TimeOtp-\($0)" }
     let algorithm = texts[names[3]].map { $0.exchanging("HMAC-", for: "").filter { $0 != "-" } }
@@ -110,6 +140,18 @@ package struct OneTimeSource: Sendable, Equatable {
       return nil
     }
     return (url, Set(names))
+  }
+
+  /// The URL for the text that the plug-in KeeOtp writes: `key=JBSWY3DP&size=6&step=30`.
+  private static func urlOfKeeOtp(_ text: String) -> String? {
+    let pairs = text.split(separator: "&").map { $0.split(separator: "=", maxSplits: 1).map(String.init) }
+    let known = ["key", "size", "step", "type", "otpHashMode"]
+    guard pairs.allSatisfy({ $0.count == 2 && known.contains($0[0]) }) else { return nil }
+    let settings = Dictionary(pairs.map { ($0[0], $0[1]) }) { first, _ in first }
+    guard let secret = settings["key"], ["totp", nil].contains(settings["type"]?.lowercased()) else { return nil }
+    return url(
+      PercentEncoding.decoded(Array(secret.utf8)).map { String(decoding: $0, as: UTF8.self) } ?? secret,
+      settings["step"], settings["size"], settings["otpHashMode"]?.uppercased())
   }
 
   /// - Returns: nil if it would not be a source with exactly these settings.
