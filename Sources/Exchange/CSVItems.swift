@@ -58,14 +58,10 @@ package enum CSVItems {
       }
     }
     var names = DistinctNames(places.keys)
-    var plain: Set<String> = []
-    return kept.map { entry in
-      let user = entry.current.text("username")
-      // Of several, only an entry without a user may keep the plain name, and only one of them.
-      let keepsName = places[entry.name]?.count == 1 || user.isEmpty && plain.insert(entry.name).inserted
-      let name = keepsName ? entry.name : names.name(entry.name, user: user)
-      return areLogins
-        ? entry.item(name) : ImportedItem(name, .string, Array(entry.current.text("password").utf8), at: entry.place)
+    return zip(kept, Entry.names(of: kept, &names, keepsPlain: true)).map { entry, named in
+      areLogins
+        ? entry.item(named.name, named.alias)
+        : ImportedItem(named.name, .string, Array(entry.current.text("password").utf8), at: entry.place)
     }
   }
 

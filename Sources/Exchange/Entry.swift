@@ -137,14 +137,13 @@ extension ImportedItems {
       }
     }
     var names = DistinctNames(seen.keys)
-    for entry in kept {
-      let name =
-        seen[entry.name]?.count == 1 ? entry.name : names.name(entry.name, user: entry.current.text("username"))
-      if entry.hasFields { items.append(entry.item(name)) }
+    for (entry, (name, alias)) in zip(kept, Entry.names(of: kept, &names, keepsPlain: false)) {
+      if entry.hasFields { items.append(entry.item(name, alias)) }
       for attachment in entry.attachments {
         let file = attachment.name.isEmpty ? "attachment" : Self.cleaned(attachment.name)
         let place = "\(entry.place), an attachment"
         var item = ImportedItem(names.name("\(name)/\(file)"), .bytes, attachment.bytes, at: place)
+        item.alias = alias
         // No other item can hold what is said of an entry without fields.
         if !entry.hasFields {
           item.attributes = entry.attributes.merging(entry.current.attributes) { $1 }
@@ -192,15 +191,60 @@ extension Entry {
     let fields: [Field]
     let older: [[Field]]
     let attachments: [Attachment]
+    let attributes: Set<Field>
+    let expires: UInt64?
   }
 
   fileprivate var content: Content {
-    Content(fields: current.fields, older: history.map(\.fields), attachments: attachments)
+    Content(
+      fields: current.fields, older: history.map(\.fields), attachments: attachments,
+      attributes: Set(attributes.map { Field($0.key, $0.value) }), expires: expires)
+  }
+
+  /// Different names for entries that may share one: the user's name is appended, and a number if that is not enough.
+  /// The numbers do not depend on the order of the file, so that an import can be repeated when that has changed.
+  ///
+  /// - Parameters:
+  ///   - names: the names that are taken, among them those of all entries.
+  ///   - keepsPlain: whether one of several entries may keep their name, if it has no user.
+  static func names(
+    of entries: [Entry], _ names: inout DistinctNames, keepsPlain: Bool
+  ) -> [(name: String, alias: ImportedItem.Alias?)] {
+    var counts: [String: Int] = [:]
+    for entry in entries { counts[entry.name, default: 0] += 1 }
+    var named = entries.map { entry in
+      let user = entry.current.text("username")
+      return (entry.name, user.isEmpty ? nil : ImportedItem.Alias(entry.name, other: "\(entry.name) (\(user))"))
+    }
+    let namesakes = entries.indices.filter { counts[entries[$0].name] != 1 }.map { ($0, entries[$0].rank) }
+    var plain: Set<String> = []
+    for (index, _) in namesakes.sorted(by: { $0.1.lexicographicallyPrecedes($1.1) { $0.lexicographicallyPrecedes($1) } }
+    ) {
+      let (entry, user) = (entries[index], entries[index].current.text("username"))
+      if keepsPlain, user.isEmpty, plain.insert(entry.name).inserted { continue }
+      let name = names.name(entry.name, user: user)
+      named[index] = (name, user.isEmpty ? nil : ImportedItem.Alias(name, other: entry.name))
+    }
+    return named
+  }
+
+  /// What orders entries of one name. What changes seldom comes first, such as the address.
+  private var rank: [[UInt8]] {
+    func json(_ fields: [Field]) -> [UInt8] {
+      var object = JSONObject()
+      for field in fields { object.add(field.name, field.text.utf8) }
+      return object.bytes
+    }
+    let attributes = attributes.sorted { $0.key < $1.key }.map { Field($0.key, $0.value) }
+    let others = current.fields.filter { $0.name != "url" && $0.name != "password" }
+    return [Array(current.text("url").utf8), json(attributes), json(others), Array(current.text("password").utf8)]
+      + history.map(\.json) + attachments.flatMap { [Array($0.name.utf8), $0.bytes] }
   }
 
   /// The item that holds the fields. Its label is the user's name, so that lists show it.
-  func item(_ name: String) -> ImportedItem {
+  func item(_ name: String, _ alias: ImportedItem.Alias? = nil) -> ImportedItem {
     var item = ImportedItem(name, .json, current.json, at: place)
+    item.alias = alias
     let user = current.text("username")
     if !user.isEmpty, user.utf8.count <= 1_024, !user.unicodeScalars.contains(where: \.isControl) { item.label = user }
     item.attributes = attributes.merging(current.attributes) { $1 }
@@ -247,44 +291,5 @@ extension String {
     var fitting = UnicodeScalarView()
     for scalar in unicodeScalars { fitting.append(scalar.fitsXML ? scalar : "\u{FFFD}") }
     return String(fitting)
-  }
-}
-
-extension Entry {
-  /// The names of KeePass for its own fields.
-  private static let namesOfKeePass: Set<String> = ["Title", "UserName", "Password", "URL", "Notes", "otp"]
-
-  /// The attributes without a `modified` that KeePass's own time, which counts seconds, gives back as it is written.
-  package var attributesBesidesTime: [String: String] {
-    let time = current.modified.map { UTCDate.text($0 / 1_000 * 1_000) }
-    return attributes.filter { $0.key != "modified" || $0.value != time }
-  }
-
-  /// The attributes that become fields of a KeePass database, which itself has only tags and a time.
-  package var fieldsOfAttributes: [Field] {
-    attributesBesidesTime.filter { $0.key != "tags" || !$0.value.fitsXML }.sorted { $0.key < $1.key }
-      .map { Field("attribute \($0.key)", $0.value) }
-  }
-
-  /// The names that other fields of one version have in a KeePass database. KeePassXC refuses a database with two equal
-  /// names in an entry, so a name that is taken gets a number.
-  package static func namesInKeePass(_ fields: [Field]) -> [String] {
-    var names = DistinctNames(namesOfKeePass)
-    return fields.map { names.name($0.name.fittingXML) }
-  }
-
-  /// The names of the fields of one version that an import from KeePass replaces by `totp`.
-  package static func fieldsOfCodesInKeePass(_ fields: [Field]) -> [String] {
-    let texts = Dictionary(zip(namesInKeePass(fields), fields.map(\.text))) { first, _ in first }
-    // A source is written as `otp`, which an import prefers.
-    let isWritten = texts["totp"].map { OneTimeSource.url(of: $0) != nil } == true
-    guard !isWritten, let source = OneTimeSource.inKeePass(texts) else { return [] }
-    return source.fields.filter { texts[$0] != nil }
-  }
-
-  /// Its names that XML cannot contain: its own and those of fields, attributes and attachments.
-  package var namesUnfitForXML: Set<String> {
-    let fields = ([current] + history).flatMap { $0.fields.map(\.name) }
-    return Set(([name] + fields + attributes.keys + attachments.map(\.name)).filter { !$0.fitsXML })
   }
 }

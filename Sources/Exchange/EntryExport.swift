@@ -29,7 +29,8 @@ package struct EntryExport {
   }
 
   private static func cell(_ text: String) -> String {
-    text.utf8.contains(where: { ",\"\r\n".utf8.contains($0) }) || text.first == " " || text.last == " "
+    // KeePassXC takes a row that begins with # for a comment.
+    text.utf8.contains(where: { ",\"\r\n".utf8.contains($0) }) || [" ", "#"].contains(text.first) || text.last == " "
       ? "\"\(text.exchanging("\"", for: "\"\""))\"" : text
   }
 
@@ -41,8 +42,9 @@ package struct EntryExport {
   /// The parts that neither format can contain.
   private static func lostAlways(_ entry: Entry) -> [String] {
     var lost: [String] = []
-    if text("totp", of: entry.current) != entry.current.text("totp") {
-      lost.append("the form of 'totp', which becomes steam://")
+    let code = text("totp", of: entry.current)
+    if code != entry.current.text("totp") {
+      lost.append("the form of 'totp', which becomes \(code.hasPrefix("steam://") ? "steam://" : "a URL")")
     }
     if !entry.attributes.isEmpty { lost.append("attributes") }
     if entry.expires != nil { lost.append("its expiry") }
@@ -76,7 +78,7 @@ package struct EntryExport {
     for (index, entry) in entries.enumerated() {
       json += "\(index > 0 ? "," : "")\n    ".utf8
       json += item(entry, folders).json
-      lose(Self.lostAlways(entry) + Self.lostVersions(entry), of: entry)
+      lose(Self.lostAlways(entry) + Self.lostVersions(entry) + Self.tooLong(entry), of: entry)
     }
     return json + Array("\n  ]\n}\n".utf8)
   }
@@ -127,6 +129,29 @@ package struct EntryExport {
 
   private static func isLogin(_ version: Entry.Version) -> Bool {
     version.fields.contains { ["url", "username", "password", "totp"].contains($0.name) }
+  }
+
+  /// The maximum sizes in bytes that Bitwarden's server accepts: its limits are 1,000, 5,000 and 10,000 characters of
+  /// encrypted text.
+  private static let (nameLimit, textLimit, notesLimit) = (687, 3_695, 7_439)
+
+  /// The parts for which Bitwarden's server rejects the whole file.
+  private static func tooLong(_ entry: Entry) -> [String] {
+    func limit(_ field: Entry.Field) -> Int {
+      switch field.name {
+      case "username", "totp": nameLimit
+      case "notes", "url": notesLimit
+      default: textLimit
+      }
+    }
+    var names = entry.current.fields.filter { $0.text.utf8.count > limit($0) || $0.name.utf8.count > nameLimit }
+      .map { "'\($0.name)'" }
+    let (folder, title) = parts(of: entry.name)
+    if [folder ?? "", title].contains(where: { $0.utf8.count > nameLimit }) { names.append("its name") }
+    if entry.history.contains(where: { $0.text("password").utf8.count > textLimit }) {
+      names.append("a former password")
+    }
+    return names.map { "\($0), which is too long for Bitwarden's server: it refuses the whole file" }
   }
 
   /// What Bitwarden loses of former versions: everything but the passwords of a login.

@@ -22,6 +22,21 @@ package struct ImportedItem: Sendable, Equatable {
   /// Its position in the file: `line 3`.
   package var place: String
 
+  /// Whether the label and the attributes are all that the item has, so that an import removes those of a present item.
+  package var isWhole = false
+  /// The attributes that every item of the format may have. An import removes those that this one does not have.
+  package var ownAttributes: Set<String> = []
+  package var alias: Alias?
+
+  /// The name of an entry with which the names of its items begin, and its other name: without the user's name if this
+  /// one has it appended, and otherwise with it. An entry that is in the store under the other name keeps that.
+  package struct Alias: Sendable, Equatable {
+    package var name: String
+    package var other: String
+
+    package init(_ name: String, other: String) { (self.name, self.other) = (name, other) }
+  }
+
   /// A former value of the same kind.
   package struct Older: Sendable, Equatable {
     package var value: [UInt8]
@@ -33,6 +48,20 @@ package struct ImportedItem: Sendable, Equatable {
     self.kind = kind
     self.value = value
     self.place = place
+  }
+
+  /// The item under the other name of its entry.
+  package func aliased(_ other: String) -> ImportedItem {
+    guard let alias, let rest = String(name.utf8.dropFirst(alias.name.utf8.count)) else { return self }
+    var item = self
+    item.name = other + rest
+    return item
+  }
+
+  /// Puts a text before its names.
+  package mutating func prepend(_ prefix: String) {
+    name = prefix + name
+    alias = alias.map { Alias(prefix + $0.name, other: prefix + $0.other) }
   }
 }
 
@@ -103,6 +132,15 @@ package enum ForeignFormat: String, CaseIterable, Sendable {
 
   /// The first bytes of every database of KeePass, whatever its version.
   package static let keePassMark: [UInt8] = [0x03, 0xD9, 0xA2, 0x9A]
+
+  /// The attributes that its entries may have, besides the time of their last change.
+  package var attributes: Set<String> {
+    switch self {
+    case .kdbx, .keepassXML: ["tags"]
+    case .onePassword: ["tags", "archived"]
+    case .bitwarden, .keychain, .yaml, .sops: []
+    }
+  }
 
   /// Whether a file of this format always needs a passphrase or a key file.
   package var isAlwaysLocked: Bool { self == .kdbx }

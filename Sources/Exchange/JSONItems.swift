@@ -2,7 +2,7 @@ internal import Ground
 
 /// Reads the items that `vault export --to json` wrote: an object with `group` and `items`. Each item is an object with
 /// `name`, `kind`, `value` or `valueBase64`, and optionally `type`, `label`, `attributes` and `expires`. A reader of another
-/// program's items may add `unread`, the labels of those that it did not get.
+/// program's items may add `unread`, the labels of those that it did not get, and `notKept`, what no item holds.
 package enum JSONItems {
   /// - Throws: the first fault, with its line or the number and the name of its item.
   package static func items(of text: String) throws(ImportFault) -> ImportedItems {
@@ -10,13 +10,14 @@ package enum JSONItems {
     do { value = try JSONValue(parsing: text) } catch { throw ImportFault(error) }
     guard case .object(let members) = value else { throw ImportFault("it is neither an export nor an object") }
     guard case .array(let elements)? = value["items"] else { return flat(members) }
-    if let other = members.first(where: { !["items", "group", "unread"].contains($0.name) }) {
+    if let other = members.first(where: { !["items", "group", "unread", "notKept"].contains($0.name) }) {
       throw ImportFault("an export has only 'group' next to its 'items'", at: "line \(other.line)")
     }
     var imported = ImportedItems()
     for label in value["unread"]?.elements ?? [] {
       imported.refusals.append(ImportFault("it is locked or cannot be read", at: "'\(label.text ?? "")'", .locked))
     }
+    imported.losses = (value["notKept"]?.elements ?? []).compactMap(\.text)
     for (index, element) in elements.enumerated() {
       // People find an item by its name. A longer one is none, and would hide the error.
       let name = element["name"]?.text.flatMap { $0.utf8.count <= 1_024 ? " ('\($0)')" : nil }
@@ -63,6 +64,7 @@ package enum JSONItems {
     var item = ImportedItem(name, kind, try value(of: element, place), at: place)
     item.typeName = try text("type", of: element, place)
     item.label = try text("label", of: element, place)
+    item.isWhole = element["label"] != nil && element["attributes"] != nil
     switch element["attributes"] {
     case nil, .null?: break
     case .object(let attributes)?:

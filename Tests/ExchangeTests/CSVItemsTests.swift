@@ -156,6 +156,17 @@ import Testing
     #expect(try items(clash).map { $0[0] } == ["a (ann) (2)", "a (bob)", "a (ann)"])
   }
 
+  @Test func `the order of the rows does not decide which entry gets which number`() throws {
+    let rows = ["a,https://z.test,ann,1", "a,https://y.test,ann,2", "a,,,4", "a,,,3"]
+    func names(_ rows: [String]) throws -> [String: String] {
+      let found = try items("name,url,username,password\n" + rows.joined(separator: "\n"))
+      return Dictionary(uniqueKeysWithValues: found.map { ($0[0], $0[2]) })
+    }
+    let named = try names(rows)
+    #expect(Set(named.keys) == ["a", "a (2)", "a (ann)", "a (ann) (2)"])
+    #expect(try names(rows.reversed()) == named)
+  }
+
   @Test func `two columns of the same name are both kept`() throws {
     #expect(
       try items("name,password,email,email\na,p,e1,e2\n") == [

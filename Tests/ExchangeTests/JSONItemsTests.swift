@@ -28,7 +28,9 @@ import Testing
   }
 
   @Test func `what another program did not hand out is named and refused`() throws {
-    let found = try JSONItems.items(of: #"{"items":[{"name":"a","kind":"string","value":"1"}],"unread":["Old mail"]}"#)
+    let found = try JSONItems.items(
+      of: #"{"items":[{"name":"a","kind":"string","value":"1"}],"unread":["Old mail"],"notKept":["dates (1 item)"]}"#)
+    #expect(found.losses == ["dates (1 item)"])
     #expect(found.items.map(\.name) == ["a"])
     #expect(found.refusals == [ImportFault("it is locked or cannot be read", at: "'Old mail'", .locked)])
   }
