@@ -187,6 +187,19 @@ import Testing
       ])
   }
 
+  @Test func `vaults of two accounts with the same name get the names of their accounts`() throws {
+    func account(_ name: String, _ vaults: String...) -> String {
+      let texts = vaults.map { vault in
+        #"{"attrs":{"name":"\#(vault)"},"items":[{"overview":{"title":"T"},"#
+          + #""details":{"password":"\#(name)"}}]}"#
+      }
+      return #"{"attrs":{"accountName":"\#(name)"},"vaults":[\#(texts.joined(separator: ","))]}"#
+    }
+    let data = #"{"accounts":[\#(account("Ann", "Private", "Web")),\#(account("Work", "Private"))]}"#
+    let imported = try ForeignFile(Self.zip([("export.data", data)])).items(as: .onePassword)
+    #expect(imported.items.map(\.name) == ["Ann/Private/T", "Web/T", "Work/Private/T"])
+  }
+
   @Test func `an export of 1Password with any changed byte is read or refused`() throws {
     for bytes in try Vectors.bytes("export.1pux").mutations(300) {
       let fault = ForeignFile(bytes).fault(as: .onePassword)

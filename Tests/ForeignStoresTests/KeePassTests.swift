@@ -132,6 +132,14 @@ import Testing
     ),
     ([("TOTP Seed", "JBSWY3DP====")], #"{"totp":"otpauth://totp/vault?secret=JBSWY3DP&period=30&digits=6"}"#),
     (
+      [("TOTP Seed", "JBSWY3DP"), ("TOTP Settings", "30;6;https://t")],
+      #"{"totp":"otpauth://totp/vault?secret=JBSWY3DP&period=30&digits=6","TOTP Settings":"30;6;https://t"}"#
+    ),
+    (
+      [("otp", "key=JBSWY3DP&size=8&step=60&otpHashMode=Sha256")],
+      #"{"totp":"otpauth://totp/vault?secret=JBSWY3DP&period=60&digits=8&algorithm=SHA256"}"#
+    ),
+    (
       [("TOTP Seed", "otpauth://totp/GitHub:ann?secret=JBSWY3DP&period=60"), ("PIN", "1")],
       #"{"totp":"otpauth://totp/GitHub:ann?secret=JBSWY3DP&period=60","PIN":"1"}"#
     ),
@@ -152,12 +160,48 @@ import Testing
     [("TimeOtp-Secret-Base32", "JBSWY3DP"), ("TimeOtp-Length", "12")],
     [("TimeOtp-Secret-Base32", "JBSWY3DP"), ("TimeOtp-Algorithm", "SHA1&digits=8")],
     [("TimeOtp-Secret-Base32", "JBSWY3DP&period=60")], [("TOTP Seed", "it is on the phone!")],
+    [("otp", "key=JBSWY3DP&type=Hotp&counter=1")], [("otp", "key=JBSWY3DP&other=1")], [("otp", "key=1&size=6")],
     [("TOTP Seed", "JBSWY3DP"), ("TOTP Settings", "30;X")], [("TOTP Seed", "JBSWY3DP"), ("TOTP Settings", "0;6")],
     [("TOTP Seed", "otpauth://hotp/x?secret=JBSWY3DP&counter=1")],
   ])
   func `fields of one-time codes that cannot become a source stay as they are`(fields: [(String, String)]) throws {
     let members = fields.map { #""\#($0.0)":"\#($0.1)""# }
     #expect(try item(fields).text == "{\(members.joined(separator: ","))}")
+  }
+
+  @Test(arguments: [
+    "{USERNAME}-{S:salt}", "https://{userName}@a.test", "{REF:P@I:46C9}", "x{dt_Year}", "{URL:HOST}", "{{PASSWORD}}",
+    "{}", "{USERNAME", "USERNAME}", "{name}", "{\"url\":\"a\"}",
+  ]) func `a text with a part that KeePass replaces is kept, and listed`(text: String) throws {
+    let document = """
+      <KeePassFile><Root><Group><Entry><String><Key>Password</Key><Value>\(text)</Value></String></Entry></Group>\
+      </Root></KeePassFile>
+      """
+    let imported = try ForeignFile(Array(document.utf8)).items(as: .keepassXML)
+    let fields = imported.items.first.map { JSONField.string(of: "password", in: $0.value) }
+    #expect(fields == Array(text.utf8))
+    let isListed = text.lowercased().contains(/{(username|ref:.*|dt_year|url:host|password)}/)
+    #expect(
+      imported.losses
+        == (isListed
+          ? ["what placeholders such as {USERNAME} and {REF:…} stand for; the text is kept as it is written (1 entry)"]
+          : []))
+  }
+
+  @Test func `what folders have besides their names is listed as lost`() throws {
+    let document = """
+      <KeePassFile><Meta><CustomData><Item><Key>k</Key></Item></CustomData></Meta><Root><Group><Group><Name>a</Name>\
+      <Notes>n</Notes><Tags>t</Tags><Times><Expires>True</Expires></Times><CustomData><Item><Key>k</Key></Item>\
+      </CustomData><Entry><String><Key>Title</Key><Value>t</Value></String><String><Key>Password</Key><Value>p</Value>\
+      </String></Entry></Group></Group></Root></KeePassFile>
+      """
+    let imported = try ForeignFile(Array(document.utf8)).items(as: .keepassXML)
+    #expect(imported.items.map(\.name) == ["a/t"])
+    #expect(
+      imported.losses == [
+        "data of plug-ins for folders (1 entry)", "dates of expiry of folders (1 entry)", "notes of folders (1 entry)",
+        "tags of folders (1 entry)",
+      ])
   }
 
   /// The only item of a document whose only entry has these fields.

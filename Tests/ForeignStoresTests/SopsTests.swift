@@ -23,6 +23,18 @@ import Testing
     #expect(imported.losses == ["'empty' is null"])
   }
 
+  @Test func `an env file of sops gives its values, and an altered one is detected`() throws {
+    let imported = try ForeignFile("sealed.env").items(as: .sops, age: open)
+    #expect(
+      imported.items.map { "\($0.name) \($0.kind) \($0.text)" } == [
+        "USER string ann", "PASSWORD string two\nlines: # ü", "NOTE_unencrypted string a = b\nc",
+      ])
+    let text = String(decoding: try Vectors.bytes("sealed.env"), as: UTF8.self)
+    for altered in [text.replacing("a = b", with: "a = c"), text.replacing("USER=", with: "USERS=")] {
+      #expect(throws: ImportFault.self) { try ForeignFile(Array(altered.utf8)).items(as: .sops, age: open) }
+    }
+  }
+
   @Test func `a swapped, removed or altered value is detected`() throws {
     let text = String(decoding: try Vectors.bytes("sealed.json"), as: UTF8.self)
     let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
@@ -167,6 +179,11 @@ import Testing
           return item
         }))
     #expect(imported.items.map(\.text) == [number])
+  }
+
+  @Test func `an empty mapping is a value, like an empty sequence`() throws {
+    let imported = try ForeignFile(Array("a:\n  options: {}\n  list: []\n".utf8)).items(as: .yaml)
+    #expect(imported.items.map { "\($0.name) \($0.kind) \($0.text)" } == ["a/options json {}", "a/list json []"])
   }
 
   @Test(arguments: ["+49170123", "0123", "1_000", "1e3", ".5", "1.", "12345678901234567890", "1.5e400", "-", "٣"])

@@ -69,6 +69,43 @@ import Testing
     #expect(read.first?.current.fields.map(\.text) == names.map { "text of \($0)" } + ["prod"])
   }
 
+  @Test func `entries that differ only in tags or in their expiry are both kept, and equal ones are not`() throws {
+    let differences: [(String?, UInt64?)] = [("a", 1), ("b", 1), ("b", 2), ("b", 2)]
+    let lines = differences.enumerated().flatMap { number, difference in
+      var entry = Entry("a", at: "entry \(number + 1)")
+      entry.current.add("password", "p")
+      (entry.attributes["tags"], entry.expires) = (difference.0, difference.1)
+      return EntryLine.entry(entry).json + [0x0A]
+    }
+    let imported = try ImportedItems(lines: lines + EntryLine.end.json)
+    #expect(imported.losses == ["entry 4: it is the same as entry 3"] && imported.items.count == 3)
+  }
+
+  @Test func `a table has quotes around what KeePassXC takes for a comment`() {
+    var entry = Entry("#1 server", at: "")
+    entry.current.add("password", "p#")
+    var export = EntryExport([entry])
+    #expect(String(decoding: export.table(), as: UTF8.self).hasSuffix("\r\n\"#1 server\",,,p#,,\r\n"))
+  }
+
+  @Test func `texts for which Bitwarden's server refuses the whole file are listed`() {
+    func losses(_ count: Int, _ name: String) -> [String] {
+      var entry = Entry("a", at: "")
+      entry.current.add("password", "p")
+      entry.current.add(name, String(repeating: "x", count: count))
+      var export = EntryExport([entry])
+      _ = export.bitwarden()
+      return export.losses
+    }
+    for (name, limit) in [("username", 687), ("notes", 7_439), ("PIN", 3_695)] {
+      #expect(losses(limit, name) == [])
+      #expect(
+        losses(limit + 1, name) == [
+          "'a': '\(name)', which is too long for Bitwarden's server: it refuses the whole file"
+        ])
+    }
+  }
+
   @Test func `entries whose attachments differ only in the Unicode form of their names are both kept`() throws {
     let lines = ["caf\u{E9}", "cafe\u{301}"].flatMap { name in
       var entry = Entry("a", at: "an entry")
@@ -83,7 +120,11 @@ import Testing
   @Test(arguments: [
     ("JBSW-Y3DP ehpk3pxp", "otpauth://totp/vault?secret=JBSWY3DPehpk3pxp"), ("steam://JBSWY3DPEHPK3PXP#x", nil),
     ("steam://JBSWY3DP", "otpauth://totp/Steam?secret=JBSWY3DP&digits=5&period=30&encoder=steam"),
-    ("OTPAUTH://totp/x?secret=MY", "OTPAUTH://totp/x?secret=MY"), ("a note!", nil),
+    ("OTPAUTH://TOTP/X?SECRET=MY", "otpauth://totp/X?secret=MY"), ("a note!", nil),
+    ("otpauth://totp/x?issuer=I&secret=MY&algorithm=SHA-256", "otpauth://totp/x?issuer=I&secret=MY&algorithm=SHA256"),
+    ("otpauth://totp/x?secret=MY&secret=mz%58q&digits=06", "otpauth://totp/x?secret=MZXQ&digits=6"),
+    ("otpauth://totp/x?secret=my&algorithm=sha1#f", "otpauth://totp/x?secret=my&algorithm=sha1"),
+    ("otpauth://hotp/x?SECRET=MY", "otpauth://hotp/x?SECRET=MY"),
   ]) func `only a source of one-time codes becomes one of KeePass`(text: String, url: String?) throws {
     var entry = Entry("a", at: "")
     entry.current.add("totp", text)

@@ -146,6 +146,9 @@ package struct KeePassDocument {
       groups[groups.count - 1].isBin = true
     case ("Group", "Name") where !groups.isEmpty: groups[groups.count - 1].name = String(text.prefix(Self.longestName))
     case ("Group", "Notes"): if !text.isEmpty { lost.add("notes of folders") }
+    case ("Group", "Tags"): if !text.isEmpty { lost.add("tags of folders") }
+    case ("Times", "Expires"): if text.lowercased() == "true" { lost.add("dates of expiry of folders") }
+    case ("Item", "Key") where elements.contains { $0.name == "Group" }: lost.add("data of plug-ins for folders")
     case ("Group", "Group"): groups.removeLast()
     default: break
     }

@@ -109,6 +109,9 @@ package struct KeePassWriter {
   private mutating func writeDocument() throws(ImportFault) {
     xml = Array("<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<KeePassFile><Meta><Generator>vault</Generator>".utf8)
     element("DatabaseName", "vault")
+    // Without them, KeePassXC keeps ten former versions when an entry is edited.
+    element("HistoryMaxItems", "-1")
+    element("HistoryMaxSize", "-1")
     xml += "</Meta><Root>".utf8
     try write(root, "vault")
     xml += "</Root></KeePassFile>".utf8

@@ -25,7 +25,9 @@ struct OpenEntry {
       throw ImportFault("a protected text is not UTF-8", .damaged)
     }
     texts.append((key, text))
-    if text.contains("{REF:") { lost.insert("references to other entries, which stay as they are written") }
+    if Entry.holdsPlaceholder(text) {
+      lost.insert("what placeholders such as {USERNAME} and {REF:…} stand for; the text is kept as it is written")
+    }
   }
 
   /// Reads one of the other elements in an entry.

@@ -27,10 +27,15 @@ struct OnePasswordExport {
     guard let data = try zip.file("export.data") else {
       throw ImportFault("it is not an export of 1Password: it has no 'export.data'", .damaged)
     }
-    let vaults = try JSONValue.read(data)["accounts"]?.elements.flatMap { $0["vaults"]?.elements ?? [] } ?? []
-    for vault in vaults {
-      // A single vault needs no folder.
-      let folder = vaults.count > 1 ? vault["attrs"]?.text("name") ?? "" : ""
+    let vaults = try (JSONValue.read(data)["accounts"]?.elements ?? []).flatMap { account in
+      (account["vaults"]?.elements ?? []).map { (account: account["attrs"]?.text("accountName") ?? "", vault: $0) }
+    }
+    let names = vaults.map { $0.vault["attrs"]?.text("name") ?? "" }
+    for (index, (account, vault)) in vaults.enumerated() {
+      let name = names[index]
+      // A single vault needs no folder. Vaults of several accounts may have the same name.
+      let isAlone = names.count { $0 == name } == 1
+      let folder = vaults.count == 1 ? "" : isAlone || account.isEmpty ? name : "\(account)/\(name)"
       for item in vault["items"]?.elements ?? [] {
         number += 1
         // Older exports wrap each item in an object.

@@ -1,7 +1,8 @@
 internal import Exchange
 internal import Ground
 
-/// Reads a YAML or JSON file, with or without encryption by sops for age. Of any other file, sops makes JSON.
+/// Reads a YAML or JSON file, with or without encryption by sops for age, and an env file that sops encrypted. Of other
+/// files, sops makes JSON, but for INI, which is not read.
 ///
 /// https://getsops.io: each value is sealed separately with AES-256-GCM and bound to the keys above it. A MAC over all
 /// values in their order, sealed with the time of the last change, binds them together. The data key is sealed for each
@@ -20,10 +21,20 @@ struct SopsFile {
     let bytes = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? Array(bytes[3...]) : bytes
     guard let text = String(validating: bytes, as: UTF8.self) else { throw ImportFault("it is not UTF-8", .damaged) }
     let start = text.utf8.first { $0 != 0x20 && $0 != 0x0A && $0 != 0x0D && $0 != 0x09 }
-    let document = start == UInt8(ascii: "{") ? try JSONValue.read(bytes) : try YAMLReader.value(of: text)
+    let document =
+      if start == UInt8(ascii: "{") {
+        try JSONValue.read(bytes)
+      } else if isSealed, text.holds("\nsops_mac=") {
+        try Self.environment(text)
+      } else {
+        try YAMLReader.value(of: text)
+      }
     guard case .object(let members) = document else { throw ImportFault("it holds no names", .damaged) }
     guard let metadata = document["sops"], metadata["mac"] != nil else {
       guard !isSealed else { throw ImportFault("it is not a file of sops", .damaged) }
+      guard document["sops"]?["lastmodified"] == nil else {
+        throw ImportFault("it is encrypted by sops, but has no code of its values")
+      }
       (self.document, binary) = (document, nil)
       return
     }
@@ -40,6 +51,34 @@ struct SopsFile {
     guard binary == nil || self.document.members.map(\.value) == [.string("")] else {
       throw ImportFault("a value is not text", at: "data", .unsupported)
     }
+  }
+
+  /// The document in an env file, whose lines sops reads and writes without quotes. A line break in a value is `\n`, and
+  /// the names of its own data are flat, such as `sops_age__list_0__map_enc`.
+  private static func environment(_ text: String) throws(ImportFault) -> JSONValue {
+    var (members, metadata, recipients): ([JSONValue.Member], [JSONValue.Member], [JSONValue]) = ([], [], [])
+    for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+      guard !line.isEmpty, line.first != "#" else { continue }
+      guard let equals = line.firstIndex(of: "=") else {
+        throw ImportFault("the line is neither NAME=value nor a comment", at: "line \(index + 1)", .damaged)
+      }
+      let name = String(line[..<equals])
+      let value = JSONValue.string(String(line[line.index(after: equals)...]).exchanging("\\n", for: "\n"))
+      func member(_ name: String, _ value: JSONValue) -> JSONValue.Member {
+        JSONValue.Member(name: name, value: value, line: index + 1)
+      }
+      if name.hasPrefix("sops_age__list_"), name.hasSuffix("__map_enc") {
+        recipients.append(.object([member("enc", value)]))
+      } else if name.hasPrefix("sops_key_groups__") {
+        metadata.append(member("key_groups", .array([value])))
+      } else if name.hasPrefix("sops_") {
+        metadata.append(member(String(name.dropFirst(5)), value == .string("true") ? .bool(true) : value))
+      } else {
+        members.append(member(name, value))
+      }
+    }
+    metadata.append(JSONValue.Member(name: "age", value: .array(recipients), line: 1))
+    return .object(members + [JSONValue.Member(name: "sops", value: .object(metadata), line: 1)])
   }
 
   private static func dataKey(_ metadata: JSONValue, _ open: Opener) throws(ImportFault) -> [UInt8] {
@@ -75,6 +114,7 @@ struct SopsFile {
   ) throws(ImportFault) {
     guard name.utf8.count <= 4_096 else { return try found(.loss("a name that is too long")) }
     switch value {
+    case .object([]): try found(.value(name, .json, "{}", at: place))
     case .object(let members):
       for member in members {
         try tell(member.value, "\(name)/\(member.name)", at: "\(place) > '\(member.name)'", found)

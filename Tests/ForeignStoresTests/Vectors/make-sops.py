@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes sealed.yaml, sealed.json, sealed-binary.json and age.key anew, after the documentation of sops: make-sops.py FOLDER
+"""Makes sealed.yaml, sealed.json, sealed.env, sealed-binary.json and age.key anew, after the documentation of sops: make-sops.py FOLDER
 
 Needs age and age-keygen, and pycryptodomex (PyPI).
 """
@@ -110,3 +110,21 @@ def plain(value):
 
 with open(os.path.join(folder, "sealed.yaml"), "w", encoding="utf-8") as file:
     file.write("#ENC[AES256_GCM,data:AAAA,iv:AAAA,tag:AAAA,type:comment]\n" + yaml(values, 0))
+
+
+def flat(value, name):
+    """The metadata as sops writes it into a dotenv file."""
+    if isinstance(value, dict):
+        return [line for key, inner in value.items() for line in flat(inner, f"{name}__map_{key}")]
+    if isinstance(value, list):
+        return [line for index, inner in enumerate(value) for line in flat(inner, f"{name}__list_{index}")]
+    return [] if value is None else [(name, value)]
+
+
+variables = write("sealed.env", {"USER": "ann", "PASSWORD": "two\nlines: # ü", "NOTE_unencrypted": "a = b\nc"})
+metadata = variables.pop("sops")
+lines = list(variables.items()) + [line for key, value in metadata.items() for line in flat(value, f"sops_{key}")]
+with open(os.path.join(folder, "sealed.env"), "w", encoding="utf-8") as file:
+    file.write("#ENC[AES256_GCM,data:AAAA,iv:AAAA,tag:AAAA,type:comment]\n\n")
+    for name, value in lines:
+        file.write(name + "=" + value.replace("\n", "\\n") + "\n")
