@@ -60,6 +60,79 @@ import Testing
     #expect(!bringIn("-", "--from", "bitwarden", input: export).errors.contains("former"))
   }
 
+  /// A document of KeePass with entries of one title and user.
+  private func namesakes(_ entries: [(password: String, tags: String)]) -> String {
+    let texts = entries.map { password, tags in
+      """
+      <Entry><Tags>\(tags)</Tags><String><Key>Title</Key><Value>root</Value></String><String><Key>UserName</Key>\
+      <Value>root</Value></String><String><Key>Password</Key><Value>\(password)</Value></String></Entry>
+      """
+    }
+    return "<KeePassFile><Root><Group>\(texts.joined())</Group></Root></KeePassFile>"
+  }
+
+  @Test func `entries of one name are told apart by their content, not by the order of the file`() {
+    let entries = [("pw-a", "a"), ("pw-b", "")]
+    #expect(bringIn("-", "--from", "keepass-xml", input: namesakes(entries)).status == 0)
+    let again = bringIn("-", "--from", "keepass-xml", "--replace", input: namesakes(entries.reversed()))
+    #expect(again.errors == "imported into 'default': 0 new, 0 replaced, 2 unchanged\n")
+    #expect(store.run("read", "vault:///root%20(root)%20(2)#password").output == "pw-b")
+    #expect(store.run("info", "root (root)", "--json").output.contains(#""tags":"a""#))
+  }
+
+  @Test func `a tag that an entry no longer has is removed, and attributes that KeePass does not know are kept`() {
+    #expect(bringIn("-", "--from", "keepass-xml", input: namesakes([("pw", "a")])).status == 0)
+    store.run("set", "root", "--keep-value", "-a", "env=prod")
+    let same = bringIn("-", "--from", "keepass-xml", input: namesakes([("pw", "a")]))
+    #expect(same.errors == "imported into 'default': 0 new, 0 replaced, 1 unchanged\n")
+    let untagged = bringIn("-", "--from", "keepass-xml", "--replace", input: namesakes([("pw", "")]))
+    #expect(untagged.errors == "imported into 'default': 0 new, 1 replaced, 0 unchanged\n")
+    let shown = store.run("info", "root", "--json").output
+    #expect(shown.contains(#""attributes":{"env":"prod"}"#), "\(shown)")
+  }
+
+  @Test func `former versions are listed as lost if the item is there without them, even with an equal value`() {
+    store.run("group", "create", "other")
+    store.run("group", "create", "small", "--keep", "2")
+    let former = (1...3).map { #"{"lastUsedDate":"2026-01-0\#($0)T00:00:00.000Z","password":"p\#($0)"}"# }
+      .joined(separator: ",")
+    let export = #"{"items":[{"type":1,"name":"a","login":{"password":"p4"},"passwordHistory":[\#(former)]}]}"#
+    #expect(bringIn("-", "--from", "bitwarden", input: export).status == 0)
+    #expect(store.run("copy", "a", "--to", "other").status == 0)
+    let unchanged = "0 new, 0 replaced, 1 unchanged\nnot kept: stdin, item 1:"
+    let copied = bringIn("-", "--from", "bitwarden", "-g", "other", input: export)
+    #expect(copied.errors.hasSuffix("\(unchanged) 3 former versions, because the item exists\n"), "\(copied.errors)")
+    #expect(!bringIn("-", "--from", "bitwarden", input: export).errors.contains("former"))
+    for _ in 1...2 { _ = bringIn("-", "--from", "bitwarden", "-g", "small", input: export) }
+    let again = bringIn("-", "--from", "bitwarden", "-g", "small", input: export)
+    #expect(again.errors.hasSuffix("\(unchanged) 2 former versions, because the group keeps 2\n"), "\(again.errors)")
+  }
+
+  @Test func `a login whose members were only reordered is the same`() {
+    let export = #"{"items":[{"type":1,"name":"a","login":{"username":"ann","password":"p"}}]}"#
+    for (value, change) in [
+      (#"{ "password":"p", "username":"ann"}"#, "0 replaced, 1 unchanged"),
+      (#"{"password":"p","username":"ann","n":1}"#, "1 replaced, 0 unchanged"),
+    ] {
+      store.run("set", "a", "--type", "json", "--label", "ann", input: value)
+      let done = bringIn("-", "--from", "bitwarden", "--replace", input: export)
+      #expect(done.errors == "imported into 'default': 0 new, \(change)\n")
+    }
+  }
+
+  @Test(arguments: [
+    "s.env": "A=ENC[AES256_GCM,data:a,iv:b,tag:c,type:str]\nsops_mac=ENC[AES256_GCM,data:a]\nsops_version=3.9.0\n",
+    "s.json": #"{"A":"ENC[AES256_GCM,data:a]","sops":{"lastmodified":"2024-01-01T00:00:00Z","mac":"ENC[]"}}"#,
+    "s.yaml": "A: ENC[AES256_GCM,data:a]\nsops:\n    lastmodified: \"2024-01-01T00:00:00Z\"\n",
+  ]) func `a file that sops encrypted is refused as env file, JSON and YAML without a code`(name: String, text: String)
+  {
+    let file = store.folder.write(name, Array(text.utf8))
+    let refused = bringIn(file)
+    #expect(refused.status == 64 && refused.errors.hasPrefix("vault: error: \(file)"), "\(refused.errors)")
+    #expect(refused.errors.contains("is encrypted by sops"))
+    #expect(store.run("list", "--all").output.isEmpty)
+  }
+
   @Test func `a key file opens a database together with its passphrase`() {
     let file = vector("argon2id-chacha20-keyfile.kdbx")
     let done = bringIn(file, "--file-key", vector("key.keyx"), "--dry-run", passphrase: "pass wörd")

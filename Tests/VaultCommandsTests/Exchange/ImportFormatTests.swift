@@ -89,6 +89,52 @@ import Testing
     #expect(bringIn(text, "json").errors == "imported into 'default': 0 new, 0 replaced, 5 unchanged\n")
   }
 
+  @Test func `an import of an export removes the labels and attributes that the file does not have`() {
+    store.run("set", "a", input: "1")
+    let text = store.run("export", "--to", "json", "-g", "default", "--yes-print-secrets").output
+    store.run("set", "a", "--keep-value", "--label", "L", "-a", "env=prod")
+    #expect(bringIn(text, "json").status == 22)
+    #expect(bringIn(text, "json", "--replace").errors == "imported into 'default': 0 new, 1 replaced, 0 unchanged\n")
+    #expect(store.run("export", "--to", "json", "-g", "default", "--yes-print-secrets").output == text)
+    // A file that says nothing of them keeps them.
+    store.run("set", "a", "--keep-value", "--label", "L", "-a", "env=prod")
+    let bare = #"{"items":[{"name":"a","value":"1"}]}"#
+    #expect(bringIn(bare, "json").errors == "imported into 'default': 0 new, 0 replaced, 1 unchanged\n")
+  }
+
+  @Test func `an account keeps its item's name when another account of the site comes or goes`() {
+    let header = "name,username,password\n"
+    #expect(bringIn(header + "a.test,ann,p1\n", "csv", "--prefix", "web/").status == 0)
+    let both = bringIn(header + "a.test,ann,p1CHANGED\na.test,bob,p2\n", "csv", "--prefix", "web/", "--replace")
+    #expect(both.errors == "imported into 'default': 1 new, 1 replaced, 0 unchanged\n")
+    #expect(store.run("read", "vault:///web/a.test#password").output == "p1CHANGED")
+    #expect(store.run("read", "vault:///web/a.test%20(bob)#password").output == "p2")
+    let bob = bringIn(header + "a.test,bob,p3\n", "csv", "--prefix", "web/", "--replace")
+    #expect(bob.errors == "imported into 'default': 0 new, 1 replaced, 0 unchanged\n")
+    #expect(store.run("read", "vault:///web/a.test#password").output == "p1CHANGED")
+    #expect(store.run("read", "vault:///web/a.test%20(bob)#password").output == "p3")
+  }
+
+  @Test func `values that stand for another one are kept as they are written, and listed`() {
+    let done = bringIn("A=vault:///db/pw\nB='ENC[AES256_GCM,data:a]'\nC=x\n", "dotenv")
+    #expect(
+      done.errors == """
+        imported into 'default': 3 new, 0 replaced, 0 unchanged
+        not kept: stdin, line 1: what the value that begins with 'vault://' stands for; it is kept as it is written
+        not kept: stdin, line 2: what the value that begins with 'ENC[AES256_GCM,' stands for; it is kept as it is \
+        written
+
+        """)
+  }
+
+  @Test func `a name as vaultd gives it to what it keeps beside an item gets another ending`() {
+    let done = bringIn("name,url,username,password\nhttps://kv,https://kv,ann,p1\n", "csv")
+    #expect(done.errors.hasSuffix("\nnot kept: line 2: its name, which becomes 'https://kv/'\n"), "\(done.errors)")
+    #expect(store.run("list").output.hasPrefix("https://kv/\t"))
+    #expect(bringIn(#"{"items":[{"name":"a//kv","kind":"json","value":"{}"}]}"#, "json").status == 0)
+    #expect(store.run("get", "a//kv").output == "{}")
+  }
+
   @Test func `a value that does not fit its kind is refused`() {
     for (kind, value, status) in [("int", "s3cret", Int32(64)), ("json", "{s3cret", 64), ("archive", "s3cret", 13)] {
       let refused = bringIn(#"{"items":[{"name":"a","kind":"\#(kind)","value":"\#(value)"}]}"#, "json")

@@ -77,7 +77,9 @@ struct ForeignImport {
     // Its memory is limited.
     case .killed(let signal): throw ImportFault("reading it took too much memory (signal \(signal))", .overLimit)
     }
-    return try ImportedItems(lines: bytes.exportInsecurely())
+    var imported = try ImportedItems(lines: bytes.exportInsecurely())
+    for index in imported.items.indices { imported.items[index].ownAttributes = format.attributes }
+    return imported
   }
 
   /// - Returns: nil if there is a key file, which may be enough, and no terminal.

@@ -53,6 +53,11 @@ enum ImportFormat: String, CaseIterable {
       && (JSONField.kind(of: "items", in: text) == .container || JSONField.kind(of: "data", in: text) == .string)
   }
 
+  /// The error for a file whose values sops encrypted.
+  private static func isOfSops(_ file: ImportFile) -> Failure {
+    Failure(.usage, "\(file.name) is encrypted by sops", hint: "vault import FILE --from sops")
+  }
+
   private static let suffixes: [String: ImportFormat] = [
     ".plist": .plist, ".kdbx": .kdbx, ".1pux": .onePassword, ".yaml": .yaml, ".yml": .yaml,
   ]
@@ -90,7 +95,10 @@ enum ImportFormat: String, CaseIterable {
       self == .dotenv ? ImportFile(path: path ?? "", limit: ImportFile.environmentLimit) : ImportFile(path: path ?? "")
     do {
       switch self {
-      case .dotenv: return try EnvironmentFile(file.text(session.streams)).importedItems
+      case .dotenv:
+        let environment = try EnvironmentFile(file.text(session.streams))
+        guard !environment.entries.contains(where: { $0.name == "sops_mac" }) else { throw Self.isOfSops(file) }
+        return environment.importedItems
       case .csv: return try CSVItems.items(of: file.text(session.streams))
       case .json:
         let text = try file.text(session.streams)
@@ -98,6 +106,9 @@ enum ImportFormat: String, CaseIterable {
           throw Failure(
             .usage, "\(file.name) is an export of Bitwarden", hint: "vault import FILE --from bitwarden")
         }
+        let metadata = JSONField.value(of: "sops", in: Array(text.utf8)) ?? []
+        guard JSONField.kind(of: "mac", in: metadata) == nil, JSONField.kind(of: "lastmodified", in: metadata) == nil
+        else { throw Self.isOfSops(file) }
         return try JSONItems.items(of: text)
       case .secretService:
         let bytes = try ExchangeProgram.secretService(errors: session.streams.errors)

@@ -14,14 +14,15 @@ struct ImportItems: Command {
     more: """
       dotenv: each NAME=value becomes an item of text. csv: a table with a header. plist: an app's preferences \
       (UserDefaults), XML or binary. json: the output of export, or one object of names and values, as vault env \
-      --shell json writes it. yaml: names, values and nested names. sops: YAML, JSON or another file, encrypted by \
-      sops for age. pass, gopass: the entries of a password store, opened with gpg or, for gopass, age; the folder is \
-      PASSWORD_STORE_DIR, or else the program's default folder. kdbx: a database of KeePass or KeePassXC; \
-      keepass-xml: the XML that they export. bitwarden: its JSON, unencrypted or encrypted with a password. 1pux: \
-      an export of 1Password. keychain: the output of security dump-keychain -d on a Mac. secret-service: what \
-      gnome-keyring, KeePassXC or another Secret Service of this session holds, with labels and attributes; vaultd \
-      asks it. FILE may be - for standard input. Without --from the file's name decides: .env, .csv, .plist, .json, \
-      .yaml, .kdbx, .1pux; - is JSON, and a folder with .gpg-id or .age-recipients a password store.
+      --shell json writes it. yaml: names, values and nested names. sops: YAML, JSON, an env file or a binary file, \
+      encrypted by sops for age. pass, gopass: the entries of a password store, opened with gpg or, for gopass, age; \
+      the folder is PASSWORD_STORE_DIR, or else the program's default folder. kdbx: a database of KeePass or \
+      KeePassXC; keepass-xml: the XML that they export. bitwarden: its JSON, unencrypted or encrypted with a \
+      password. 1pux: an export of 1Password. keychain: the output of security dump-keychain -d on a Mac. \
+      secret-service: what gnome-keyring, KeePassXC or another Secret Service of this session holds, with labels and \
+      attributes; vaultd asks it. FILE may be - for standard input. Without --from the file's name decides: .env, \
+      .csv, .plist, .json, .yaml, .kdbx, .1pux; - is JSON, and a folder with .gpg-id or .age-recipients a password \
+      store.
 
       csv recognizes the columns of Chrome, Firefox, Safari, KeePassXC, Bitwarden, 1Password, LastPass, Dashlane \
       and NordPass. Each login becomes a JSON object with username, password, url, notes and totp, if present, so \
@@ -37,8 +38,9 @@ struct ImportItems: Command {
       imported completely or not at all.
 
       If an item exists with another value, nothing is imported (22), unless --replace gives it a new version. An \
-      equal value gets no new version, so an import can be repeated. --dry-run shows what would happen without \
-      showing a value, and fails if the import would. Parts of the file that no item keeps are listed.
+      equal value gets no new version, so an import can be repeated. The output of export and a Secret Service also \
+      replace labels and attributes. --dry-run shows what would happen without showing a value, and fails if the \
+      import would. Parts of the file that no item keeps are listed.
       """,
     example: """
       vault import .env --from dotenv --group team.shared --dry-run
@@ -79,7 +81,14 @@ struct ImportItems: Command {
     let format = try ImportFormat(named: format, of: file)
     if !prefix.isEmpty { try References(session, key).naming("--prefix") { _ = try Item.Name(prefix + "x") } }
     var imported = try format.items(of: file, lock, in: session)
-    for index in imported.items.indices { imported.items[index].name = prefix + imported.items[index].name }
+    for index in imported.items.indices {
+      imported.items[index].prepend(prefix)
+      // Lists would not show it, because vaultd gives such names to what it keeps beside items.
+      guard format != .json, imported.items[index].name.hasSuffix(Item.Name.companionEnding) else { continue }
+      imported.items[index].name += "/"
+      imported.losses.append(
+        "\(imported.items[index].place): its name, which becomes '\(imported.items[index].name)'")
+    }
     let request = ImportRequest(
       imported: imported, fileName: format.fileName(file), replaces: replace, isDryRun: dryRun, json: json,
       leavesOut: format.leavesOut && !strict)

@@ -24,6 +24,7 @@ struct ImportRequest {
     try requireDistinctNames()
     guard !isDryRun else { return try rehearse(items, refused, in: group, session) }
     let steps = try group.transaction { edit in
+      let items = try named(items) { (name) throws(VaultError) in try edit.open(name) }
       let steps = try items.map { item in
         try ImportStep(item, at: place(of: item)) { (name) throws(VaultError) in try edit.open(name) }
       }
@@ -40,6 +41,7 @@ struct ImportRequest {
     _ items: [ImportedItem], _ refused: [String], in group: AccessGroup, _ session: Session
   ) throws {
     try group.requireWriter()
+    let items = try named(items) { (name) throws(VaultError) in try group.open(name) }
     let steps = try items.map { item in
       let step = try ImportStep(item, at: place(of: item)) { (name) throws(VaultError) in try group.open(name) }
       if step.action != .unchanged { try step.rehearse(in: group) }
@@ -75,6 +77,40 @@ struct ImportRequest {
       }
     }
     return kept
+  }
+
+  /// The items with the names that their entries have in the group: an entry whose file has another one of its name
+  /// now, or no longer, keeps the name under which the group has it for the same user.
+  ///
+  /// - Throws: the errors of reading the store.
+  private func named(
+    _ items: [ImportedItem], _ open: (String) throws(VaultError) -> OpenedItem
+  ) throws -> [ImportedItem] {
+    func isThere(_ name: String, _ user: [UInt8]?) throws -> Bool {
+      do throws(VaultError) {
+        let present = try open(name)
+        return present.item.kind == .json
+          && JSONField.string(of: "username", in: present.secret.exportInsecurely()) == user
+      } catch {
+        switch error {
+        // The other name may be longer than a name can be.
+        case .notFound(.item), .overLimit, .invalid: return false
+        default: throw error
+        }
+      }
+    }
+    let entries = Dictionary(grouping: items.filter { $0.alias != nil }) { $0.alias?.name ?? "" }
+    var taken = Set(items.map(\.name))
+    var names: [String: String] = [:]
+    for item in items where item.kind == .json && item.alias?.name == item.name {
+      let user = JSONField.string(of: "username", in: item.value)
+      guard let alias = item.alias, try !isThere(alias.name, user), try isThere(alias.other, user) else { continue }
+      let changed = (entries[alias.name] ?? []).map { $0.aliased(alias.other).name }
+      guard taken.isDisjoint(with: changed) else { continue }
+      taken.formUnion(changed)
+      names[alias.name] = alias.other
+    }
+    return items.map { item in item.alias.flatMap { names[$0.name] }.map(item.aliased) ?? item }
   }
 
   private func place(of item: ImportedItem) -> String { place(item.place) }
@@ -135,23 +171,35 @@ struct ImportRequest {
   }
 
   /// Parts of the file that no item keeps, including former versions of items that already existed, and those that are
-  /// more than the group keeps.
+  /// more than the group keeps. Values that stand for something else are not resolved.
   private func losses(_ steps: [ImportStep], _ group: AccessGroup) -> [String] {
     var losses = imported.losses
-    let changed = steps.filter { $0.action != .unchanged && !$0.item.older.isEmpty }
-    guard !changed.isEmpty else { return losses }
+    for step in steps {
+      guard let mark = Self.marks.first(where: { step.item.value.starts(with: $0.utf8) }) else { continue }
+      losses.append(
+        "\(place(of: step.item)): what the value that begins with '\(mark)' stands for; it is kept as it is written")
+    }
+    let versioned = steps.filter { !$0.item.older.isEmpty }
+    guard !versioned.isEmpty else { return losses }
     let keep = (try? group.info().keep) ?? .max
-    for step in changed {
-      let excess = step.item.older.count + 1 - keep
+    for step in versioned {
+      let older = step.item.older.count
+      let missing = step.action == .new ? older + 1 - keep : older - step.formerCount
+      guard missing > 0 else { continue }
+      let versions = missing == 1 ? "1 former version" : "\(missing) former versions"
       if step.action == .replace {
         losses.append("\(place(of: step.item)): its former versions, because the item exists")
-      } else if excess > 0 {
-        let versions = excess == 1 ? "1 former version" : "\(excess) former versions"
+      } else if step.action == .new || step.formerCount + 1 >= keep {
         losses.append("\(place(of: step.item)): \(versions), because the group keeps \(keep)")
+      } else {
+        losses.append("\(place(of: step.item)): \(versions), because the item exists")
       }
     }
     return losses
   }
+
+  /// How a reference, and a value that sops encrypted, begin.
+  private static let marks = [Reference.scheme, "ENC[AES256_GCM,"]
 
   private func writeJSON(
     _ steps: [ImportStep], _ refused: [String], _ group: AccessGroup, to output: Output

@@ -13,8 +13,14 @@ struct ImportStep {
   /// The expiry of the present value, which the new one does not get.
   let lostExpiry: Timestamp?
 
+  /// The number of former versions that the present item has.
+  let formerCount: Int
+
   /// The item's name in messages: its file and place.
   private let place: String
+  /// The label and the attributes of the present item that the new one does not have.
+  private let removesLabel: Bool
+  private let removed: [String]
 
   /// - Parameter open: opens a present item.
   /// - Throws: the error that kept the present item from being read. A missing item is not an error.
@@ -23,13 +29,18 @@ struct ImportStep {
     self.place = place
     do throws(VaultError) {
       let present = try open(item.name)
-      let isSame = ImportStep.isSame(item, present)
+      removesLabel = item.isWhole && item.label == nil && present.item.label != nil
+      removed = present.item.attributes.keys.filter { name in
+        item.attributes[name] == nil && (item.isWhole || item.ownAttributes.contains(name))
+      }
+      let isSame = !removesLabel && removed.isEmpty && ImportStep.isSame(item, present)
       action = isSame ? .unchanged : .replace
       lostExpiry = isSame || item.expires != nil ? nil : present.item.expires
+      formerCount = Int(present.item.version - present.item.oldestVersion)
     } catch {
       guard case .notFound(.item) = error else { throw error }
       action = .new
-      lostExpiry = nil
+      (lostExpiry, formerCount, removesLabel, removed) = (nil, 0, false, [])
     }
   }
 
@@ -95,9 +106,11 @@ struct ImportStep {
   /// The item's details. Attributes that only its older versions have are removed.
   private var details: Details {
     var attributes = item.attributes.mapValues { Optional($0) }
-    for name in item.older.flatMap(\.attributes.keys) where attributes[name] == nil { attributes[name] = .some(nil) }
+    for name in item.older.flatMap(\.attributes.keys) + removed where attributes[name] == nil {
+      attributes[name] = .some(nil)
+    }
     return Details(
-      label: item.label.map { .to($0) } ?? .keep, attributes: attributes,
+      label: item.label.map { .to($0) } ?? (removesLabel ? .remove : .keep), attributes: attributes,
       expires: item.expires.map { .to(Timestamp(milliseconds: $0)) } ?? .keep)
   }
 
@@ -112,7 +125,15 @@ struct ImportStep {
     guard isKept(old.typeName, of: item.typeName), isKept(old.label, of: item.label) else { return false }
     guard item.expires == nil || item.expires == old.expires?.milliseconds else { return false }
     guard item.attributes.allSatisfy({ isKept(old.attributes[$0.key], of: $0.value) }) else { return false }
-    return unsafe present.secret.withUnsafeBytes { unsafe $0.elementsEqual(item.value) }
+    if unsafe present.secret.withUnsafeBytes({ unsafe $0.elementsEqual(item.value) }) { return true }
+    return item.kind == .json && !item.isWhole && isSame(item.value, present.secret.exportInsecurely())
+  }
+
+  /// Whether two JSON objects have the same members. Another program gives back neither their order nor white space.
+  private static func isSame(_ new: [UInt8], _ old: [UInt8]) -> Bool {
+    let values = JSONField.values(in: new)
+    guard !values.isEmpty, values == JSONField.values(in: old) else { return false }
+    return JSONField.names(in: new).allSatisfy { JSONField.kind(of: $0, in: new) == JSONField.kind(of: $0, in: old) }
   }
 
   private static func kind(_ kind: ImportedItem.Kind) -> SecretKind {
