@@ -4,7 +4,7 @@ import Testing
 
 @testable import VaultCommands
 
-/// Env files compared with python-dotenv, whose rules we follow.
+/// Env files compared with python-dotenv, whose rules we follow, and with other readers.
 @Suite(.needsClients) struct PythonDotenvTests {
   private let store: TestStore
 
@@ -54,6 +54,42 @@ import Testing
       store.run("import", path, "--from", "dotenv").errors.contains(" 0 new, 0 replaced, \(values.count) unchanged\n"))
   }
 
+  @Test func `bash and Node.js read an exported file as it was set, but for values of which the export warns`() throws {
+    let parts = ["'", "\"", "\\", "#", " ", "\n", "\t", "$", "`", "=", "é", "\u{A0}", "\u{1}", "n", "a", "{", "!"]
+    var random = SeededGenerator(seed: 13)
+    var values = ["IT": "it's", "PATH_OF_WINDOWS": #"C:\new dir"#, "LINES": "l1\n\"l2\"", "REF": "${HOME}"]
+    for index in 0..<300 {
+      let value = (0..<Int.random(in: 0...5, using: &random)).map { _ in parts.randomElement(using: &random)! }
+      values["A\(index)"] = value.joined() + "."
+    }
+    func export(_ values: [String: String], _ group: String) throws -> (path: String, errors: String) {
+      store.run("group", "create", group)
+      let items = values.map { ["name": $0.key, "value": $0.value] }
+      let json = try JSONSerialization.data(withJSONObject: ["items": items])
+      #expect(store.execute(["import", "-", "--from", "json", "-g", group], input: Array(json)).status == 0)
+      let path = store.folder.file("\(group).env")
+      let written = store.run("export", "--to", "dotenv", "-g", group, "--yes-print-secrets", "--output", path)
+      return (path, written.errors)
+    }
+    let warned = try export(values, "all").errors
+    values = values.filter { name, _ in !warned.contains("the value of '\(name)' has to be written with backslashes") }
+    #expect(values.count > 200 && values["IT"] != nil && values["LINES"] != nil)
+    let (path, errors) = try export(values, "alike")
+    #expect(!errors.contains("backslashes"))
+    var readers = [("/bin/bash", ["-c", #"set -a; . "$0"; exec env -0"#, path])]
+    if FileManager.default.isExecutableFile(atPath: "/usr/bin/node") {
+      let script = #"for (const k in process.env) process.stdout.write(k + "=" + process.env[k] + "\0")"#
+      readers.append(("/usr/bin/node", ["--env-file=\(path)", "-e", script]))
+    }
+    for (program, arguments) in readers {
+      let read = Executable(arguments, program: program, environment: ["PATH": Machine.path]).wait()
+      let lines = Set(read.output.split(separator: "\0").map(String.init))
+      for (name, value) in values {
+        #expect(lines.contains("\(name)=\(value)"), "\(program) \(name) \(value.debugDescription)")
+      }
+    }
+  }
+
   @Test func `our reader gives the values of python-dotenv or refuses the line`() throws {
     let parts = [
       "A", "B", "=", "=", "'", "\"", "\\", "#", " ", "\n", "\n", "\t", "export ", "x", "$", "\\n", "\\'", "é", ",",
@@ -73,7 +109,9 @@ import Testing
       }
       let found = try #require(try read(path), "\(text.debugDescription)")
       for (name, value) in found {
-        #expect(store.run("get", name, "-g", group).output == value, "\(text.debugDescription)")
+        let stored = store.run("get", name, "-g", group).output
+        // python-dotenv alone takes a comment after white space for the value.
+        #expect(stored == value || stored.isEmpty && value.hasPrefix("#"), "\(text.debugDescription)")
       }
       let names = store.run("list", "-g", group).output.split(separator: "\n").count
       #expect(names == found.count, "\(text.debugDescription)")

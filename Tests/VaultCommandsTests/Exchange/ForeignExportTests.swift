@@ -83,6 +83,92 @@ import Testing
     }
   }
 
+  @Test(arguments: [("kdbx", "out.kdbx"), ("bitwarden", "out.json"), ("csv", "out.csv")])
+  func `of members with one name, an export has the last, as a reference does, and lists the others`(
+    form: String, name: String
+  ) throws {
+    store.run("set", "login", "--type", "json", input: #"{"username":"u","password":"OLD","password":"NEW"}"#)
+    let (written, group) = try roundTrip(form, name, form)
+    #expect(written.errors.contains("not kept: 'login': an earlier value of 'password'\n"), "\(written.errors)")
+    #expect(!written.errors.contains("'login': 1 field") && !written.errors.contains("NEW"))
+    #expect(store.run("get", "login", "-g", group).output == #"{"username":"u","password":"NEW"}"#)
+  }
+
+  @Test func `names of members that no field has are listed with those that they become`() throws {
+    store.run("set", "j", "--type", "json", input: "{\"\":\"1\",\"caf\u{E9}\":\"2\",\"cafe\u{301}\":\"3\"}")
+    for (form, name) in [("kdbx", "out.kdbx"), ("bitwarden", "out.json")] {
+      let (written, group) = try roundTrip(form, name, form)
+      #expect(written.errors.contains("not kept: 'j': the name '', which becomes 'field'\n"), "\(written.errors)")
+      #expect(
+        written.errors.contains("not kept: 'j': the name 'cafe\u{301}', which becomes 'cafe\u{301} (2)'\n"),
+        "\(written.errors)")
+      #expect(store.run("read", "vault://\(group)/j#field").output == "1")
+    }
+  }
+
+  @Test func `a database with texts that KeePass replaces causes a warning`() throws {
+    let texts = [
+      "user": "pa{USERNAME}ss{DT_YEAR}", "url": "https://{username}:{PASSWORD}@db", "own": "x{S:salt}",
+      "other": "{REF:P@I:46C9B1FFBD4ABC4BBB260C6190BAD20C}", "part": "{URL:HOST}", "braces": "a{b}{}{USERNAME",
+    ]
+    for (name, text) in texts { store.run("set", name, input: text) }
+    let (written, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
+    for (name, text) in texts {
+      let warning = "vault: warning: '\(name)' contains a placeholder such as {USERNAME}, which KeePass replaces\n"
+      #expect(written.errors.contains(warning) == (name != "braces"), "\(written.errors)")
+      #expect(store.run("read", "vault://\(group)/\(name)#password").output == text)
+    }
+    #expect(try !roundTrip("bitwarden", "out.json", "bitwarden").0.errors.contains("placeholder"))
+  }
+
+  @Test(arguments: [("kdbx", "out.kdbx"), ("bitwarden", "out.json"), ("csv", "out.csv")])
+  func `a source of codes is written in a form that all programs read alike, which is listed`(
+    form: String, name: String
+  ) throws {
+    let usual = "otpauth://totp/x?secret=JBSWY3DPEHPK3PXP"
+    for (item, text) in [
+      ("sha", #"{"totp":"\#(usual)&algorithm=SHA-256"}"#),
+      ("case", #"{"totp":"OTPAUTH://TOTP/x?SECRET=JBSWY3DPEHPK3PXP"}"#), ("field", #"{"otp":"\#(usual)"}"#),
+      ("word", #"{"otp":"sometimes","password":"p"}"#),
+    ] { store.run("set", item, "--type", "json", input: text) }
+    let (written, group) = try roundTrip(form, name, form)
+    for item in ["sha", "case"] {
+      #expect(written.errors.contains("not kept: '\(item)': the form of 'totp', which becomes a URL"))
+    }
+    #expect(written.errors.contains("not kept: 'field': the name 'otp', which becomes 'totp'"), "\(written.errors)")
+    #expect(store.run("read", "vault://\(group)/sha#totp").output == usual + "&algorithm=SHA256")
+    #expect(store.run("read", "vault://\(group)/case#totp").output == usual)
+    #expect(store.run("read", "vault://\(group)/field#totp").output == usual)
+    #expect(store.run("read", "vault://\(group)/word#totp").status == 10)
+  }
+
+  @Test func `what vaultd keeps beside an item is in no export but JSON`() throws {
+    store.run("set", "token//kv", "--type", "json", input: "{}")
+    for (form, name) in [("kdbx", "out.kdbx"), ("bitwarden", "out.json"), ("csv", "out.csv")] {
+      let (written, group) = try roundTrip(form, name, form)
+      #expect(written.errors.contains("not kept: 'token//kv': what vaultd keeps beside an item\n"))
+      #expect(!store.run("list", "--all", "-g", group).output.contains("token//kv"))
+    }
+    store.run("remove", "web/GitHub/key.bin", "--yes")
+    for (form, isThere) in [("dotenv", false), ("json", true)] {
+      let text = store.run("export", "--to", form, "-g", "default", "--yes-print-secrets")
+      #expect(text.status == 0 && text.output.contains("token//kv") == isThere, "\(text.errors)")
+    }
+  }
+
+  @Test func `a value that was set after an import has its own date, and not that of the imported one`() throws {
+    let imported =
+      #"{"items":[{"name":"Mail","kind":"json","value":"{\"password\":\"old\"}","#
+      + #""attributes":{"modified":"2019-01-15T00:00:00Z"}}]}"#
+    store.run("import", "-", "--from", "json", input: imported)
+    store.run("set", "Mail", "--type", "json", input: #"{"password":"new"}"#)
+    store.run("set", "Mail", "--keep-value", "-a", "env=prod")
+    let (_, group) = try roundTrip("kdbx", "out.kdbx", "kdbx")
+    #expect(store.run("get", "Mail", "-g", group).output == #"{"password":"new","attribute env":"prod"}"#)
+    #expect(!store.run("info", "Mail", "-g", group, "--json").output.contains("2019-01-15"))
+    #expect(store.run("get", "Mail", "-g", group, "--version", "1").output == #"{"password":"old"}"#)
+  }
+
   @Test func `former versions that are bytes are listed, because an entry has only texts`() throws {
     for value in ["one", "two"] { store.run("set", "former", "--type", "bytes", input: value) }
     store.run("set", "former", input: "three")
@@ -291,6 +377,35 @@ import Testing
       program: "/bin/sh", environment: environment
     ).wait()
     #expect(shown.output == "new\n12\n", "\(shown.errors)")
+  }
+
+  @Test(.needsClients) func `KeePassXC makes the same codes from an exported database, and keeps every former version`()
+    throws
+  {
+    let url = "otpauth://totp/x?secret=JBSWY3DPEHPK3PXP&period=60&algorithm=SHA-256"
+    for number in 1...14 {
+      store.run("set", "code", "--type", "json", input: #"{"password":"p\#(number)","totp":"\#(url)"}"#)
+    }
+    _ = try roundTrip("kdbx", "out.kdbx", "kdbx")
+    var environment = store.environment
+    environment["PATH"] = Machine.path
+    func keepassxc(_ command: String) -> Executable.Result {
+      Executable(
+        ["-c", "printf 'a pass phrase\\nnew\\n' | keepassxc-cli \(command)", store.folder.file("out.kdbx")],
+        program: "/bin/sh", environment: environment
+      ).wait()
+    }
+    func code() -> String { store.run("totp", "code").output.filter(\.isNumber) }
+    let before = code()
+    let shown = keepassxc(#"show -q -t "$0" code"#)
+    // The minute may end between the two.
+    #expect([before, code()].contains(shown.output.filter(\.isNumber)), "\(shown.output) \(shown.errors)")
+    func versions() -> Int { keepassxc(#"export -q "$0""#).output.matches(of: /<Key>otp<\/Key>/).count }
+    let count = versions()
+    #expect(count > 8)
+    let edited = keepassxc(#"edit -q -p "$0" code"#)
+    #expect(edited.status == 0, "\(edited.errors)")
+    #expect(versions() == count + 1)
   }
 
   @Test func `vault-exchange writes no database without a passphrase that it can read`() {

@@ -18,14 +18,16 @@ struct ExportItems: Command {
       json holds everything except former versions: an object with the group's name and items, each with name, kind, \
       value (or valueBase64 if it is not UTF-8), label, attributes, expires and, for archives, type. Each value is a \
       string of exactly the value's bytes; import reads it back. dotenv contains only names and values, in a form \
-      that import, and python-dotenv with interpolate=False, read back exactly; a value with ${NAME}, which others may \
-      replace, causes a warning. A value that is not text is refused.
+      that import, and python-dotenv with interpolate=False, read back exactly. So do shells and Node.js, but a value \
+      with ${NAME}, which some readers replace, or with backslashes that some keep causes a warning. A value that is \
+      not text is refused.
 
       kdbx is a database of KeePass and KeePassXC, with former versions, and with bytes as attachments; its \
-      passphrase is asked for twice. A database that is in FILE already is replaced only with --replace; nothing is \
-      added to it. bitwarden is the JSON that Bitwarden imports, with former passwords. csv is a table of name, url, \
-      username, password, notes and totp. With these three, everything that the format cannot hold, or that import \
-      would read back in another form, is listed.
+      passphrase is asked for twice. A text with a placeholder such as {USERNAME}, which KeePass replaces, causes a \
+      warning. A database that is in FILE already is replaced only with --replace; nothing is added to it. bitwarden \
+      is the JSON that Bitwarden imports, with former passwords. csv is a table of name, url, username, password, \
+      notes and totp. With these three, everything that the format cannot hold, or that import would read back in \
+      another form, is listed.
       """,
     example: """
       vault export --to json --group team.shared --output team.json
@@ -73,7 +75,7 @@ struct ExportItems: Command {
       try export.write(format, to: session.output)
     }
     if export.exceedsImport { session.warn("this export is too large for vault import to read it back") }
-    for name in export.expandable { session.warnOfExpansion(in: "'\(UTF8Text.onOneLine(name))'") }
+    for warning in export.warnings { session.warn(warning) }
     if format == .dotenv, let lost = export.whatTextCannotHold { session.say(lost) }
     for loss in export.losses { session.say("not kept: \(loss)") }
   }
@@ -129,14 +131,14 @@ enum ExportFormat: String, CaseIterable {
 struct ExportRequest {
   private let group: AccessGroup.Name
   private let list: ItemList
-  private let items: [Item]
+  private var items: [Item]
   private let source: AccessGroup
   /// The passphrase of a KeePass database.
   var passphrase: WipedBytes?
   /// What the written format cannot hold, described without any value.
   private(set) var losses: [String] = []
-  /// The names of items that an env file holds, but some of its readers change.
-  private(set) var expandable: [String] = []
+  /// What says of values that the file holds, but some of its readers change.
+  private(set) var warnings: [String] = []
   /// Whether an import refuses the written file for its size.
   private(set) var exceedsImport = false
 
@@ -162,12 +164,16 @@ struct ExportRequest {
   /// - Parameter limit: the size in bytes from which an import refuses the file; by default that of the format.
   mutating func write(_ format: ExportFormat, to output: Output, importLimit limit: Int? = nil) throws {
     let start = output.byteCount
+    if format != .json { leaveOutCompanions() }
     switch format {
     case .kdbx:
       guard let passphrase else { return }
       var export = try ForeignExport(items, list, in: source)
       let database = try export.database(passphrase)
-      (losses, exceedsImport) = (export.losses, export.exceedsImport)
+      (losses, exceedsImport) = (losses + export.losses, export.exceedsImport)
+      warnings = export.placeholders.map { name in
+        "'\(UTF8Text.onOneLine(name))' contains a placeholder such as {USERNAME}, which KeePass replaces"
+      }
       try unsafe database.withUnsafeBytes { bytes in
         try unsafe output.requireTextIfTerminal(bytes, hint: "--output FILE")
         try unsafe output.write(bytes)
@@ -181,12 +187,18 @@ struct ExportRequest {
     if output.byteCount - start > limit { exceedsImport = true }
   }
 
+  /// Leaves out what vaultd keeps beside items, which has a meaning for vaultd alone.
+  private mutating func leaveOutCompanions() {
+    for item in items where item.name.isCompanion { losses.append("'\(item.name)': what vaultd keeps beside an item") }
+    items.removeAll { $0.name.isCompanion }
+  }
+
   // MARK: Forms
 
   private mutating func write(to output: Output, _ form: (inout EntryExport) -> [UInt8]) throws {
     var export = try ForeignExport(items, list, in: source)
     let text = export.text(form)
-    losses = export.losses
+    losses += export.losses
     try output.requireTextIfTerminal(text, hint: "--output FILE")
     try output.write(text)
   }
@@ -195,7 +207,7 @@ struct ExportRequest {
     // Everything is checked before the first byte is written.
     for item in items {
       try list.open(item.name.description).secret.withBytes { value in
-        if try line(item, value).isExpandable { expandable.append(item.name.description) }
+        warnings += try line(item, value).warnings(of: "'\(UTF8Text.onOneLine(item.name.description))'")
         try unsafe value.withUnsafeBytes { try unsafe output.requireTextIfTerminal($0, hint: "--output FILE") }
       }
     }
@@ -258,10 +270,15 @@ struct ExportRequest {
   }
 }
 
-extension Session {
-  /// Says that the value of `name` in an env file may be read as another one.
-  func warnOfExpansion(in name: String) {
-    warn("the value of \(name) contains '${', which some readers of env files replace")
+extension EnvironmentFile.Line {
+  /// What to say of the value of `name`, if some readers of env files read another one.
+  func warnings(of name: String) -> [String] {
+    var warnings: [String] = []
+    if isExpandable { warnings.append("the value of \(name) contains '${', which some readers of env files replace") }
+    if needsEscapes {
+      warnings.append("the value of \(name) has to be written with backslashes, which some readers of env files keep")
+    }
+    return warnings
   }
 }
 

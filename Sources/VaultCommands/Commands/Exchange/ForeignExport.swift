@@ -10,6 +10,9 @@ struct ForeignExport {
   /// Whether the written database is too large for an import.
   private(set) var exceedsImport = false
 
+  /// The names of items with texts in place of which KeePass shows others.
+  var placeholders: [String] { entries.filter(\.holdsPlaceholder).map(\.name) }
+
   /// - Parameters:
   ///   - items: the items.
   ///   - group: the group from which former versions are read.
@@ -25,10 +28,12 @@ struct ForeignExport {
         positions[item.name.description] = entries.count
         var entry = entry(of: item)
         var changes = Changes()
-        entry.current = Self.version(value, item, &changes)
+        let values = try formerValues(of: item, in: group, &changes) + [(item, value)]
+        entry.current = Self.version(values, values.count - 1, &changes)
         let isPlain = changes.plainValues > 0
         if isPlain { plainValues += 1 }
-        entry.history = try history(of: item, in: group, &changes)
+        entry.history = (0..<values.count - 1).map { Self.version(values, $0, &changes) }
+        if !Self.hasOwnTime(values, values.count - 1) { entry.attributes["modified"] = nil }
         entries.append(entry)
         if !isPlain, changes.plainValues > 0 {
           losses.append("'\(item.name)': the kind of former versions, which become a field of an entry")
@@ -127,6 +132,10 @@ struct ForeignExport {
     var retyped: Set<String> = []
     /// The names of members with an empty text, which become no field.
     var empty: Set<String> = []
+    /// The names of members that a later one replaces.
+    var repeated: Set<String> = []
+    /// The names that no field has, with those that they become.
+    var renamed: Set<String> = []
     var excess = 0
     /// The number of former versions that are bytes or an archive.
     var binaryVersions = 0
@@ -135,6 +144,8 @@ struct ForeignExport {
       var losses: [String] = []
       if !retyped.isEmpty { losses.append("the kind of \(ForeignExport.list(retyped)), which becomes text") }
       if !empty.isEmpty { losses.append("\(ForeignExport.list(empty)), which is empty") }
+      if !repeated.isEmpty { losses.append("an earlier value of \(ForeignExport.list(repeated))") }
+      losses += renamed.sorted()
       if excess > 0 { losses.append("\(excess) fields, of too many") }
       if binaryVersions > 0 {
         let versions = binaryVersions == 1 ? "1 former version that is" : "\(binaryVersions) former versions that are"
@@ -148,16 +159,35 @@ struct ForeignExport {
     names.sorted().map { "'\($0)'" }.joined(separator: ", ")
   }
 
-  /// The fields of a value: the members of a JSON object, or the whole value as a password.
-  private static func version(_ value: [UInt8], _ item: Item, _ changes: inout Changes) -> Entry.Version {
+  /// A value of an item, now or formerly.
+  private typealias Value = (item: Item, bytes: [UInt8])
+
+  /// The fields of a value: the members of a JSON object, or the whole value as a password. If a name occurs more than
+  /// once, the last member counts, as for a reference.
+  private static func version(_ values: [Value], _ index: Int, _ changes: inout Changes) -> Entry.Version {
+    let (item, value) = values[index]
     var version = Entry.Version()
-    version.modified = modified(item)
+    version.modified = hasOwnTime(values, index) ? modified(item) : Int64(clamping: item.changed.milliseconds)
     let text = String(decoding: value, as: UTF8.self)
     if item.kind == .json, let parsed = try? JSONValue(parsing: text), case .object(let members) = parsed {
-      for member in members {
+      let last = Dictionary(zip(members.map { Array($0.name.utf8) }, members.indices)) { $1 }
+      let code = nameOfCodes(in: parsed)
+      for (index, member) in members.enumerated() {
+        guard last[Array(member.name.utf8)] == index else {
+          changes.repeated.insert(member.name)
+          continue
+        }
         if member.value.text == nil { changes.retyped.insert(member.name) }
         if member.value.text == "" { changes.empty.insert(member.name) }
-        version.add(member.name, member.value.text ?? String(decoding: member.value.json, as: UTF8.self))
+        let count = version.fields.count
+        version.add(
+          member.name == code ? "totp" : member.name,
+          member.value.text ?? String(decoding: member.value.json, as: UTF8.self))
+        if version.fields.count > count, let name = version.fields.last?.name,
+          !name.utf8.elementsEqual(member.name.utf8)
+        {
+          changes.renamed.insert("the name '\(member.name)', which becomes '\(name)'")
+        }
       }
     } else {
       changes.plainValues += 1
@@ -168,26 +198,39 @@ struct ForeignExport {
     return version
   }
 
+  /// The name of the member from which `vault totp` makes codes, if the other programs know it by another name.
+  private static func nameOfCodes(in object: JSONValue) -> String? {
+    guard object["totp"] == nil, let name = ["otpauth", "otp"].first(where: { object[$0] != nil }) else { return nil }
+    return object[name]?.text.map { (try? OneTimeSource($0)) != nil } == true ? name : nil
+  }
+
   private static func modified(_ item: Item) -> Int64 {
     item.attributes["modified"].flatMap { UTCDate.moment($0)?.milliseconds }
       ?? Int64(clamping: item.changed.milliseconds)
   }
 
-  private func history(
-    of item: Item, in group: AccessGroup, _ changes: inout Changes
-  ) throws -> [Entry.Version] {
+  /// Whether the attribute `modified` speaks of this value. It stays when a later command sets another value.
+  private static func hasOwnTime(_ values: [Value], _ index: Int) -> Bool {
+    let (item, bytes) = values[index]
+    let first = values[...index].lastIndex { $0.item.attributes["modified"] != item.attributes["modified"] } ?? -1
+    let origin = values[first + 1]
+    // An import sets several values at once, which may have the same time in its file.
+    return origin.bytes == bytes || origin.item.changed == item.changed
+  }
+
+  /// The values before the present one, oldest first.
+  private func formerValues(of item: Item, in group: AccessGroup, _ changes: inout Changes) throws -> [Value] {
     guard item.version > item.oldestVersion else { return [] }
     let name = item.name.description
-    var versions: [Entry.Version] = []
+    var values: [Value] = []
     for former in try group.history(name).reversed() where former.version < item.version && !former.isRemoved {
       guard former.kind != .bytes, former.kind != .archive else {
         changes.binaryVersions += 1
         continue
       }
-      let value = try group.get(name, version: former.version).exportInsecurely()
-      versions.append(Self.version(value, former, &changes))
+      values.append((former, try group.get(name, version: former.version).exportInsecurely()))
     }
-    return versions
+    return values
   }
 
   /// Adds bytes as an attachment of the entry named by the part before the last `/`. If there is none, they get their

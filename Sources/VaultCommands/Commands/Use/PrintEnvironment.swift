@@ -129,7 +129,7 @@ struct PrintEnvironment: Command {
       _ = try text(value, of: name)
       do throws(EnvironmentFile.Line.Fault) {
         let line = try EnvironmentFile.Line(name, value.span)
-        if line.isExpandable { session.warnOfExpansion(in: name) }
+        for warning in line.warnings(of: name) { session.warn(warning) }
         return line
       } catch {
         throw Failure(.conflict, "\(name) does not fit into an env file: \(error.words)", hint: "--shell json")
