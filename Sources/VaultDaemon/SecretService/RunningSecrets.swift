@@ -34,7 +34,8 @@
 
     deinit { unsafe sd_bus_flush_close_unref(bus) }
 
-    /// All items, in the form that `vault export --to json` has, and in `unread` the labels of those that cannot be read.
+    /// All items, in the form that `vault export --to json` has; in `unread` the labels of those that cannot be read, and
+    /// in `notKept` what no item holds.
     ///
     /// - Throws: ``BusError``, ``BusFailure`` if nobody answers as the specification says.
     func export() throws -> (json: [UInt8], count: Int, unread: Int) {
@@ -45,11 +46,13 @@
       }
       try unlock(collections)
       var (names, items, unread): (BusItems, [JSONValue], [JSONValue]) = (BusItems(), [], [])
+      var (dated, filled) = (0, 0)
       for collection in collections where !collection.hasSuffix("/" + BusCollection.memoryID) {
         guard let object = BusObject(path: collection),
           case .variant(.paths(let paths))? = try property("Items", of: object).first
         else { throw Self.strange }
-        for path in paths.sorted() {
+        if !paths.isEmpty { filled += 1 }
+        for path in Self.inOrder(paths) {
           // One that is locked, or that is removed meanwhile, does not keep the others.
           let properties = try? properties(of: path)
           guard let properties, let item = try? item(path, properties, session, &names) else {
@@ -57,11 +60,29 @@
             continue
           }
           items.append(item)
+          if Self.hasDate(properties) { dated += 1 }
         }
       }
       var members: [(String, JSONValue)] = [("items", .array(items))]
       if !unread.isEmpty { members.append(("unread", .array(unread))) }
+      var lost: [JSONValue] = []
+      if dated > 0 {
+        lost.append(.string("dates of creation and of the last change (\(dated == 1 ? "1 item" : "\(dated) items"))"))
+      }
+      if filled > 1 { lost.append(.string("in which of \(filled) collections an item was")) }
+      if !lost.isEmpty { members.append(("notKept", .array(lost))) }
       return (JSONValue.members(members).json, items.count, unread.count)
+    }
+
+    /// The paths of items in the order of their numbers, so that a new item takes the name of no older one.
+    static func inOrder(_ paths: [String]) -> [String] {
+      paths.sorted { ($0.utf8.count, $0) < ($1.utf8.count, $1) }
+    }
+
+    private static func hasDate(_ properties: [String: BusValue]) -> Bool {
+      ["Created", "Modified"].contains { name in
+        if case .number(let time)? = properties[name] { time > 0 } else { false }
+      }
     }
 
     private func properties(of path: String) throws -> [String: BusValue] {

@@ -11,6 +11,11 @@ struct SecretServiceTests {
     bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
   }
 
+  @Test func `items of another program are read in the order of their numbers`() {
+    let paths = ["2", "10", "1"].map { "/org/freedesktop/secrets/collection/login/" + $0 }
+    #expect(RunningSecrets.inOrder(paths) == [paths[2], paths[0], paths[1]])
+  }
+
   // MARK: Sessions
 
   @Test func `both sides of a session derive the key that Python's integers and HMAC give`() throws {
