@@ -133,6 +133,8 @@ import Testing
     let key = KeePassKey(passphrase: Array("pw".utf8), keyFile: nil)
     let document = String(decoding: try KeePassFile(file, key).document, as: UTF8.self)
     #expect(document.contains("<Key>otp</Key>") == (url != nil))
+    // All former versions are kept when KeePassXC edits the entry.
+    #expect(document.contains("<HistoryMaxItems>-1</HistoryMaxItems><HistoryMaxSize>-1</HistoryMaxSize>"))
   }
 
   @Test func `a database that is too large to be read is written, and its writer knows`() throws {
