@@ -105,11 +105,11 @@ extension Applications {
     return unchanged
   }
 
-  /// Removes the items with the hashes of the application's tokens, as `vaultd` writes them.
-  private func endTokens(of id: String) throws(VaultError) {
+  /// Removes the items with the hashes of the application's tokens, as `vaultd` writes them; of the service, all.
+  func endTokens(of id: String) throws(VaultError) {
     guard try store.expects(.tokens) else { return }
     let tokens = store.group(.tokens)
-    let ended = try tokens.items().filter { $0.attributes["application"] == id }
+    let ended = try tokens.items().filter { id == Applications.service || $0.attributes["application"] == id }
     if ended.isEmpty { return }
     // In one transaction: otherwise each waits for the disk, and the others are valid meanwhile.
     try tokens.writing { (edit) throws(VaultError) in

@@ -125,7 +125,11 @@ extension Applications {
       let present = try? store.group(name).verifiedState().roster.members.first { $0.application == id }
       try join(name, name == .service ? .read : present?.rights ?? .write)
       if name == .service {
-        try inGroup(.tokens) { () throws(VaultError) in try store.makeMissing(.tokens, keep: 1) }
+        try inGroup(.tokens) { () throws(VaultError) in
+          try store.makeMissing(.tokens, keep: 1)
+          // Whoever had the old credential could write tokens.
+          if isReplacing { try endTokens(of: id) }
+        }
         for name in [AccessGroup.Name.audit, .tokens] { try join(name, .write) }
       }
       for grant in grants {

@@ -301,6 +301,12 @@ import Testing
     #expect(try fixture.owner().auditRecords(after: start).next() == nil)
   }
 
+  @Test func `what a thief wrote as a token ends when the service's credential is replaced`() throws {
+    try fixture.service().group("vault.tokens").set("hash", to: "", Details(attributes: ["application": "web"]))
+    _ = try fixture.owner().enrollService(to: fixture.store.folder + "/new", .replacing)
+    #expect(try fixture.owner().group(.tokens).items().isEmpty)
+  }
+
   @Test func `a new record begins after a broken one was removed`() throws {
     #expect(try fixture.owner().verifyAudit().isWhole)
     try group().set("head", to: "broken")

@@ -118,6 +118,19 @@ struct TokenTests {
     #expect(try await read() == 403)
   }
 
+  @Test func `a token that claims a longer time than vaultd gives ends after a day`() throws {
+    let daemon = try RunningDaemon(serves: false)
+    let tokens = try ServiceTokens(of: #require(daemon.seal.current).store)
+    let match = Callers.Match(application: "web", basis: "")
+    func isValid(after seconds: UInt64) throws -> Bool {
+      let issued = Timestamp(milliseconds: Timestamp.now.milliseconds - seconds * 1_000)
+      let text = try tokens.issue(for: match, by: "unix", lasting: 1_000_000, limit: 1_000_000, at: issued).text
+      return try tokens.find(text) != nil
+    }
+    #expect(try isValid(after: 86_000))
+    #expect(try !isValid(after: 86_500))
+  }
+
   @Test func `an application with too many tokens gets no more until some have ended, and another one does`() throws {
     let daemon = try RunningDaemon(serves: false)
     let tokens = try ServiceTokens(of: #require(daemon.seal.current).store, limit: 2)
