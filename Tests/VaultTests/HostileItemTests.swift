@@ -44,6 +44,16 @@ struct HostileItemTests {
     #expect(leftOut == ["default": .strangeRows(group: "default")])
   }
 
+  @Test func `a row that is no token does not keep tokens from ending with the service's credential`() throws {
+    let fixture = try ServiceFixture()
+    let tokens = try fixture.service().group("vault.tokens")
+    try tokens.set("hash", to: "", Details(attributes: ["application": "web"]))
+    try put("two\nlines", in: tokens)
+    let issued = try fixture.owner().enrollService(to: fixture.store.folder + "/new", .replacing)
+    #expect(issued.unchanged.isEmpty)
+    #expect(try fixture.owner().group(.tokens).listing().items.isEmpty)
+  }
+
   private func put(_ name: String, in group: AccessGroup) throws {
     let transaction = try group.file.beginWriting()
     let secret = try unsafe [UInt8]().withUnsafeBytes { try unsafe OpenedSecret(copying: $0) }

@@ -109,7 +109,7 @@ extension Applications {
   func endTokens(of id: String) throws(VaultError) {
     guard try store.expects(.tokens) else { return }
     let tokens = store.group(.tokens)
-    let ended = try tokens.items().filter { id == Applications.service || $0.attributes["application"] == id }
+    let ended = try tokens.listing().items.filter { id == Applications.service || $0.attributes["application"] == id }
     if ended.isEmpty { return }
     // In one transaction: otherwise each waits for the disk, and the others are valid meanwhile.
     try tokens.writing { (edit) throws(VaultError) in

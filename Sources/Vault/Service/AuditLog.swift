@@ -107,8 +107,8 @@ package final class AuditLog: Sendable {
     try edit.set(next.serialized(), at: AuditHead.name)
   }
 
-  /// Drops all batches except those of the newest `count` months that have any, and notes where the chain now begins.
-  /// Months without batches do not count, so a clock that is ahead does not cost the record.
+  /// Drops all batches except those of the newest `count` months that have any, and notes where the chain now begins. A
+  /// clock that is ahead does not cost the record: months without batches do not count, nor the newest one after such.
   ///
   /// - Parameter count: at least 1.
   @discardableResult
@@ -117,7 +117,9 @@ package final class AuditLog: Sendable {
   ) throws(VaultError) -> Int {
     guard count >= 1 else { throw .invalid("the record keeps at least one month") }
     let batches = try AuditNames(group.list()).batches
-    guard let oldest = Set(batches.map(\.month)).sorted().suffix(count).first else { return 0 }
+    let months = Set(batches.map(\.month)).sorted()
+    let isAhead = months.count > 1 && months[months.count - 2] < months[months.count - 1].earlier(by: 1)
+    guard let oldest = months.suffix(min(count, AuditMonth.limit) + (isAhead ? 1 : 0)).first else { return 0 }
     let dropped = batches.prefix { $0.month < oldest }
     guard let last = dropped.last else { return 0 }
     let record = AuditRecord(

@@ -121,14 +121,15 @@ struct Restoration {
   }
 
   /// Has `vaultd` bring a published group up to date with its log. If that fails, it does so later. Members whom
-  /// `leaves` names are then put out: a log that has lost everything begins anew with the backup's roster.
+  /// `leaves` names are then put out, now or with the next change of members: a log that has lost everything begins anew
+  /// with the backup's roster.
   mutating func followLog(
     in store: SecretStore, leaving leaves: @escaping @Sendable (Member, AccessGroup.Name) -> Bool
   ) {
     guard let publishedTo else { return }
     var epoch = try? store.synchronize(name.description)
     let change = RosterChange(rotates: true) { [name] in leaves($0, name) }
-    let left = publishedTo.filter(change.revokes)
+    var left = publishedTo.filter(change.revokes)
     do throws(VaultError) {
       if !left.isEmpty, try store.group(name).verifiedState().roster.members.contains(where: change.revokes) {
         epoch = try store.change(name, change).manifest.epoch
@@ -136,8 +137,8 @@ struct Restoration {
     } catch .rolledBack {
       // Nobody reads the group before the owner accepts it, which leaves them out.
     } catch {
-      outcome = .failed(error.named(name.description))
-      return
+      left = []
+      store.notices.post(.removalPending(group: name.description, reason: error.message))
     }
     guard case .restored(var restored) = outcome else { return }
     (restored.epoch, restored.left) = (epoch ?? restored.epoch, left)

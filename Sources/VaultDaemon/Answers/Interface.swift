@@ -63,7 +63,7 @@
       }
       if let answer = try await changeSeal(request, target, connection) { return answer }
       let cluster = ClusterAnswers(
-        seal: seal, replication: replication, limits: limits, bodies: strangersBodies, failures: failures)
+        seal: seal, replication: replication, limits: limits, bodies: bodies, failures: failures)
       if let answer = try await cluster.answer(to: request, target, connection) { return answer }
       guard let opened = seal.current else { throw Refusal.sealed }
       let arrival = ContinuousClock.now

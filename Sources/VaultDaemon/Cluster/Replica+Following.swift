@@ -56,7 +56,8 @@
         let isNews = state?.link.bytes != new.link.bytes || state?.epoch != new.epoch
         if isNews { try await catchUp(within: nil) } else { beginRenewalIfDue() }
       case .commitRemoved, .baseChanged: break
-      case .headRemoved, .damaged, .lostPlace:
+      case .damaged: try await catchUp(within: nil)
+      case .headRemoved, .lostPlace:
         await keepQuiet()
         try await catchUp(within: nil)
       }
@@ -143,10 +144,12 @@
     }
 
     /// Signs no empty change for a while, because the log may have lost states. The hosts that have them put them back once
-    /// they see that, and an empty change would fork the group before.
+    /// they see that, and an empty change would fork the group before. Whoever spoils the log again and again must not stop
+    /// the empty changes for ever, so the next such time begins no sooner than one of its length after the last.
     func keepQuiet() async {
       let limit = try? await Blocking.read { [self] in try store.ageLimits(of: group).most }
-      quietEnd.withLock { $0 = .now + .seconds(min(limit.flatMap(\.self) ?? .max, 300) / 2) }
+      let length = Duration.seconds(min(limit.flatMap(\.self) ?? .max, 300) / 2)
+      quietEnd.withLock { end in if end + length <= .now { end = .now + length } }
     }
 
     /// Whether an empty change that is signed at `now` would not look to the other hosts as if it came from the future.

@@ -24,7 +24,7 @@
     /// Why this machine's clock keeps it from signing empty changes.
     let clockProblem = Mutex<VaultError?>(nil)
     /// Until when this host signs no empty changes.
-    let quietEnd = Mutex(ContinuousClock.now)
+    let quietEnd = Mutex(ContinuousClock.now - .seconds(300))
     private let exclusion = Atomic(false)
     let renewal = Mutex(Renewal())
     /// The base that could not be used, why, and until when it is not fetched again.

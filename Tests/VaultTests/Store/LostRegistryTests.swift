@@ -26,6 +26,12 @@ struct LostRegistryTests {
     for suffix in ["-wal", "-shm"] { try FileManager.default.removeItem(atPath: folder + "/group.vault" + suffix) }
   }
 
+  @Test(arguments: [false, true])
+  func `where nothing is published, nobody has a login to withdraw`(zeroed: Bool) throws {
+    try lose(zeroed: zeroed)
+    #expect(try store.open().withdrawLogin(of: "web", from: "team") == .notNeeded)
+  }
+
   private func forgetWitnesses() throws { try FileManager.default.removeItem(atPath: store.folder + "/state/witness") }
 
   @Test(arguments: [false, true], [false, true])

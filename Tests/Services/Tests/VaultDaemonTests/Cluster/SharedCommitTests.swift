@@ -326,6 +326,17 @@ import VaultFoundation
     while try await log.head()?.epoch == before { try await Task.sleep(for: .milliseconds(20)) }
   }
 
+  @Test func `a log that seems to lose states again and again does not stop the empty changes`() async {
+    await replica.keepQuiet()
+    let end = replica.quietEnd.withLock { $0 }
+    #expect(end > .now)
+    await replica.keepQuiet()
+    #expect(replica.quietEnd.withLock { $0 } == end)
+    replica.quietEnd.withLock { $0 = .now - .seconds(150) }
+    await replica.keepQuiet()
+    #expect(replica.quietEnd.withLock { $0 } > .now)
+  }
+
   @Test func `a host whose clock is ahead of all servers signs no empty changes, and says so`() async throws {
     try store.addRemote(Remote("test", at: "etcd://127.0.0.1:1", maxAge: 300, heartbeat: 1), replacing: true)
     func setServers(behind seconds: Int64) {
