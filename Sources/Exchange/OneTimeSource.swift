@@ -74,7 +74,8 @@ package struct OneTimeSource: Sendable, Equatable {
   }
 
   /// The URL with its settings as other programs expect them: names in lower case, each once, and `SHA256` in place of
-  /// `SHA-256`, which KeePassXC would take for `SHA1`. All other parts are unchanged.
+  /// `SHA-256`, which KeePassXC would take for `SHA1`. A `#` in the path is `%23`, because everything after it would
+  /// be none of the settings. All other parts are unchanged.
   private func canonical(_ url: String) -> String {
     let parts = url.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     let query = parts[1].prefix { $0 != "#" && !$0.isNewline }.split(separator: "&").map { part in
@@ -94,7 +95,7 @@ package struct OneTimeSource: Sendable, Equatable {
       }
       return last[setting.name] == index ? "\(setting.name)=\(value)" : nil
     }
-    let path = parts[0].dropFirst("otpauth://totp".count)
+    let path = parts[0].dropFirst("otpauth://totp".count).exchanging("#", for: "%23")
     return "otpauth://totp\(path)?\(settings.joined(separator: "&"))"
   }
 

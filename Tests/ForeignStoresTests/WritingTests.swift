@@ -123,6 +123,7 @@ import Testing
     ("OTPAUTH://TOTP/X?SECRET=MY", "otpauth://totp/X?secret=MY"), ("a note!", nil),
     ("otpauth://totp/x?issuer=I&secret=MY&algorithm=SHA-256", "otpauth://totp/x?issuer=I&secret=MY&algorithm=SHA256"),
     ("otpauth://totp/x?secret=MY&secret=mz%58q&digits=06", "otpauth://totp/x?secret=MZXQ&digits=6"),
+    ("otpauth://totp/Shop #1:ann?secret=MY", "otpauth://totp/Shop %231:ann?secret=MY"),
     ("otpauth://totp/x?secret=my&algorithm=sha1#f", "otpauth://totp/x?secret=my&algorithm=sha1"),
     ("otpauth://hotp/x?SECRET=MY", "otpauth://hotp/x?SECRET=MY"),
   ]) func `only a source of one-time codes becomes one of KeePass`(text: String, url: String?) throws {
