@@ -11,7 +11,7 @@ extension EnvironmentFile {
   /// 'db/pass word'=x     a name that is not plain
   /// ```
   ///
-  /// Shells and Node.js also read the value exactly, unless it needs backslashes.
+  /// Shells and Node.js also read the value exactly, unless it needs backslashes or the name is no variable.
   package struct Line: Sendable {
     fileprivate enum Quotes { case none, single, double, escaping }
 
@@ -19,7 +19,8 @@ extension EnvironmentFile {
     private let quotes: Quotes
     /// Whether some readers put another value for `${NAME}` in this one.
     package let isExpandable: Bool
-    /// Whether some readers take a backslash that was added, or that ends the line, in another way.
+    /// Whether shells and Node.js take a backslash that was added, or that ends the line, in another way. Then shells
+    /// may also read the following lines wrongly.
     package let needsEscapes: Bool
 
     /// The reason why a name or value cannot be written to a file.

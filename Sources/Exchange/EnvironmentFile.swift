@@ -19,6 +19,8 @@ public struct EnvironmentFile: Sendable, Equatable {
 
     /// The first mark in the value, such as `$`, by which other programs that read the file get another value.
     package let mark: String?
+    /// Whether the value is empty because a `#` follows white space: python-dotenv takes the comment for the value.
+    package let isComment: Bool
 
     /// Whether the value has a `${`, in place of which programs that read the file may put another value.
     package var mayNameOthers: Bool { value.holds("${") }
@@ -87,9 +89,10 @@ extension EnvironmentFile {
       skip(while: \.isSpace)
       let value: [Unicode.Scalar]
       let quote = peek
-      switch quote {
       // python-dotenv alone takes the comment for the value.
-      case "#" where offset > end: value = []
+      let isComment = quote == "#" && offset > end
+      switch quote {
+      case _ where isComment: value = []
       case "'": value = try quoted(start, escapes: Scanner.singleQuoted)
       case "\"": value = try quoted(start, escapes: Scanner.doubleQuoted)
       default: value = unquoted()
@@ -98,7 +101,8 @@ extension EnvironmentFile {
       guard !name.isEmpty, !name.contains("\0") else { throw .badName(line: start) }
       guard !value.contains("\0") else { throw .badValue(line: start) }
       let text = Scanner.text(value)
-      return Entry(name: Scanner.text(name), value: text, line: start, mark: Scanner.mark(in: text, quote))
+      return Entry(
+        name: Scanner.text(name), value: text, line: start, mark: Scanner.mark(in: text, quote), isComment: isComment)
     }
 
     /// - Parameter quote: the first character of the value, which may be a quote.
@@ -228,6 +232,9 @@ extension EnvironmentFile {
       } else {
         imported.items.append(
           ImportedItem(entry.name, .string, Array(entry.value.utf8), at: "line \(entry.line)"))
+        if entry.isComment {
+          imported.losses.append("line \(entry.line): what follows '#' after '\(entry.name)='")
+        }
         guard let mark = entry.mark else { continue }
         imported.losses.append(
           "line \(entry.line): what '\(mark)' in '\(entry.name)' stands for; the text is kept as it is written")

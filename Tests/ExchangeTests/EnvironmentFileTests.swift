@@ -68,8 +68,11 @@ import Testing
         } ?? []))
   }
 
-  @Test func `a comment after white space leaves the value empty`() throws {
-    #expect(try values("A= # comment\nB=\t#c\nC=#c\nD= x # c\n").map { $0[1] } == ["", "", "#c", "x"])
+  @Test func `a comment after white space leaves the value empty, and the import says so`() throws {
+    let text = "A= # comment\nB=\t#c\nC=#c\nD= x # c\n"
+    #expect(try values(text).map { $0[1] } == ["", "", "#c", "x"])
+    let losses = ["line 1: what follows '#' after 'A='", "line 2: what follows '#' after 'B='"]
+    #expect(try EnvironmentFile(text).importedItems.losses == losses)
   }
 
   @Test(arguments: [

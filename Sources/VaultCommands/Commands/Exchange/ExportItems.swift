@@ -18,9 +18,11 @@ struct ExportItems: Command {
       json holds everything except former versions: an object with the group's name and items, each with name, kind, \
       value (or valueBase64 if it is not UTF-8), label, attributes, expires and, for archives, type. Each value is a \
       string of exactly the value's bytes; import reads it back. dotenv contains only names and values, in a form \
-      that import, and python-dotenv with interpolate=False, read back exactly. So do shells and Node.js, but a value \
-      with ${NAME}, which some readers replace, or with backslashes that some keep causes a warning. A value that is \
-      not text is refused.
+      that import, and python-dotenv with interpolate=False, read back exactly. So do shells and Node.js if the name \
+      is a variable such as DB_PASSWORD; other names cause a warning, because a shell would run such a line as a \
+      command. (vault env makes variables of all names.) So do a value with ${NAME}, which some readers replace, and \
+      one with backslashes, after which shells may also read the next lines wrongly. A value that is not text is \
+      refused.
 
       kdbx is a database of KeePass and KeePassXC, with former versions, and with bytes as attachments; its \
       passphrase is asked for twice. A text with a placeholder such as {USERNAME}, which KeePass replaces, causes a \
@@ -205,6 +207,13 @@ struct ExportRequest {
 
   private mutating func writeText(to output: Output) throws {
     // Everything is checked before the first byte is written.
+    let others = items.filter { !VariableName.isValid($0.name.description) }
+    if let first = others.first {
+      let name = "'\(UTF8Text.onOneLine(first.name.description))'"
+      let count = others.count
+      let names = count == 1 ? "the name \(name) is no variable" : "\(count) names such as \(name) are no variables"
+      warnings.append("\(names), and a shell would run such a line as a command; for shells: vault env")
+    }
     for item in items {
       try list.open(item.name.description).secret.withBytes { value in
         warnings += try line(item, value).warnings(of: "'\(UTF8Text.onOneLine(item.name.description))'")
@@ -276,7 +285,9 @@ extension EnvironmentFile.Line {
     var warnings: [String] = []
     if isExpandable { warnings.append("the value of \(name) contains '${', which some readers of env files replace") }
     if needsEscapes {
-      warnings.append("the value of \(name) has to be written with backslashes, which some readers of env files keep")
+      warnings.append(
+        "the value of \(name) has to be written with backslashes: shells and Node.js read it wrongly, and shells may "
+          + "read the lines after it wrongly")
     }
     return warnings
   }
