@@ -21,8 +21,11 @@ public enum JSONField {
 
   /// The kind of the member `key` of the object `text`; `nil` as for `value(of:in:)`.
   public static func kind(of key: String, in text: [UInt8]) -> Kind? {
-    switch member(key, of: text)?.first {
-    case nil: nil
+    member(key, of: text).map(kind)
+  }
+
+  private static func kind(of value: ArraySlice<UInt8>) -> Kind {
+    switch value.first {
     case UInt8(ascii: "\""): .string
     case UInt8(ascii: "{"), UInt8(ascii: "["): .container
     case UInt8(ascii: "t"), UInt8(ascii: "f"): .bool
@@ -95,6 +98,22 @@ public enum JSONField {
     var values: [[UInt8]: [UInt8]] = [:]
     let isWhole = visit(text) { name, value in values[name] = content(text[value]) }
     return isWhole ? values : [:]
+  }
+
+  /// The value of a member, as ``value(of:in:)`` returns it, with its kind, without which the text `1` is the number.
+  package struct Member: Hashable, Sendable {
+    let kind: Kind
+    let value: [UInt8]?
+  }
+
+  /// All members by the bytes of their names, found in one visit; none if `text` is not an object. If several have one
+  /// name, the last counts.
+  package static func members(in text: [UInt8]) -> [[UInt8]: Member] {
+    var members: [[UInt8]: Member] = [:]
+    let isWhole = visit(text) { name, value in
+      members[name] = Member(kind: kind(of: text[value]), value: content(text[value]))
+    }
+    return isWhole ? members : [:]
   }
 
   private static func member(_ key: String, of text: [UInt8]) -> ArraySlice<UInt8>? {

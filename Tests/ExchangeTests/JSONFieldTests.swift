@@ -53,6 +53,14 @@ import Testing
     #expect(left == Array("{\"\(composed)\":1}".utf8))
   }
 
+  @Test func `members are the same in any order, but the text 1 is not the number`() {
+    func members(_ text: String) -> [[UInt8]: JSONField.Member] { JSONField.members(in: Array(text.utf8)) }
+    #expect(members(#"{"a":1,"b":"x","a":2}"#) == members(#" { "b" : "\u0078", "a":2 }"#))
+    #expect(members(#"{"a":1}"#) != members(#"{"a":"1"}"#))
+    #expect(members(#"{"a":1,"a":2}"#) != members(#"{"a":1}"#))
+    #expect(members("[1]").isEmpty)
+  }
+
   @Test(arguments: ["[]", "\"a\"", "1", "null"])
   func `a member cannot be set in or removed from a value that is not an object`(text: String) {
     #expect(JSONField.setting("a", to: Array("1".utf8), in: Array(text.utf8)) == nil)

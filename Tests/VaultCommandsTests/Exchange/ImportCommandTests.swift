@@ -44,7 +44,7 @@ import Testing
     #expect(refused.status == 22)
     #expect(
       refused.errors == """
-        vault: error: 1 item exists with a different value; nothing was imported
+        vault: error: 1 item exists with a different value or other details; nothing was imported
         vault: hint: to see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P
 
         """)
@@ -92,7 +92,7 @@ import Testing
       shown.errors == """
         would import into 'default': 1 new, 1 replaced, 0 unchanged
         not kept: line 2: an earlier value of 'B'; that of line 3 counts
-        vault: error: 1 item exists with a different value; nothing was imported
+        vault: error: 1 item exists with a different value or other details; nothing was imported
         vault: hint: to see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P
 
         """)

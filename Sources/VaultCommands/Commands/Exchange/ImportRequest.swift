@@ -79,40 +79,6 @@ struct ImportRequest {
     return kept
   }
 
-  /// The items with the names that their entries have in the group: an entry whose file has another one of its name
-  /// now, or no longer, keeps the name under which the group has it for the same user.
-  ///
-  /// - Throws: the errors of reading the store.
-  private func named(
-    _ items: [ImportedItem], _ open: (String) throws(VaultError) -> OpenedItem
-  ) throws -> [ImportedItem] {
-    func isThere(_ name: String, _ user: [UInt8]?) throws -> Bool {
-      do throws(VaultError) {
-        let present = try open(name)
-        return present.item.kind == .json
-          && JSONField.string(of: "username", in: present.secret.exportInsecurely()) == user
-      } catch {
-        switch error {
-        // The other name may be longer than a name can be.
-        case .notFound(.item), .overLimit, .invalid: return false
-        default: throw error
-        }
-      }
-    }
-    let entries = Dictionary(grouping: items.filter { $0.alias != nil }) { $0.alias?.name ?? "" }
-    var taken = Set(items.map(\.name))
-    var names: [String: String] = [:]
-    for item in items where item.kind == .json && item.alias?.name == item.name {
-      let user = JSONField.string(of: "username", in: item.value)
-      guard let alias = item.alias, try !isThere(alias.name, user), try isThere(alias.other, user) else { continue }
-      let changed = (entries[alias.name] ?? []).map { $0.aliased(alias.other).name }
-      guard taken.isDisjoint(with: changed) else { continue }
-      taken.formUnion(changed)
-      names[alias.name] = alias.other
-    }
-    return items.map { item in item.alias.flatMap { names[$0.name] }.map(item.aliased) ?? item }
-  }
-
   private func place(of item: ImportedItem) -> String { place(item.place) }
 
   private func place(_ position: String) -> String {
@@ -140,7 +106,9 @@ struct ImportRequest {
     let count = steps.count { $0.action == .replace }
     guard count > 0, !replaces else { return nil }
     return Failure(
-      .exists, "\(count == 1 ? "1 item exists" : "\(count) items exist") with a different value; nothing was imported",
+      .exists,
+      "\(count == 1 ? "1 item exists" : "\(count) items exist") with a different value or other details; "
+        + "nothing was imported",
       hint: "to see which: --dry-run; to give them new versions: --replace; to keep both: --prefix P")
   }
 
@@ -174,7 +142,8 @@ struct ImportRequest {
   /// more than the group keeps. Values that stand for something else are not resolved.
   private func losses(_ steps: [ImportStep], _ group: AccessGroup) -> [String] {
     var losses = imported.losses
-    for step in steps {
+    // The store's own export has them as they were.
+    for step in steps where !step.item.isWhole {
       guard let mark = Self.marks.first(where: { step.item.value.starts(with: $0.utf8) }) else { continue }
       losses.append(
         "\(place(of: step.item)): what the value that begins with '\(mark)' stands for; it is kept as it is written")

@@ -12,6 +12,8 @@ struct ImportStep {
   let action: Action
   /// The expiry of the present value, which the new one does not get.
   let lostExpiry: Timestamp?
+  /// The expiry of the present value, which is also the new one.
+  private let keptExpiry: Timestamp?
 
   /// The number of former versions that the present item has.
   let formerCount: Int
@@ -33,14 +35,16 @@ struct ImportStep {
       removed = present.item.attributes.keys.filter { name in
         item.attributes[name] == nil && (item.isWhole || item.ownAttributes.contains(name))
       }
-      let isSame = !removesLabel && removed.isEmpty && ImportStep.isSame(item, present)
+      let hasSameValue = ImportStep.hasSameValue(item, present)
+      let isSame = hasSameValue && !removesLabel && removed.isEmpty && ImportStep.keepsDetails(item, present.item)
       action = isSame ? .unchanged : .replace
-      lostExpiry = isSame || item.expires != nil ? nil : present.item.expires
+      let expires = item.expires == nil ? present.item.expires : nil
+      (lostExpiry, keptExpiry) = hasSameValue ? (nil, expires) : (expires, nil)
       formerCount = Int(present.item.version - present.item.oldestVersion)
     } catch {
       guard case .notFound(.item) = error else { throw error }
       action = .new
-      (lostExpiry, formerCount, removesLabel, removed) = (nil, 0, false, [])
+      (lostExpiry, keptExpiry, formerCount, removesLabel, removed) = (nil, nil, 0, false, [])
     }
   }
 
@@ -111,29 +115,31 @@ struct ImportStep {
     }
     return Details(
       label: item.label.map { .to($0) } ?? (removesLabel ? .remove : .keep), attributes: attributes,
-      expires: item.expires.map { .to(Timestamp(milliseconds: $0)) } ?? .keep)
+      expires: (item.expires.map(Timestamp.init(milliseconds:)) ?? keptExpiry).map { .to($0) } ?? .keep)
   }
 
-  /// Whether setting the item would change nothing. Details that the file does not contain stay unchanged. Texts are the
-  /// same if their bytes are; the key of an attribute has no second Unicode form.
-  private static func isSame(_ item: ImportedItem, _ present: borrowing OpenedItem) -> Bool {
+  /// Whether setting the item would change no detail. Those that the file does not contain stay unchanged. Texts are
+  /// the same if their bytes are; the key of an attribute has no second Unicode form.
+  private static func keepsDetails(_ item: ImportedItem, _ old: Item) -> Bool {
+    isKept(old.label, of: item.label)
+      && (item.expires == nil || item.expires == old.expires?.milliseconds)
+      && item.attributes.allSatisfy { isKept(old.attributes[$0.key], of: $0.value) }
+  }
+
+  private static func isKept(_ text: String?, of new: String?) -> Bool {
+    new.map { text?.utf8.elementsEqual($0.utf8) == true } ?? true
+  }
+
+  /// Whether the value and its kind are the same. Another program gives back neither the order of an object's members
+  /// nor the white space between them.
+  private static func hasSameValue(_ item: ImportedItem, _ present: borrowing OpenedItem) -> Bool {
     let old = present.item
-    func isKept(_ text: String?, of new: String?) -> Bool {
-      new.map { text?.utf8.elementsEqual($0.utf8) == true } ?? true
-    }
     guard old.kind == kind(item.kind), (old.typeName == nil) == (item.typeName == nil) else { return false }
-    guard isKept(old.typeName, of: item.typeName), isKept(old.label, of: item.label) else { return false }
-    guard item.expires == nil || item.expires == old.expires?.milliseconds else { return false }
-    guard item.attributes.allSatisfy({ isKept(old.attributes[$0.key], of: $0.value) }) else { return false }
+    guard isKept(old.typeName, of: item.typeName) else { return false }
     if unsafe present.secret.withUnsafeBytes({ unsafe $0.elementsEqual(item.value) }) { return true }
-    return item.kind == .json && !item.isWhole && isSame(item.value, present.secret.exportInsecurely())
-  }
-
-  /// Whether two JSON objects have the same members. Another program gives back neither their order nor white space.
-  private static func isSame(_ new: [UInt8], _ old: [UInt8]) -> Bool {
-    let values = JSONField.values(in: new)
-    guard !values.isEmpty, values == JSONField.values(in: old) else { return false }
-    return JSONField.names(in: new).allSatisfy { JSONField.kind(of: $0, in: new) == JSONField.kind(of: $0, in: old) }
+    guard item.kind == .json, !item.isWhole else { return false }
+    let members = JSONField.members(in: item.value)
+    return !members.isEmpty && members == JSONField.members(in: present.secret.exportInsecurely())
   }
 
   private static func kind(_ kind: ImportedItem.Kind) -> SecretKind {
