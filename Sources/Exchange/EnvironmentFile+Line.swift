@@ -11,7 +11,7 @@ extension EnvironmentFile {
   /// 'db/pass word'=x     a name that is not plain
   /// ```
   ///
-  /// Shells and Node.js also read the value exactly, unless it needs backslashes or the name is no variable.
+  /// Shells and Node.js also read the value exactly, unless it needs backslashes or the name is not a valid one.
   package struct Line: Sendable {
     fileprivate enum Quotes { case none, single, double, escaping }
 

@@ -24,7 +24,9 @@ import Vault
     #expect(text.output == "PLAIN=s3cret\ncount=7\ndb/password=\"it's\nso\"\n")
     let said = text.errors.split(separator: "\n")
     #expect(said.first == "kinds, labels, attributes and expiry are left out: 2 items have some")
-    #expect(said.count == 2 && said[1].hasPrefix("vault: warning: the name 'db/password' is no variable, and a shell"))
+    #expect(
+      said.count == 2
+        && said[1].hasPrefix("vault: warning: the name 'db/password' is not a valid variable name, and a shell"))
     store.run("group", "create", "other")
     #expect(store.run("import", "-", "--from", "dotenv", "-g", "other", input: text.output).status == 0)
     #expect(store.run("get", "db/password", "-g", "other").output == "it's\nso")
@@ -58,7 +60,8 @@ import Vault
     let errors = export("--to", "dotenv", "-g", "default", "--yes-print-secrets").errors
     let backslashes = "the value of 'A' has to be written with backslashes: shells and Node.js read it wrongly, and"
     #expect(errors.contains("\(backslashes) shells may read the lines after it wrongly\n"), "\(errors)")
-    #expect(errors.contains("warning: 2 names such as 'db/password' are no variables, and a shell"), "\(errors)")
+    #expect(
+      errors.contains("warning: 2 names such as 'db/password' are not valid variable names, and a shell"), "\(errors)")
   }
 
   @Test func `an export to JSON has every detail, with bytes in base64`() throws {

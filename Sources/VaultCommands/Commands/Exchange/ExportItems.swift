@@ -211,7 +211,10 @@ struct ExportRequest {
     if let first = others.first {
       let name = "'\(UTF8Text.onOneLine(first.name.description))'"
       let count = others.count
-      let names = count == 1 ? "the name \(name) is no variable" : "\(count) names such as \(name) are no variables"
+      let names =
+        count == 1
+        ? "the name \(name) is not a valid variable name"
+        : "\(count) names such as \(name) are not valid variable names"
       warnings.append("\(names), and a shell would run such a line as a command; for shells: vault env")
     }
     for item in items {
