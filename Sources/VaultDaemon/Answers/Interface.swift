@@ -12,7 +12,7 @@
   struct Interface: Sendable {
     let seal: Seal
     let limits: Limits
-    /// For applications.
+    /// For applications, and for programs that order changes of published groups.
     let bodies: BodyBudget
     /// For all others, who must not use up what applications need.
     let strangersBodies: BodyBudget
