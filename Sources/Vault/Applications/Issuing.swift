@@ -240,8 +240,13 @@ extension Applications {
     return try Applications.issue(step, above: max(issue, seen))
   }
 
+  /// A number `step` above `issue` and, unless that is 0, above the seconds since 2020, which rise faster than anybody
+  /// replaces credentials: a machine that was set back to a snapshot does not know those given out since.
   static func issue(_ step: UInt32, above issue: UInt32) throws(VaultError) -> UInt32 {
-    let (next, overflows) = issue.addingReportingOverflow(step)
+    let (now, year2020) = (SystemClock.milliseconds() / 1_000, UInt64(1_577_836_800))
+    // Numbers never go back, so a clock that is decades fast is ignored.
+    let seconds = issue > 0 && now < year2020 + (1 << 31) ? UInt32(max(now, year2020) - year2020) : 0
+    let (next, overflows) = max(issue, seconds).addingReportingOverflow(step)
     guard !overflows else { throw .overLimit("2^32 credentials of one application") }
     return next
   }

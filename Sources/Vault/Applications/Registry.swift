@@ -215,8 +215,7 @@ extension Registry {
   /// Raises the highest issue of every application, and notes that applications which the registry does not name may
   /// have had issues, for a registry that lacks what was written later. All of it is one transaction.
   ///
-  /// The issues of unnamed applications cannot be known. A registry that was lost before may itself have begun above a
-  /// number like this one, so the number rises with time: by one each second, faster than anybody replaces credentials.
+  /// The issues of unnamed applications cannot be known, so their number rises with time.
   ///
   /// - Parameters:
   ///   - rosters: those of the groups. All numbers are at least 1,024 above what they name.
@@ -226,8 +225,6 @@ extension Registry {
     above rosters: [(name: AccessGroup.Name, roster: Roster)],
     revoking isRevoked: (Application) -> Bool = { _ in false }
   ) throws(VaultError) -> UInt32 {
-    let year2020: UInt64 = 1_577_836_800
-    let seconds = UInt32(clamping: max(SystemClock.milliseconds() / 1_000, year2020) - year2020)
     let (ids, found) = (try applications().keys, SecretStore.issues(in: rosters))
     let highest = max(try unnamedIssues(), found.values.max() ?? 0)
     return try group.writing { (edit) throws(VaultError) in
@@ -240,7 +237,7 @@ extension Registry {
         if isRevoked(application) { application.standing = .revoked }
         try edit.set(application.serialized(), at: Registry.applicationPrefix + id)
       }
-      unnamed = max(seconds, try Applications.issue(Applications.lead, above: unnamed))
+      unnamed = try Applications.issue(Applications.lead, above: max(unnamed, 1))
       try edit.set(Registry.serialized(unnamed), at: Registry.unnamedIssuesName)
       return unnamed
     }

@@ -118,7 +118,7 @@ import Testing
     for _ in 1...2 {
       let replaced = store.run("app", "issue", "api", "--output", credential, "--replace")
       #expect(replaced.status == 13)
-      #expect(replaced.errors.contains("wrote a credential of 'api', issue 1025;"))
+      #expect(replaced.errors.contains("wrote a credential of 'api', issue "))
       #expect(replaced.errors.contains("vault: warning: 'team' was not changed (status 13): 'team' is damaged"))
       #expect(replaced.errors.contains("vault: error: 1 group was not changed, and may still admit 'api'\n"))
       #expect(replaced.errors.contains("or only: vault revoke team api\n"))
@@ -135,7 +135,7 @@ import Testing
     let (file, hidden) = (store.folder.file("store/groups/team/group.vault"), store.folder.file("hidden"))
     try FileManager.default.moveItem(atPath: file, toPath: hidden)
     let replaced = store.run("app", "issue", "api", "--output", credential, "--replace")
-    #expect(replaced.status == 14 && replaced.errors.contains("wrote a credential of 'api', issue 1025;"))
+    #expect(replaced.status == 14 && replaced.errors.contains("wrote a credential of 'api', issue "))
     #expect(
       replaced.errors.contains("vault: warning: 'team' was not changed (status 14): 'team' was last seen at epoch"))
     #expect(replaced.errors.contains("or give it up (vault group accept team), and repeat the command\n"))

@@ -51,7 +51,7 @@ struct BrokenGroupTests {
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("first").items() }
     #expect(try new.value("token", in: "first") == "first")
     let application = try store.open().applications.application(app)
-    #expect(application.standing == .issued && application.issue == 1_025)
+    #expect(application.standing == .issued && application.issue > 1_024)
   }
 
   @Test func `a broken private group does not prevent the other groups from accepting the new credential`() throws {

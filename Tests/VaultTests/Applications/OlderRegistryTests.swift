@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import Vault
@@ -22,31 +23,63 @@ struct OlderRegistryTests {
     return (store, stolen)
   }
 
-  private func olderThan(_ group: String) -> VaultError {
-    .rolledBack(group: group, found: 1, known: 2, reason: .olderIssue)
+  /// - Parameter known: the issue that the group names.
+  private func olderThan(_ group: String, known: UInt32) -> VaultError {
+    .rolledBack(group: group, found: 1, known: UInt64(known), reason: .olderIssue)
+  }
+
+  /// The issue that the groups name, which the earlier registry does not know.
+  private func replace(_ app: String, in store: StoreFixture) throws -> UInt32 {
+    try store.issue(app, .replacing)
+    return try store.open().applications.application(app).issue
   }
 
   @Test func `an older list of applications does not bring a replaced credential back`() throws {
-    let (store, stolen) = try putBack { try $0.issue(app, .replacing) }
-    #expect(throws: olderThan(app)) { try store.open().grant(.read, in: "team", to: app) }
+    var issue: UInt32 = 0
+    let (store, stolen) = try putBack { issue = try replace(app, in: $0) }
+    let older = olderThan(app, known: issue)
+    #expect(throws: older) { try store.open().grant(.read, in: "team", to: app) }
     // The application never was a member of this group.
-    #expect(throws: olderThan(app)) { try store.open().grant(.read, in: "other", to: app) }
-    #expect(throws: olderThan(app)) { try store.issue(app, .again) }
+    #expect(throws: older) { try store.open().grant(.read, in: "other", to: app) }
+    #expect(throws: older) { try store.issue(app, .again) }
     for group in [app, "team", "other"] {
       #expect(throws: VaultError.denied(.notAMember)) { try stolen.group(group).items() }
     }
     let new = try store.issue(app, .replacing)
-    #expect(try store.open().applications.application(app).issue == 3)
+    #expect(try store.open().applications.application(app).issue > issue)
     #expect(try new.group("team").items().isEmpty)
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
   }
 
   @Test func `an older list of applications does not bring a revoked application back`() throws {
+    var issue: UInt32 = 0
     let (store, stolen) = try putBack {
-      try $0.issue(app, .replacing)
+      issue = try replace(app, in: $0)
       try $0.open().applications.uninstall(app, revoking: true)
     }
-    #expect(throws: olderThan(app)) { try store.open().grant(.read, in: "team", to: app) }
+    #expect(throws: olderThan(app, known: issue)) { try store.open().grant(.read, in: "team", to: app) }
+    #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
+  }
+
+  /// A snapshot of the machine brings back all that a program could compare: registry, groups and witnesses.
+  @Test func `a machine that is set back to a snapshot gives out no replaced credential again`() throws {
+    let store = try StoreFixture()
+    try store.open().createGroup("team")
+    try store.issue(app, grants: [.init(.read, in: "team")])
+    for folder in [store.location.home, store.folder + "/state"] {
+      try FileManager.default.copyItem(atPath: folder, toPath: folder + ".snapshot")
+    }
+    let stolen = try store.issue(app, .replacing)
+    let issue = try replace(app, in: store)
+    for folder in [store.location.home, store.folder + "/state"] {
+      try FileManager.default.removeItem(atPath: folder)
+      try FileManager.default.moveItem(atPath: folder + ".snapshot", toPath: folder)
+    }
+    // Numbers rise by one each second.
+    #expect(try eventually { try Applications.issue(1, above: 1) > issue })
+    let new = try store.issue(app, .replacing)
+    #expect(try store.open().applications.application(app).issue > issue)
+    #expect(try new.group("team").items().isEmpty)
     #expect(throws: VaultError.denied(.notAMember)) { try stolen.group("team").items() }
   }
 
@@ -174,7 +207,7 @@ struct OlderRegistryTests {
   }
 
   @Test func `the error about an older list of applications says what to do`() {
-    let error = olderThan("team")
+    let error = olderThan("team", known: 2)
     #expect(
       error.message
         == "the list of applications is older than 'team': it names issue 1 of the application, the group issue 2")

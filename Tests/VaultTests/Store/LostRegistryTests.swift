@@ -7,6 +7,8 @@ import Testing
 /// The owner's registry of groups and applications is gone, or nothing in it can be proved.
 struct LostRegistryTests {
   private let store: StoreFixture
+  /// The issue of `web`.
+  private let web: UInt32
 
   /// Makes a store with a replaced credential of `web` and a revoked one of `mal`.
   init() throws {
@@ -14,6 +16,7 @@ struct LostRegistryTests {
     try store.open().createGroup("team").set("a", to: "one")
     for name in ["web", "mal"] { try store.issue(name, grants: [.init(.read, in: "team")]) }
     try store.issue("web", .replacing)
+    web = try store.open().applications.application("web").issue
     try store.open().applications.uninstall("mal", revoking: true)
   }
 
@@ -50,14 +53,14 @@ struct LostRegistryTests {
     }
     guard case .accepted = accepted else { throw VaultError.notFound(.group) }
     #expect(found?.reason == .lost && found?.groups == ["default", "mal", "team", "web"])
-    #expect(found?.applications.map { "\($0.id) \($0.issue) \($0.standing)" } == ["mal 1 revoked", "web 2 issued"])
+    #expect(found?.applications.map { "\($0.id) \($0.issue) \($0.standing)" } == ["mal 1 revoked", "web \(web) issued"])
     for group in try store.open().verify() { #expect(throws: Never.self) { try group.result.get() } }
     try store.open().createGroup("new")
     #expect(throws: VaultError.contradiction(.revokedApplication)) {
       try store.open().grant(.read, in: "team", to: "mal")
     }
     try store.issue("web", .replacing)
-    #expect(try store.open().applications.application("web").issue == 2 + 1_024 + 1)
+    #expect(try store.open().applications.application("web").issue > web + 1_024)
     #expect(try store.open().acceptGroup("vault.owner") == .nothingToAccept)
   }
 
@@ -144,7 +147,7 @@ struct LostRegistryTests {
     try lose(zeroed: true)
     try store.open().restoreBackup(from: store.path("backup"), groups: ["vault.owner"], replacing: true)
     #expect(try store.open().acceptGroup("vault.owner") == .nothingToAccept)
-    #expect(try store.open().applications.application("web").highestIssue == 2 + 1_024)
+    #expect(try store.open().applications.application("web").highestIssue >= web + 1_024)
     #expect(try store.open().registry().unnamedIssues() > 1_024)
   }
 
@@ -156,7 +159,7 @@ struct LostRegistryTests {
   @Test func `accepting a registry again finishes raising its numbers`() throws {
     try store.open().repairedWithoutRaise()
     for _ in 1...2 { #expect(try store.open().acceptGroup("vault.owner") == .nothingToAccept) }
-    #expect(try store.open().applications.application("web").highestIssue == 2 + 1_024)
+    #expect(try store.open().applications.application("web").highestIssue >= web + 1_024)
   }
 
   @Test(arguments: [true, false]) func `no number is given out before those of a repaired registry are raised`(
@@ -171,15 +174,19 @@ struct LostRegistryTests {
       try store.issue("new")
     }
     #expect(try store.open().applications.application("new").issue > 1_024)
-    #expect(try store.open().applications.application("web").highestIssue == 2 + 1_024)
+    #expect(try store.open().applications.application("web").highestIssue >= web + 1_024)
   }
 
   @Test func `a credential that an accepted older registry does not name stays a finding`() throws {
-    try goBack { try store.issue("web", .replacing) }
+    var issue: UInt32 = 0
+    try goBack {
+      try store.issue("web", .replacing)
+      issue = try store.open().applications.application("web").issue
+    }
     #expect(
       try problems() == [
-        "team": .unlistedMember(group: "team", application: "web", issue: 3),
-        "web": .unlistedMember(group: "web", application: "web", issue: 3),
+        "team": .unlistedMember(group: "team", application: "web", issue: issue),
+        "web": .unlistedMember(group: "web", application: "web", issue: issue),
       ])
   }
 
@@ -229,7 +236,7 @@ struct LostRegistryTests {
     try store.open().acceptGroup("vault.owner")
     #expect(try store.open().applications.application("web").standing == .revoked)
     #expect(
-      try problems() == ["team": .formerMember(group: "team", application: "web", issue: 2, isBeingReplaced: false)])
+      try problems() == ["team": .formerMember(group: "team", application: "web", issue: web, isBeingReplaced: false)])
     #expect(throws: VaultError.contradiction(.revokedApplication)) { try store.issue("web", .again) }
   }
 
