@@ -279,7 +279,6 @@ public enum PropertyListDefect: String, Sendable {
 public enum ArchiveDefect: String, Sendable {
   case topIsNotADictionary = "the property list is not a dictionary"
   case noArchiver = "'$archiver' is missing or not a string"
-  case foreignArchiver = "'$archiver' names another archiver"
   case noVersion = "'$version' is missing or not an integer"
   case otherVersion = "'$version' is not 100000"
   case noObjects = "'$objects' is missing or not an array"

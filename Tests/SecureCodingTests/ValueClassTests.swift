@@ -91,6 +91,54 @@ import Testing
     #expect((day as DateComponents).isLeapMonth == nil && (day as DateComponents).dayOfYear == nil)
   }
 
+  /// Apple's systems archive `autoupdatingCurrent` and the local time zone without fields.
+  @Test func `settings that follow the machine are those of the machine that reads them`() throws {
+    let zone = try read("NSLocalTimeZone", NSTimeZone.self, [])
+    #expect(zone.name == TimeZone.current.identifier)
+    let locale = try read("NSAutoLocale", NSLocale.self, [])
+    #expect((locale as Locale).identifier == Locale.current.identifier)
+    let calendar = try read("_NSAutoCalendar", NSCalendar.self, [])
+    #expect((calendar as Calendar).identifier == Calendar.current.identifier)
+    let changed = try read("_NSAutoCalendar", NSCalendar.self, [("NS.firstwkdy", .int(5)), ("NS.mindays", .int(6))])
+    #expect(changed.firstWeekday == 5 && changed.minimumDaysInFirstWeek == 6)
+    let day = try read(
+      "NSDateComponents", NSDateComponents.self, [("NS.day", .int(1)), ("NS.calendar", .uid(3))],
+      [.dict([("NS.timezone", .uid(5)), ("$class", .uid(4))]), .describe("_NSAutoCalendar")]
+        + [.dict([("$class", .uid(6))]), .describe("NSLocalTimeZone")])
+    #expect(day.day == 1 && day.calendar != nil)
+    #expect(throws: ArchiveError.self) { try read("NSLocalTimeZone", NSLocale.self, []) }
+    for (name, listed) in [("NSLocalTimeZone", "NSTimeZone"), ("_NSAutoCalendar", "NSDateComponents")] {
+      let archive = PlistValue.archive([.dict([("$class", .uid(2))]), .describe(name)])
+      try SecureUnarchiver.inspect(Data(archive.binary())).check(allowing: [listed])
+    }
+  }
+
+  @Test func `the week of older date components is a week of the year`() throws {
+    let older = try read("NSDateComponents", NSDateComponents.self, [("NS.week", .int(7)), ("NS.year", .int(2012))])
+    #expect(older.weekOfYear == 7 && older.year == 2012)
+    let newer = try read("NSDateComponents", NSDateComponents.self, [("NS.week", .int(7)), ("NS.weekOfYear", .int(8))])
+    #expect(newer.weekOfYear == 8)
+  }
+
+  @Test(arguments: [11, 12]) func `edge insets are those of iOS and of macOS`(_ kind: Int) throws {
+    let sides = ["top", "left", "bottom", "right"].enumerated()
+    let insets = try read(
+      "NSValue", NSValue.self,
+      [("NS.special", .int(Int128(kind)))] + sides.map { ("NS.edgeval.\($1)", .real(Double($0))) })
+    #expect(insets.edgeInsetsValue.left == 1 && insets.edgeInsetsValue.right == 3)
+  }
+
+  @Test func `a character set without characters is refused, and has the keys of every archiver`() throws {
+    let set = try read("NSCharacterSet", NSCharacterSet.self, [("NSStringObject", .uid(3))], [.string("ab")])
+    #expect(set as CharacterSet == CharacterSet(charactersIn: "ab"))
+    let bitmap = try read("NSCharacterSet", NSCharacterSet.self, [("NSBitmapObject", .data([0, 0, 2]))])
+    #expect(bitmap as CharacterSet == CharacterSet(charactersIn: "\u{11}"))
+    for fields in [[], [("NSIsInverted", PlistValue.bool(true))]] {
+      let error = #expect(throws: ArchiveError.self) { try read("NSCharacterSet", NSCharacterSet.self, fields) }
+      #expect(error?.code == "missingValue")
+    }
+  }
+
   @Test(arguments: [("NS.leapMonth", PlistValue.int(1)), ("NS.isLeapMonth", .bool(true))])
   func `date components have a leap month and a day of the year`(_ field: (String, PlistValue)) throws {
     let day = try read(

@@ -103,6 +103,8 @@ import VaultFoundation
       [
         .url(["port": .number(-1)]), .url(["port": .number(least), "host": .text("a")]), .url(["scheme": .text("1:")]),
         .url(["scheme": .text("")]), .url(["scheme": .text("é")]), .url(["scheme": .text("1a")]),
+        .url(["scheme": .text("http"), "host": .text("h"), "path": .text("zz")]), .url(["path": .text("//x")]),
+        .url(["user": .text("u"), "path": .text("zz")]), .url(["port": .number(5), "path": .text("zz")]),
       ], as: URLComponents.self)
     try refuse([.fields(["month": .number(least)])], as: DateComponents.self)
     let group = try store.group()
@@ -148,6 +150,9 @@ import VaultFoundation
         calendar: calendar, frequency: .yearly, months: [.init(2), .init(13, isLeap: true)],
         weekdays: [.every(.friday), .nth(-366, .monday), .nth(53, .sunday)]))
     try through(try #require(URLComponents(string: "svn+ssh-1.0://ann:x@[::1]:8080/a%20b?c=d#e")))
+    for address in ["mailto:ann@example.com", "file:///a", "a/b", "//host", "https://h?q"] {
+      try through(try #require(URLComponents(string: address)))
+    }
     try through(try #require(URL(string: "https://example.com/ä")))
     try through(try #require(Decimal(string: "123456789012345678901234567890.125")))
     try through(Measurement(value: 1.5, unit: UnitLength.meters))

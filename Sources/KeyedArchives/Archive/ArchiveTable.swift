@@ -68,9 +68,8 @@ package final class ArchiveTable: Sendable {
   /// The node of the object with `number`.
   package func node(ofObject number: Int) -> Int { Int(objects[objects.startIndex + number]) }
 
-  /// Throws unless Foundation would decode the envelope: the archiver is NSKeyedArchiver and the version 100000.
+  /// Throws unless the version is 100000. The archiver may have any name: each subclass of NSKeyedArchiver writes its own.
   package func checkEnvelope() throws(ArchiveError) {
-    guard archiver == "NSKeyedArchiver" else { throw .brokenArchive(.foreignArchiver, at: ArchivePath()) }
     guard version == 100_000 else { throw .brokenArchive(.otherVersion, at: ArchivePath()) }
   }
 }
@@ -182,8 +181,10 @@ package enum FoundationClasses {
   /// Other classes that appear in the archived form of a class. Allowing the class allows them too.
   package static func parts(of name: String) -> [String] {
     switch name {
-    case "NSCalendar": ["NSTimeZone", "NSLocale"]
-    case "NSDateComponents": ["NSCalendar", "NSTimeZone", "NSLocale"]
+    case "NSTimeZone": ["NSLocalTimeZone"]
+    case "NSLocale": ["NSAutoLocale"]
+    case "NSCalendar": ["_NSAutoCalendar"] + zoneAndLocale
+    case "NSDateComponents": ["NSCalendar", "_NSAutoCalendar"] + zoneAndLocale
     case "NSMeasurement": dimensions + ["NSUnitConverterLinear", "NSUnit"]
     case "NSValue": [rawArray]
     case "NSPersonNameComponents": [personName]
@@ -192,6 +193,8 @@ package enum FoundationClasses {
     default: []
     }
   }
+
+  private static let zoneAndLocale = ["NSTimeZone", "NSLocalTimeZone", "NSLocale", "NSAutoLocale"]
 
   /// The class of the array in which `NSValue` archives C arrays.
   package static let rawArray = "_NSKeyedCoderOldStyleArray"

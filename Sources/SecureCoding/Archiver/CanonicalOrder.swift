@@ -60,8 +60,8 @@ final class SortKeys {
   private var byteCount = 0
   private var pending: Set<ObjectIdentifier> = []
 
-  /// Several times the bytes that an archive may have.
-  private static let limit = 64 << 20
+  /// Several times the bytes that an archive may have by default. Each key repeats what its element shares with others.
+  private static let standardLimit = 64 << 20
 
   func key(of element: AnyObject, _ outer: SecureArchiver) throws(ArchiveError) -> [UInt8] {
     let identity = ObjectIdentifier(element)
@@ -70,7 +70,8 @@ final class SortKeys {
     defer { pending.remove(identity) }
     let key = try outer.sortKey(of: element)
     byteCount += key.count
-    guard byteCount <= Self.limit else { throw .overLimit(.comparisons, allowed: Self.limit, at: outer.here) }
+    let limit = max(Self.standardLimit, outer.limits.comparisons)
+    guard byteCount <= limit else { throw .overLimit(.comparisons, allowed: limit, at: outer.here) }
     keys[identity] = key
     return key
   }

@@ -62,14 +62,27 @@ extension SecureArchiver {
   /// A reference to `value`, which is archived on first use.
   func reference(to value: Any?) throws(ArchiveError) -> UInt32 {
     guard let value = value.flatMap(Self.unwrapped) else { return builder.add(uid: 0) }
-    try requireHashes(in: value)
+    try requireConvertible(value)
     return builder.add(uid: try number(of: value as AnyObject, Swift.type(of: value)))
   }
 
-  /// Refuses Swift sets and dictionaries with elements or keys that have no hash as objects: converting these to objects
-  /// ends the process.
-  private func requireHashes(in value: Any) throws(ArchiveError) {
+  /// Refuses what ends the process when it is converted to an object: Swift sets and dictionaries with elements or keys
+  /// that have no hash as objects, URL components that form no URL, and containers beyond the limits.
+  private func requireConvertible(_ value: Any) throws(ArchiveError) {
+    var count = 0
+    try requireConvertible(value, depth: 0, &count)
+  }
+
+  private func requireConvertible(_ value: Any, depth: Int, _ count: inout Int) throws(ArchiveError) {
     if Swift.type(of: value) is AnyClass || value is String || value is Int || value is Data { return }
+    if let components = value as? URLComponents, components.string == nil {
+      throw .notArchivable(type: "URLComponents", reason: .notWritten, at: here)
+    }
+    guard depth <= limits.effectiveDepth else {
+      throw .overLimit(.depth, allowed: limits.effectiveDepth, at: here)
+    }
+    count += 1
+    guard count <= limits.references else { throw .overLimit(.references, allowed: limits.references, at: here) }
     var elements: [AnyHashable] = []
     var parts: [Any] = []
     if let set = value as? Set<AnyHashable> {
@@ -80,7 +93,7 @@ extension SecureArchiver {
     } else if let array = value as? [Any] {
       parts = array
     }
-    for part in parts + elements.map(\.base) { try requireHashes(in: part) }
+    for part in parts + elements.map(\.base) { try requireConvertible(part, depth: depth + 1, &count) }
     for element in elements where !HashedKind.hasHash(element.base) {
       throw .notArchivable(type: TypeNames.shown(Swift.type(of: value)), reason: .unusableElement, at: here)
     }
@@ -125,7 +138,7 @@ extension SecureArchiver {
       numbers[ObjectIdentifier(object)] = 0
       return 0
     }
-    try requireHashes(in: replacement)
+    try requireConvertible(replacement)
     let other = replacement as AnyObject
     let number = numbers[ObjectIdentifier(other)] ?? objects.count
     // Set before the replacement is archived, because that may refer back to the object.

@@ -55,21 +55,17 @@ extension ValueWriter {
 extension SecureArchiver {
   /// Archives a Swift value under `key` as property-list objects, as Apple's `encodeEncodable(_:forKey:)` does.
   ///
-  /// A class that also adopts `NSSecureCoding` is archived by its `encode(with:)`.
-  ///
   /// - Throws: ``ArchiveError``. The archive cannot be finished after that.
   public func encodeEncodable(_ value: some Encodable, forKey key: String) throws(ArchiveError) {
-    if let object = value as? any NSSecureCoding, !ClassNames.isFoundation(type(of: object as AnyObject)) {
-      encode(object, forKey: key)
-    } else {
-      field(key) { () throws(ArchiveError) in
-        try self.reference(to: EncodedValue.objects(of: value, at: self.here, depth: self.limits.effectiveDepth))
-      }
+    field(key) { () throws(ArchiveError) in
+      try self.reference(to: EncodedValue.objects(of: value, at: self.here, depth: self.limits.effectiveDepth))
     }
     if let failure { throw failure }
   }
 
   /// Archives a Swift value under `root`, and the name of its type under `vault.type`.
+  ///
+  /// A class that also adopts `NSSecureCoding` is archived by its `encode(with:)`.
   ///
   /// - Parameters:
   ///   - value: a structure, enumeration, class, or a single number or string.
@@ -87,7 +83,11 @@ extension SecureArchiver {
     }
     let archiver = SecureArchiver()
     archiver.holdsSwiftValue = !(value is any NSSecureCoding)
-    try archiver.encodeEncodable(value, forKey: "root")
+    if let object = value as? any NSSecureCoding, !ClassNames.isFoundation(type(of: object as AnyObject)) {
+      archiver.encode(object, forKey: "root")
+    } else {
+      try archiver.encodeEncodable(value, forKey: "root")
+    }
     archiver.set(TypeNames.key) { archiver.builder.add(text: name) }
     return try archiver.finishEncoding(format)
   }

@@ -85,11 +85,16 @@ enum CodedRules {
   }
 
   private struct Address: Decodable {
-    let scheme: String?
+    let scheme, user, password, host, path: String?
     let port: Int?
 
     var broken: String? {
       if let port, port < 0 { return "its port is negative" }
+      // RFC 3986, section 3.3.
+      let hasAuthority = user != nil || password != nil || host != nil || port != nil
+      if let path, hasAuthority ? !path.isEmpty && !path.hasPrefix("/") : path.hasPrefix("//") {
+        return "its path does not fit its host"
+      }
       guard let scheme else { return nil }
       // RFC 3986, section 3.1.
       func isLetter(_ byte: UInt8) -> Bool { 0x61...0x7A ~= byte | 0x20 }

@@ -10,16 +10,26 @@ extension ValueClass {
       guard identifier.utf8.allSatisfy({ $0 < 0x80 }) else { throw fields.invalid("its identifier is not ASCII") }
       return NSLocale(localeIdentifier: identifier)
     },
-    ValueClass("NSCalendar", NSCalendar.self, build: calendar),
+    ValueClass("NSCalendar", NSCalendar.self) { fields throws(ArchiveError) in
+      let identifier = NSCalendar.Identifier(rawValue: try fields.text("NS.identifier"))
+      guard let calendar = NSCalendar(identifier: identifier) else {
+        throw fields.invalid("no calendar has this name")
+      }
+      return try adjusted(calendar as Calendar, fields)
+    },
+    // The settings of the machine that reads them. Older systems wrote what the user had changed of the calendar.
+    ValueClass("NSAutoLocale", NSLocale.self) { _ in Locale.current as NSLocale },
+    ValueClass("_NSAutoCalendar", NSCalendar.self) { fields throws(ArchiveError) in
+      try adjusted(Calendar.current, fields)
+    },
     ValueClass(
       "NSDateComponents", NSDateComponents.self, build: components),
   ]
 
-  private static func calendar(_ fields: Fields) throws(ArchiveError) -> Any {
-    let identifier = NSCalendar.Identifier(rawValue: try fields.text("NS.identifier"))
+  private static func adjusted(_ base: Calendar, _ fields: Fields) throws(ArchiveError) -> Any {
+    var calendar = base
     // Creating a calendar takes 50 microseconds.
     try fields.coder.budget.take(comparisons: 256, at: fields.coder.here)
-    guard let calendar = NSCalendar(identifier: identifier) else { throw fields.invalid("no calendar has this name") }
     if let zone = try fields.objectIfPresent("NS.timezone", of: NSTimeZone.self) {
       calendar.timeZone = zone as TimeZone
     }
@@ -32,7 +42,7 @@ extension ValueClass {
       guard (1...7).contains(days) else { throw fields.invalid("the number of days of its first week is out of range") }
       calendar.minimumDaysInFirstWeek = days
     }
-    return calendar
+    return calendar as NSCalendar
   }
 
   private static func components(_ fields: Fields) throws(ArchiveError) -> Any {
@@ -40,6 +50,7 @@ extension ValueClass {
     for (key, unit) in dateUnits {
       if let value = try component(key, fields) { components.setValue(value, forComponent: unit) }
     }
+    if !fields.has("NS.weekOfYear"), let week = try component("NS.week", fields) { components.weekOfYear = week }
     for key in ["NS.leapMonth", "NS.isLeapMonth"] where fields.has(key) {
       components.isLeapMonth = try fields.flag(key)
     }

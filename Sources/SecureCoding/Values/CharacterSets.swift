@@ -41,12 +41,15 @@ extension ValueClass {
       try take(planes: length >> 16 + 1, work: 8, fields)
       return NSCharacterSet(range: NSRange(location: location, length: length)) as CharacterSet
     }
-    if let text = try fields.textIfPresent("NSString") {
+    // The longer keys are those of archivers that are subclasses of NSKeyedArchiver.
+    if let text = try fields.textIfPresent(fields.has("NSString") ? "NSString" : "NSStringObject") {
       let planes = Set(text.unicodeScalars.map { $0.value >> 16 }).count
       try take(planes: planes, work: 8 + text.utf8.count / 8, fields)
       return CharacterSet(charactersIn: text)
     }
-    guard let bitmap = try fields.dataIfPresent("NSBitmap") else { return CharacterSet() }
+    guard let bitmap = try fields.dataIfPresent(fields.has("NSBitmap") ? "NSBitmap" : "NSBitmapObject") else {
+      throw fields.missing("NSBitmap")
+    }
     return try set([UInt8](bitmap), fields)
   }
 

@@ -25,11 +25,13 @@ extension ValueClass {
     case 4:
       let location = try fields.integer("NS.rangeval.location")
       return NSValue(range: try range(location, try fields.integer("NS.rangeval.length"), fields))
-    case 12:
+    // UIEdgeInsets and NSEdgeInsets.
+    case 11, 12:
       return NSValue(
         edgeInsets: NSEdgeInsets(
           top: try fields.real("NS.edgeval.top"), left: try fields.real("NS.edgeval.left"),
           bottom: try fields.real("NS.edgeval.bottom"), right: try fields.real("NS.edgeval.right")))
+    case 10, 13, 14: throw fields.invalid("it is a transform, an offset or directional insets, which Linux lacks")
     default: throw fields.invalid("its kind is unknown")
     }
   }

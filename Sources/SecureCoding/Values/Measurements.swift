@@ -64,6 +64,8 @@ extension ValueWriter {
       guard unit.converter is UnitConverterLinear else { throw fields.refused(.notWritten) }
       fields.object("NS.symbol", unit.symbol)
       fields.object("NS.converter", unit.converter)
+      // Without this, Apple's formatters take the unit for the first in the table of ICU, a multiple of gravity.
+      fields.integer("NS.specifier", UnitNumbers.number(of: unit))
     }
   }
 }

@@ -10,6 +10,8 @@ extension ValueClass {
       guard let zone = NSTimeZone(name: name) else { throw fields.invalid("no time zone here has this name") }
       return zone
     },
+    // The zone of the machine that reads it, so it has no fields.
+    ValueClass("NSLocalTimeZone", NSTimeZone.self) { _ in NSTimeZone.local as NSTimeZone },
     ValueClass("NSDateInterval", NSDateInterval.self) { fields throws(ArchiveError) in
       let start = try fields.object("NS.startDate", of: NSDate.self).timeIntervalSinceReferenceDate
       // The duration first: the difference of the dates is rounded.

@@ -242,6 +242,17 @@ import Testing
     #expect(dictionaries == 3)
   }
 
+  @Test func `an array that holds itself many times is refused before it is converted`() throws {
+    var doubled: [Any] = ["x"]
+    for _ in 0..<40 { doubled = [doubled, doubled] }
+    var limits = ArchiveLimits.standard
+    limits.references = 1_000
+    let archiver = SecureArchiver(limits: limits)
+    archiver.encode(doubled, forKey: "root")
+    let error = #expect(throws: ArchiveError.self) { try archiver.finishEncoding() }
+    #expect(error?.code == "overLimit.references")
+  }
+
   @Test func `an archive that could not be read back is not written`() throws {
     func code(_ value: Any) -> String? {
       #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: value) }?.code
@@ -252,6 +263,12 @@ import Testing
     #expect(code(["prices": [[Decimal(1): "x"]]] as [String: Any]) == "notArchivable.unusableElement")
     let huge = Measurement(value: 1e30, unit: UnitLength.meters)
     #expect(code([Set([Set([huge])])]) == "notArchivable.unusableElement")
+    var address = URLComponents()
+    (address.host, address.path) = ("h", "zz")
+    #expect(code(["u": [address]]) == "notArchivable.notWritten")
+    var nested: [Any] = ["x"]
+    for _ in 0..<2_000 { nested = [nested] }
+    #expect(code(nested) == "overLimit.depth")
     // Comparing it would take minutes, so the reader refuses it.
     let row = NSDictionary(dictionary: Dictionary(uniqueKeysWithValues: (0..<20).map { ("k\($0)", "v") }))
     #expect(code(["rows": NSArray(array: Array(repeating: row, count: 5_000))]) == "overLimit.comparisons")

@@ -205,6 +205,22 @@ import Testing
     }
   }
 
+  /// An absent number would be 0, a multiple of gravity, and formatting a length as that ends a program on iOS.
+  @Test func `a unit has the number by which Apple's formatters know it`() throws {
+    let own = UnitLength(symbol: "km", converter: UnitConverterLinear(coefficient: 5))
+    let numbers: [(Dimension, Int)] = [
+      (UnitLength.kilometers, 1_282), (UnitTemperature.celsius, 2_560), (UnitAcceleration.gravity, 0),
+      (UnitVolume.metricCups, 2_838), (UnitLength.megameters, -1), (own, -1),
+      (UnitLength(symbol: "km", converter: UnitConverterLinear(coefficient: 1_000)), 1_282),
+    ]
+    for (unit, number) in numbers {
+      let data = try SecureArchiver.archivedData(
+        withRootObject: NSMeasurement(doubleValue: 1, unit: unit), format: .xml)
+      let text = try #require(String(data: data, encoding: .utf8)).filter { !$0.isWhitespace }
+      #expect(text.contains("<key>NS.specifier</key><integer>\(number)</integer>"))
+    }
+  }
+
   @Test func `a unit without a linear converter has no archived form`() {
     let consumption = NSMeasurement(doubleValue: 5, unit: UnitFuelEfficiency.litersPer100Kilometers)
     #expect(throws: ArchiveError.self) { try SecureArchiver.archivedData(withRootObject: consumption) }

@@ -116,13 +116,14 @@ vector("xml", "another encoding", b'<?xml version="1.0" encoding="UTF-16"?><plis
 # The envelope.
 for name, error, change in [
     ("no archiver", "noArchiver", {"$archiver": None}), ("an archiver that is a number", "noArchiver", {"$archiver": 1}),
-    ("another archiver", "foreignArchiver", {"$archiver": "Someone"}),
     ("no version", "noVersion", {"$version": None}), ("another version", "otherVersion", {"$version": 100001}),
     ("no top", "noTop", {"$top": None}), ("a top that is an array", "noTop", {"$top": []}),
     ("no objects", "noObjects", {"$objects": None}), ("objects in a dictionary", "noObjects", {"$objects": {}}),
     ("no objects at all", "noNull", {"$objects": []}), ("no null", "noNull", {"$objects": ["x", "y"]}),
 ]:
     vector("envelope", name, archive("x", **change), "NSString", "brokenArchive." + error)
+# Each subclass of NSKeyedArchiver writes its own name.
+vector("envelope", "another archiver", archive("x", **{"$archiver": "Someone"}), "NSString", value="x")
 vector("envelope", "a root that is nil", archive(top={"root": uid(0)}), "NSString", value="nil")
 vector("envelope", "no root", archive("x", top={"other": uid(1)}), "NSString", "missingValue", "root")
 vector("envelope", "a root that is not a reference", archive("x", top={"root": []}), "NSString", "wrongType", "root")
