@@ -131,8 +131,9 @@ import Testing
   @Test func `a character set without characters is refused, and has the keys of every archiver`() throws {
     let set = try read("NSCharacterSet", NSCharacterSet.self, [("NSStringObject", .uid(3))], [.string("ab")])
     #expect(set as CharacterSet == CharacterSet(charactersIn: "ab"))
-    let bitmap = try read("NSCharacterSet", NSCharacterSet.self, [("NSBitmapObject", .data([0, 0, 2]))])
-    #expect(bitmap as CharacterSet == CharacterSet(charactersIn: "\u{11}"))
+    let bitmap = try read(
+      "NSCharacterSet", NSCharacterSet.self, [("NSBitmapObject", .data([2] + Array(repeating: 0, count: 8_191)))])
+    #expect(bitmap as CharacterSet == CharacterSet(charactersIn: "\u{1}"))
     for fields in [[], [("NSIsInverted", PlistValue.bool(true))]] {
       let error = #expect(throws: ArchiveError.self) { try read("NSCharacterSet", NSCharacterSet.self, fields) }
       #expect(error?.code == "missingValue")

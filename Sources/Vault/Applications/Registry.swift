@@ -215,8 +215,6 @@ extension Registry {
   /// Raises the highest issue of every application, and notes that applications which the registry does not name may
   /// have had issues, for a registry that lacks what was written later. All of it is one transaction.
   ///
-  /// The issues of unnamed applications cannot be known, so their number rises with time.
-  ///
   /// - Parameters:
   ///   - rosters: those of the groups. All numbers are at least 1,024 above what they name.
   ///   - isRevoked: whether the groups show that a credential which the registry calls issued was revoked.

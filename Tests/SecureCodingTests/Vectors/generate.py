@@ -123,7 +123,7 @@ for name, error, change in [
 ]:
     vector("envelope", name, archive("x", **change), "NSString", "brokenArchive." + error)
 # Each subclass of NSKeyedArchiver writes its own name.
-vector("envelope", "another archiver", archive("x", **{"$archiver": "Someone"}), "NSString", value="x")
+vector("envelope", "another archiver", archive("x", **{"$archiver": "Someone"}), "NSString", value='"x"')
 vector("envelope", "a root that is nil", archive(top={"root": uid(0)}), "NSString", value="nil")
 vector("envelope", "no root", archive("x", top={"other": uid(1)}), "NSString", "missingValue", "root")
 vector("envelope", "a root that is not a reference", archive("x", top={"root": []}), "NSString", "wrongType", "root")
