@@ -96,8 +96,8 @@ public struct ArchiveInspection: Sendable {
 }
 
 extension ArchiveInspection {
-  /// Throws if the archive could not be built, for a reason that shows without building it: another archiver or
-  /// version, a class not in `names`, a cycle, or a limit.
+  /// Throws if the archive could not be built, for a reason that shows without building it: an unknown version, a class
+  /// not in `names`, a cycle, or a limit.
   ///
   /// `names` are class names as the archive spells them. Arrays, dictionaries, sets, ordered sets, strings, numbers,
   /// decimal numbers, data, dates, `NSURL`, `NSUUID` and `NSNull` need not be named.
