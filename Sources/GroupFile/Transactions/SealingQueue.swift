@@ -109,7 +109,7 @@ struct SealingQueue {
 }
 
 /// A row to be written, with everything that is known before it is sealed.
-final class RowDraft: Sendable {
+struct RowDraft: Sendable {
   let attributes: Attributes
   /// `nil` makes a tombstone.
   let secret: OpenedSecret?
@@ -123,14 +123,6 @@ final class RowDraft: Sendable {
   /// The mark of the request that the row is written for.
   let mark: UInt64?
 
-  init(
-    attributes: Attributes, secret: OpenedSecret?, token: Token, version: UInt64, oldest: UInt64, old: Row?,
-    endsHistory: Bool, mark: UInt64?
-  ) {
-    (self.attributes, self.secret, self.token, self.mark) = (attributes, secret, token, mark)
-    (self.version, self.oldest, self.old, self.endsHistory) = (version, oldest, old, endsHistory)
-  }
-
   func sealed(by keys: GroupKeys, nonce: Nonce = Nonce()) throws(VaultError) -> SealedDraft {
     let (row, blob) = try keys.sealedRow(
       attributes, secret, token: token, version: version, oldest: oldest,
@@ -140,16 +132,12 @@ final class RowDraft: Sendable {
   }
 }
 
-final class SealedDraft: Sendable {
+struct SealedDraft: Sendable {
   let old: Row?
   let row: Row
   let digest: Digest
   /// The sealed value if it is too large for the row.
   let blob: [UInt8]?
-
-  init(old: Row?, row: Row, digest: Digest, blob: [UInt8]?) {
-    (self.old, self.row, self.digest, self.blob) = (old, row, digest, blob)
-  }
 }
 
 /// Computes the tokens of many names in a second thread, in the order of the names.
