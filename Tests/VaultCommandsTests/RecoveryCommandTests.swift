@@ -177,6 +177,26 @@ import Testing
     #expect(terminal.shown().contains("both (press Enter to use its passphrase instead): "))
   }
 
+  @Test func `a store without its identity is not taken for a damaged backup, and nobody is asked for a code`() {
+    #expect(recover().status == 0)
+    let backup = store.folder.file("backup")
+    let home = store.folder.file("new/store")
+    _ = store.shell(#"rm -r "$folder/new/store/identity""#)
+    let terminal = PseudoTerminal()
+    let refused = run("init", "--recover", backup, terminal: terminal.path)
+    #expect(refused.status == 13)
+    #expect(
+      refused.errors == """
+        vault: error: damaged or altered (identity: the store lacks it, but has groups)
+        vault: hint: restore the folder identity from a backup: cp -a \(backup)/identity \(home)/; the groups stay as they are
+
+        """)
+    #expect(!terminal.shown().contains("recovery code"))
+    // The identity of the backup will do.
+    _ = store.shell(#"cp -a "$folder/backup/identity" "$folder/new/store/""#)
+    #expect(run("get", "a", "--recovery-fd", descriptor(code)).output == "value of a")
+  }
+
   @Test func `a wrong code makes no store and is not repeated`() {
     var groups = code.dropLast().split(separator: "-").map(String.init)
     groups[5] = "UUUUU"

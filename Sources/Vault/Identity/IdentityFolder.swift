@@ -69,12 +69,11 @@ struct IdentityFolder: Sendable {
     return try body(file) { (changed) throws(VaultError) in if changed != file { try replace(changed, in: folder) } }
   }
 
-  /// Throws if a store exists, unless its recovery was begun and not finished.
+  /// Throws if a store exists, or groups without an identity, unless its recovery was begun and not finished.
   func refuseStore() throws(VaultError) {
-    guard let folder = try? identityFolder(in: openHome()) else { return }
-    if folder.contains(IdentityFolder.fileName), !folder.contains(IdentityFolder.recoveryMarkName) {
-      throw .exists(.store)
-    }
+    guard !isRecovering, let home = try? openHome() else { return }
+    if (try? identityFolder(in: home).contains(IdentityFolder.fileName)) == true { throw .exists(.store) }
+    try refuseOrphanedGroups(home)
   }
 
   /// Whether a recovery of the store was begun and not finished.
@@ -167,7 +166,7 @@ struct IdentityFolder: Sendable {
       if error == .missing { return }
       throw VaultError(error, at: .store)
     }
-    throw .damaged(.identity, "it is missing, but its groups exist")
+    throw .damaged(.identity, "the store lacks it, but has groups")
   }
 
   private func lock(_ folder: borrowing Folder) throws(VaultError) -> OpenFile {

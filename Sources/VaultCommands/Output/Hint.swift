@@ -185,7 +185,7 @@ extension VaultError {
     case .damaged(nil, .identity, _) where circumstances.opensBackup:
       "put back the folder identity of this backup, or of another backup of the same store: cp -a OTHER/identity \(circumstances.backup)/"
     case .damaged(nil, .identity, _):
-      "restore the folder identity from a backup: cp -a BACKUP/identity \(circumstances.store)/; the groups stay as they are"
+      "restore the folder identity from a backup: cp -a \(circumstances.isRestoring ? circumstances.backup : "BACKUP")/identity \(circumstances.store)/; the groups stay as they are"
     case .damaged(nil, .store, _):
       "if this is not the store's folder, set VAULT_HOME; otherwise restore a backup: vault restore-backup DIR"
     case .damaged: "nothing was changed; restore a backup"

@@ -38,7 +38,7 @@ import Testing
     Case(change: "cp key store/identity/identity", status: 13, words: "damaged or altered (identity: "),
     Case(change: "cd store/identity; mv identity i; ln -s i identity", status: 13, words: "it is a symbolic link"),
     Case(change: "rm store/identity/identity; mkfifo store/identity/identity", status: 13, words: "(identity: "),
-    Case(change: "rm store/identity/identity", status: 13, words: "(identity: it is missing, but its groups exist)"),
+    Case(change: "rm store/identity/identity", status: 13, words: "(identity: the store lacks it, but has groups)"),
     Case(change: "rm -r store", status: 21, words: "no store at '"),
     Case(change: "rm -r store; mkdir -m 700 store", status: 21, words: "no store at '"),
     Case(change: "rm -r store; cp key store", status: 13, words: "(store: it is not the kind of file or folder"),

@@ -83,7 +83,7 @@ import Testing
     try folder.create(file)
     temporary.makeFolder("store/groups/default")
     temporary.remove(path)
-    let expected = VaultError.damaged(group: nil, level: .identity, detail: "it is missing, but its groups exist")
+    let expected = VaultError.damaged(group: nil, level: .identity, detail: "the store lacks it, but has groups")
     #expect(throws: expected) { try folder.read() }
     #expect(throws: expected) { try folder.create(file) }
     temporary.remove("store/identity")

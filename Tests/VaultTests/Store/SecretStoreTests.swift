@@ -80,6 +80,22 @@ struct SecretStoreTests {
     }
   }
 
+  @Test func `a recovery in the place of groups without an identity is refused before a key is asked for`() throws {
+    let store = try StoreFixture()
+    let backup = store.path("backup")
+    try store.open().backUp(to: backup)
+    try FileManager.default.removeItem(atPath: store.location.home + "/identity")
+    var isAsked = false
+    let missing = VaultError.damaged(group: nil, level: .identity, detail: "the store lacks it, but has groups")
+    #expect(throws: missing) {
+      try StoreRecovery(from: backup, at: store.location) { (_) throws(VaultError) in
+        isAsked = true
+        return .keyFile(store.keyFile)
+      }
+    }
+    #expect(!isAsked && !FileManager.default.fileExists(atPath: store.location.home + "/identity"))
+  }
+
   @Test func `a second store at the same place is refused, and the first one is unchanged`() throws {
     let store = try StoreFixture()
     try store.open().group("default").set("a", to: 1)

@@ -80,6 +80,14 @@ struct Init: Command {
     let named = try new.named() ?? session.variable("VAULT_KEY_FILE").map(KeySource.Named.keyFile)
     session.restoresBackup(in: backup)
     session.circumstances.needsKey = true
+    // Before the backup is opened, so that a store without its identity is not taken for a damaged backup.
+    do { try SecretStore.requireNone(at: StoreLocation(environment: session.environment)) } catch {
+      switch error {
+      case .exists(.storeInRecovery): break
+      case .exists: throw VaultError.exists(.store)
+      default: throw error
+      }
+    }
     session.circumstances.opensBackup = true
     let opened = try BackupKey(named, key.recoveryDescriptor, backup, session).open {
       try slot(new, in: session)
