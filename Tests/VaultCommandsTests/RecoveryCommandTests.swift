@@ -197,6 +197,26 @@ import Testing
     #expect(run("get", "a", "--recovery-fd", descriptor(code)).output == "value of a")
   }
 
+  @Test func `a copy of a store without its logs is recovered with a warning`() {
+    #expect(store.shell(#"cp -a "$folder/store" "$folder/copy""#).status == 0)
+    let words: [(String, String?)] = [
+      ("nothing", nil), ("group.vault-wal", "'default' came back without its newest changes: they were in"),
+      ("group.vault-shm", "the newest changes of 'default' may be missing: this copy"),
+    ]
+    for (file, warning) in words {
+      #expect(store.shell(#"rm -rf "$folder/new" "$folder"/copy/groups/default/\#(file)"#).status == 0)
+      let recovered = run("init", "--recover", store.folder.file("copy"), "--key-file", store.keyFile)
+      #expect(recovered.status == 0, "\(recovered.errors)")
+      #expect(recovered.errors.contains("group.vault-wal") == (warning != nil), "\(recovered.errors)")
+      if let warning { #expect(recovered.errors.contains(warning), "\(recovered.errors)") }
+      #expect(!recovered.errors.contains("'team.shared'"))
+    }
+    let restored = run("restore-backup", store.folder.file("copy"), "default", "--replace")
+    #expect(restored.status == 0, "\(restored.errors)")
+    _ = store.shell(#"rm -rf "$folder/new""#)
+    #expect(!recover().errors.contains("group.vault-wal"))
+  }
+
   @Test func `a wrong code makes no store and is not repeated`() {
     var groups = code.dropLast().split(separator: "-").map(String.init)
     groups[5] = "UUUUU"

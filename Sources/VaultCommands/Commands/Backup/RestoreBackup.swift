@@ -52,6 +52,7 @@ struct RestoreBackup: Command {
       var json = JSONWriter(session.output)
       try restoration.write(to: &json)
     }
+    restoration.warnOfMissingLogs(in: folder, session)
     if sharesGroups { restoration.sayWhatIsPrivate(in: session) }
     try restoration.finish(store, in: session)
     try isWritten.get()

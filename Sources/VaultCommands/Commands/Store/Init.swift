@@ -103,6 +103,7 @@ struct Init: Command {
       the store is back at \(store.location.home); it opens with what opened the backup, and with nothing else that \
       opened the old store
       """)
+    restoration.warnOfMissingLogs(in: backup, session)
     for notice in store.takeNotices() { session.warn(notice.message) }
     if try !store.location.identity().slots.contains(where: { $0.kind == .recoveryCode }) {
       session.say("there is no recovery code; make a new one: vault recovery create")
