@@ -214,8 +214,13 @@ import Vault
     ),
     (
       .anotherGroup("team"), 13,
-      "'team' cannot be shown to be in its newest state (witness: another group under a known name)",
-      "if you put another group there yourself: vault group accept team --another-group; otherwise find out who did"
+      "'team' is another group under a known name",
+      "if you put another group there yourself, or another copy of the list of groups, vault.owner: vault group accept team --another-group; otherwise find out who did"
+    ),
+    (
+      .damaged(group: "team", level: .registry, detail: "it does not open"), 13,
+      "'team' is not confirmed by the list of groups, vault.owner: it does not open",
+      "if vault verify refuses vault.owner, too, begin with that; if you put another copy of the group or of vault.owner there yourself: vault group accept team; if it is another group of that name, also with --another-group; if its folder is a copy: move it out of STORE/groups; otherwise find out who did"
     ),
     (
       .strangeRows(group: "team"), 13,

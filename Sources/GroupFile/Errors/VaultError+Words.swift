@@ -70,8 +70,10 @@ extension VaultError: CustomStringConvertible {
     case .denied(.file(let level, let fault)):
       "the system's permissions do not allow it: the \(level.subject) \(fault.reason)"
     case .damaged(let group?, .witness, let detail): VaultError.unshown(group, detail)
-    case .anotherGroup(let group): VaultError.unshown(group, "another group under a known name")
+    case .anotherGroup(let group): "'\(group)' is another group under a known name"
     case .witnessUnavailable(let group, let reason): VaultError.unshown(group, reason)
+    case .damaged(let group?, .registry, let detail) where group != "vault.owner":
+      "'\(group)' is not confirmed by the list of groups, vault.owner: \(detail)"
     case .damaged(let group?, let level, let detail):
       "'\(group)' is damaged or was altered (\(level.rawValue): \(detail))"
     case .strangeRows(let group):

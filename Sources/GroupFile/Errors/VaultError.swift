@@ -342,7 +342,7 @@ extension VaultError {
   /// Whether a group's own files are damaged, so that they can be rebuilt from what is still proved.
   package var isRepairable: Bool {
     switch self {
-    case .damaged(_, .witness, _), .damaged(_, .slot, _): false
+    case .damaged(_, .witness, _), .damaged(_, .slot, _), .damaged(_, .registry, _): false
     case .damaged, .storage(.inputOutput): true
     default: false
     }

@@ -325,7 +325,7 @@ extension VaultError {
   /// Whether a group that is being created or removed can cause this error.
   fileprivate var canPass: Bool {
     switch self {
-    case .notFound(.group), .rolledBack, .anotherGroup, .witnessUnavailable: true
+    case .notFound(.group), .rolledBack, .anotherGroup, .witnessUnavailable, .damaged(_, .registry, _): true
     case .damaged(_, .witness, _), .damaged(_, .container, _), .denied(.permissions), .storage(.replaced): true
     default: false
     }

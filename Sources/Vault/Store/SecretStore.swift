@@ -158,7 +158,7 @@ public final class SecretStore: Sendable {
         switch error {
         case .storage(let failure): throw .storage(failure)
         case .busy: throw .busy(group: nil)
-        default: throw .damaged(.witness, "the owner's list of groups does not open")
+        default: throw .damaged(.registry, "it does not open")
         }
       }
       guard let entry else { return false }

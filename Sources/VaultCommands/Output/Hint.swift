@@ -168,7 +168,7 @@ extension VaultError {
     case .anotherGroup(let group) where circumstances.isApplication:
       "if the owner made a new group of this name: on a machine that has joined a cluster, move the copy out of \(circumstances.store)/groups, then: vault group accept \(group) --yes and vault sync \(group); elsewhere: vault group accept \(group) --another-group; otherwise find out who put it there"
     case .anotherGroup(let group):
-      "if you put another group there yourself: vault group accept \(group) --another-group; otherwise find out who did"
+      "if you put another group there yourself, or another copy of the list of groups, vault.owner: vault group accept \(group) --another-group; otherwise find out who did"
     case .damaged(nil, .credential, _): "write it again: vault app issue APP --output FILE --again"
     case .damaged(let group, .witness, _):
       "check the folder witness (see vault paths): nothing in it may be a link or open to others (chmod -R go=); if that is in order, its content is wrong; to trust the group as it is: vault group accept \(group ?? "GROUP")"
@@ -177,7 +177,7 @@ extension VaultError {
     case .damaged("vault.owner", _, _):
       "restore a backup: vault restore-backup DIR vault.owner --replace; or keep what is proved: vault repair vault.owner; or, if nothing is, build a new one from the groups: vault group accept vault.owner"
     case .damaged(let group?, .registry, _):
-      "if you put an older copy of the group or of vault.owner there yourself: vault group accept \(group); if it is another group of that name, also with --another-group; if its folder is a copy: move it out of \(circumstances.store)/groups; otherwise find out who did"
+      "if vault verify refuses vault.owner, too, begin with that; if you put another copy of the group or of vault.owner there yourself: vault group accept \(group); if it is another group of that name, also with --another-group; if its folder is a copy: move it out of \(circumstances.store)/groups; otherwise find out who did"
     case .damaged(let group?, .roster, _):
       "restore a backup: vault restore-backup DIR \(group) --replace; or keep what is proved: vault repair \(group); or, if its folder is a copy of another group's: move it out of \(circumstances.store)/groups"
     case .damaged(let group?, _, _):

@@ -177,6 +177,30 @@ import Testing
     #expect(store.run("get", "b", "-g", "team").output == "two")
   }
 
+  @Test func `if the list of groups has diverged, a group that was never seen here says so`() throws {
+    _ = store.shell(#"cp -a "$folder/store" "$folder/other"; cp -a "$folder/state" "$folder/other-state""#)
+    var elsewhere = store.environment
+    elsewhere["VAULT_HOME"] = store.folder.file("other")
+    elsewhere["VAULT_STATE"] = store.folder.file("other-state")
+    for name in ["late", "later"] {
+      #expect(Transcript(["group", "create", name], environment: elsewhere).status == 0)
+    }
+    store.run("group", "create", "mine")
+    _ = store.shell(
+      #"cd "$folder/other/groups" && rm -r ../../store/groups/vault.owner && cp -a vault.owner late ../../store/groups/"#
+    )
+    let verified = store.run("verify")
+    #expect(verified.status == 13)
+    #expect(
+      verified.output.contains("late\t'late' is not confirmed by the list of groups, vault.owner: it does not open\t"),
+      "\(verified.output)")
+    #expect(!verified.output.contains("(witness") && verified.output.contains("'vault.owner' (epoch "))
+    #expect(
+      verified.errors.contains("if vault verify refuses vault.owner, too, begin with that;"), "\(verified.errors)")
+    #expect(store.run("group", "accept", "vault.owner", "--yes").status == 0)
+    #expect(store.run("verify", "late").status == 0)
+  }
+
   @Test func `a restored list of groups that is older says how it opens again, and so do groups that it lacks`() {
     store.run("group", "create", "new")
     _ = store.shell(#"cd "$folder/store/groups/vault.owner" && rm -f group.vault-wal && echo > group.vault"#)
@@ -187,7 +211,7 @@ import Testing
     #expect(verified.status == 13)
     #expect(
       verified.errors.contains(
-        "if you put an older copy of the group or of vault.owner there yourself: vault group accept new;"))
+        "if you put another copy of the group or of vault.owner there yourself: vault group accept new;"))
     #expect(store.run("group", "accept", "new", "--yes").status == 0)
     #expect(store.run("verify").status == 0)
   }
