@@ -88,7 +88,7 @@ public final class AccessGroup: Sendable {
   }
 
   /// - Throws: ``VaultError/denied(_:)`` if only `vaultd` can open it.
-  var file: AccessGroupFile {
+  package var file: AccessGroupFile {
     get throws(VaultError) {
       guard case .file(let file) = place else { throw .denied(.throughService) }
       return file

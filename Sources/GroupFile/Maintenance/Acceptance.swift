@@ -141,6 +141,13 @@ extension AccessGroupFile {
     return try replaceWitness(signed, or: .unconfirmed)
   }
 
+  /// The state of `view`, if it must be accepted explicitly in place of `live`; `nil` if it need not be.
+  package func offer(_ view: Snapshot, insteadOf live: VerifiedState?) throws(VaultError) -> OfferedState? {
+    let record = witness.read().record ?? live?.witnessRecord()
+    let reason = try reason(of: view.state, against: record, nil, view.connection)
+    return reason.map { OfferedState(state: view.state, known: record, reason: $0) }
+  }
+
   /// The state in `connection`'s transaction, if the owner must accept it explicitly; `nil` if it needs no acceptance.
   ///
   /// - Throws: `anotherGroup`; the errors of a reader, except those about the witness and about versions that the owner

@@ -191,7 +191,7 @@ extension RosterChange.Numbers {
 
 extension Roster {
   /// Whether the credential of `member` was removed, and not admitted again.
-  func hasRemoved(_ member: Member) -> Bool {
+  package func hasRemoved(_ member: Member) -> Bool {
     removed.contains { $0.application == member.application && $0.issue == member.issue }
       && !members.contains { $0.signingKey == member.signingKey }
   }
@@ -199,7 +199,7 @@ extension Roster {
 
 extension VerifiedState {
   /// Whether this state is `backup` itself or the result of restoring it, with nothing written since.
-  fileprivate func isOrFollows(_ backup: VerifiedState) -> Bool {
+  package func isOrFollows(_ backup: VerifiedState) -> Bool {
     if link == backup.link { return true }
     return roster.previous == backup.signedRoster.digest && manifest.epoch == roster.firstEpoch
       && manifest.rosterRevision >= backup.manifest.rosterRevision + Restoration.lead

@@ -24,7 +24,7 @@ public struct ReturningState: Sendable {
   /// The applications in a registry that is made anew, sorted by id; otherwise empty.
   public internal(set) var applications: [Application] = []
 
-  init(_ offered: OfferedState, _ leaves: (Member) -> Bool) {
+  package init(_ offered: OfferedState, _ leaves: (Member) -> Bool) {
     let state = offered.state
     (group, reason, epoch) = (state.roster.groupName, offered.reason, state.manifest.epoch)
     knownEpoch = offered.known.flatMap { $0.groupID == state.manifest.groupID ? $0.epoch : nil }
@@ -242,7 +242,7 @@ extension SecretStore {
 
   /// The members that do not come back with the backup of a group, as far as the registry or, without it, the rosters
   /// know of their replacement or revocation.
-  func leftOutOfRestoration() throws(VaultError) -> @Sendable (Member, AccessGroup.Name) -> Bool {
+  package func leftOutOfRestoration() throws(VaultError) -> @Sendable (Member, AccessGroup.Name) -> Bool {
     // Verifying the groups would note their present states as seen, and the restored ones would be refused as older.
     let known = try issuesFound()
     let registry = try registry()

@@ -146,7 +146,7 @@ extension SecretStore {
 
 extension StoreLocation {
   /// The absolute form of `path`, which must not be inside the store.
-  func outside(_ path: String) throws(VaultError) -> String {
+  package func outside(_ path: String) throws(VaultError) -> String {
     guard !path.isEmpty, !path.utf8.contains(0) else { throw .invalid("a backup needs a folder") }
     let path = StoreLocation.absolute(path)
     let isInside = try atLevel(.backup) { () throws(FileFault) in

@@ -77,7 +77,7 @@ extension SecretStore {
 
   /// The names of the groups in the backup of this store at `path`, restricted to `wanted` unless it is empty; the
   /// registry comes last.
-  private func groups(_ wanted: [String], inBackup path: String) throws(VaultError) -> [AccessGroup.Name] {
+  package func groups(_ wanted: [String], inBackup path: String) throws(VaultError) -> [AccessGroup.Name] {
     _ = try owner()
     let backup = try StoreLocation(home: path, state: path)
     guard try IdentityFile(inBackup: path).ownerKey == access.ownerKey else {

@@ -216,6 +216,65 @@ import Testing
     #expect(store.run("verify").status == 0)
   }
 
+  /// Makes a backup in which the application web is in the group team, and then puts api there in its place.
+  private func replaceMember() throws -> String {
+    let backup = store.folder.file("with web")
+    for app in ["web", "api"] { store.run("app", "issue", app, "--output", store.folder.file(app)) }
+    store.run("grant", "team", "web", "--rights", "read")
+    try #require(store.run("backup", backup).status == 0)
+    store.run("revoke", "team", "web")
+    store.run("grant", "team", "api", "--rights", "read")
+    store.run("set", "c", "-g", "team", input: "newer")
+    return backup
+  }
+
+  @Test func `a dry run says what would come back and who would lose access, and changes nothing`() throws {
+    let backup = try replaceMember()
+    #expect(store.run("audit", "begin").status == 0)
+    let before = try readJSON(store.run("group", "show", "team", "--json").output)["epoch"] as? Int
+    let records = store.run("audit").output
+    let planned = store.run("restore-backup", backup, "team", "--replace", "--dry-run")
+    #expect(planned.status == 0 && planned.output == "team\twould be restored\t1\t3\towner\n", "\(planned)")
+    #expect(planned.errors.hasPrefix("restoring 'team':\nthe state of "), "\(planned.errors)")
+    for words in ["with 1 item,", "comes back: owner", "stays out: web (issue 1)", "loses access: api (issue 1)"] {
+      #expect(planned.errors.contains(words), "\(planned.errors)")
+    }
+    #expect(try readJSON(store.run("group", "show", "team", "--json").output)["epoch"] as? Int == before)
+    #expect(store.run("audit").output == records && !store.folder.exists("store/set-aside"))
+    let json = store.run("restore-backup", backup, "--dry-run", "--json")
+    #expect(json.status == 22)
+    #expect(
+      try results(json) == [
+        "api": "unchanged", "default": "unchanged", "team": "failed", "vault.owner": "kept", "web": "unchanged",
+      ], "\(json.output)")
+    #expect(store.run("restore-backup", backup, "nothing", "--dry-run").status == 10)
+    #expect(store.run("get", "c", "-g", "team").output == "newer")
+  }
+
+  @Test func `on a terminal, groups are replaced only after a yes, or with --yes`() throws {
+    let backup = try replaceMember()
+    func restore(_ arguments: String...) -> (status: Int32, shown: String) {
+      let terminal = PseudoTerminal()
+      terminal.type(arguments.isEmpty ? "no\n" : "")
+      let streams = Streams(
+        input: Pipe.nameless(), output: Pipe.nameless(), errors: terminal.descriptor, terminal: terminal.path)
+      let status = VaultCommands.run(
+        arguments: ["restore-backup", backup, "team", "--replace"] + arguments, environment: store.environment,
+        streams: streams)
+      return (status, terminal.shown())
+    }
+    let refused = restore()
+    #expect(refused.status == 130 && refused.shown.contains("replace what is there? (yes/no) "), "\(refused.shown)")
+    #expect(refused.shown.contains("loses access: api (issue 1)"), "\(refused.shown)")
+    #expect(store.run("get", "c", "-g", "team").output == "newer")
+    let replaced = restore("--yes")
+    #expect(replaced.status == 0 && replaced.shown.contains("loses access: api (issue 1)"), "\(replaced.shown)")
+    #expect(store.run("get", "c", "-g", "team").status == 14)
+    let accepted = store.run("group", "accept", "team", "--yes")
+    #expect(accepted.errors.contains("stays out: web (issue 1)"), "\(accepted.errors)")
+    #expect(store.run("get", "b", "-g", "team").output == "two")
+  }
+
   @Test func `a restored older state is refused until it is accepted`() throws {
     store.run("set", "a", input: "newer")
     let restored = store.run("restore-backup", backup, "--replace")

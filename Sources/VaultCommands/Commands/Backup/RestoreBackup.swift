@@ -4,22 +4,26 @@ internal import Vault
 struct RestoreBackup: Command {
   static let about = About(
     "Restore groups from a backup of this store.",
-    usage: "vault restore-backup DIR [GROUP]... [--replace] [--json]",
+    usage: "vault restore-backup DIR [GROUP]... [--replace] [--yes] [--dry-run] [--json]",
     more: """
       Every file is proved before the first group is touched. A group that exists in another state is replaced only \
-      with --replace; replaced files are kept, and the command says where. A restored state that is older than the one \
+      with --replace. The command first says what comes back and who loses access, and asks on a terminal; replaced \
+      files are kept, and it says where. --dry-run proves the backup and says the same, but changes nothing. A restored state that is older than the one \
       this machine has seen is refused (14) until you run vault group accept GROUP. On a machine that has never seen a \
       group, the group gets a new key and a new list of members, without applications whose credentials were replaced \
       or revoked since; its members then accept it in the same way.
       """,
     example: """
       vault restore-backup /mnt/backup/vault-2026-11-21
+      vault restore-backup /mnt/backup/vault-2026-11-21 team.shared --replace --dry-run
       vault restore-backup /mnt/backup/vault-2026-11-21 team.shared --replace
       """)
 
   let folder: String
   let groups: [String]
   let replace: Bool
+  let dryRun: Bool
+  let consent: Consent
   let json: Bool
   let key: KeySource
 
@@ -27,6 +31,8 @@ struct RestoreBackup: Command {
     folder = try arguments.argument("dir", "The folder of the backup.", completes: .files)
     groups = arguments.anyArguments("group", "Restore only these groups.", completes: .groups)
     replace = arguments.flag("--replace", "Replace groups that exist in another state; their files are kept.")
+    dryRun = arguments.flag("--dry-run", "Show what would be restored, and change nothing.")
+    consent = Consent(&arguments)
     json = arguments.json()
     key = try KeySource(&arguments)
   }
@@ -36,16 +42,14 @@ struct RestoreBackup: Command {
     let store = try session.openStore(key)
     session.circumstances.makesSteps = true
     session.circumstances.opensBackup = true
+    if dryRun { return try preview(of: store, in: session) }
+    if replace { try confirmReplacing(in: store, session) }
     // Others may pass through the folder of a store that shares groups. A backup does not say which ones were shared.
     let sharesGroups = store.location.letsOthersPass
-    let restoration: StoreRestoration
-    do {
-      restoration = try store.restoreBackup(from: folder, groups: groups, replacing: replace) { name, progress in
+    let restoration = try named {
+      try store.restoreBackup(from: folder, groups: groups, replacing: replace) { name, progress in
         session.showProgress("\(name): \(progress.text)")
       }
-    } catch VaultError.notFound(.group) {
-      throw Failure(
-        .notFound, "the backup has no such group", hint: "without names, all groups of the backup are restored")
     }
     let isWritten = restoration.told("the backup was restored", in: session) { () throws(Failure) in
       guard json else { return try restoration.table.write(to: session.output, style: session.outputStyle) }
@@ -56,6 +60,32 @@ struct RestoreBackup: Command {
     if sharesGroups { restoration.sayWhatIsPrivate(in: session) }
     try restoration.finish(store, in: session)
     try isWritten.get()
+  }
+
+  private func plans(of store: SecretStore, proving: Bool) throws -> [RestorePlan] {
+    try named { try store.restorePlans(from: folder, groups: groups, replacing: replace, proving: proving) }
+  }
+
+  private func preview(of store: SecretStore, in session: Session) throws {
+    let plans = try plans(of: store, proving: true)
+    plans.describe(in: session)
+    try session.report(plans.problem) { try plans.write(json: json, in: session) }
+  }
+
+  /// Says what replacing the groups brings back, and asks on a terminal.
+  private func confirmReplacing(in store: SecretStore, _ session: Session) throws {
+    let plans = try plans(of: store, proving: false)
+    guard plans.describe(in: session), !consent.yes, session.asks("replace what is there? (yes/no) ") == false else {
+      return
+    }
+    throw Failure(.interrupted, "nothing was restored")
+  }
+
+  private func named<Result>(_ body: () throws -> Result) throws -> Result {
+    do { return try body() } catch VaultError.notFound(.group) {
+      throw Failure(
+        .notFound, "the backup has no such group", hint: "without names, all groups of the backup are restored")
+    }
   }
 }
 

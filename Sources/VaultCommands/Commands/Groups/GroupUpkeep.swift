@@ -114,13 +114,13 @@ extension Session {
   fileprivate var canAsk: Bool { isatty(streams.errors) == 1 && terminal != nil }
 
   /// The user's answer; `nil` if nobody can be asked.
-  fileprivate func asks() -> Bool? {
+  func asks(_ question: String = "accept it? (yes/no) ") -> Bool? {
     guard canAsk, let terminal else { return nil }
-    return (try? terminal.confirm("accept it? (yes/no) ")) ?? false
+    return (try? terminal.confirm(question)) ?? false
   }
 
   /// Says what and who returns, and what vanishes, if a state is accepted.
-  fileprivate func describe(_ state: ReturningState, letting app: String? = nil) {
+  func describe(_ state: ReturningState, letting app: String? = nil) {
     switch state.reason {
     case .lost:
       say("the list of groups and applications is lost; a new one is built from what the groups show:")
