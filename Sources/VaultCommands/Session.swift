@@ -25,10 +25,8 @@ final class Session {
   /// Every environment variable that the command reads.
   static let variables = [
     "VAULT_HOME", "VAULT_STATE", "VAULT_GROUP", "VAULT_KEY_FILE", "VAULT_CREDENTIAL", "CREDENTIALS_DIRECTORY",
-    "VAULT_SOCKET",
-    "PASSWORD_STORE_DIR", "SOPS_AGE_KEY_FILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "HOME", "NO_COLOR",
-    "TERM", "VISUAL",
-    "EDITOR", "PATH", "XDG_RUNTIME_DIR", "SSH_ASKPASS_PROMPT",
+    "VAULT_SOCKET", "PASSWORD_STORE_DIR", "SOPS_AGE_KEY_FILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
+    "HOME", "NO_COLOR", "TERM", "VISUAL", "EDITOR", "PATH", "XDG_RUNTIME_DIR", "SSH_ASKPASS_PROMPT",
   ]
 
   init(
@@ -210,6 +208,7 @@ extension Session {
       do {
         let store = try SecretStore.open(at: location, unlocking: unlocking(key, asking: false))
         let status = try store.status()
+        warnOfSealedService(store)
         return (status, store.copyStatus(of: status.groups.filter(\.isVerified).map(\.name)))
       } catch VaultError.locked(let reason) {
         return (try SecretStore.lockedStatus(location, .locked(reason)), [:])

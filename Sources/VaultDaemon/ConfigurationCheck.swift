@@ -49,7 +49,8 @@
       }
       var problems: [String] = []
       do { try AuditLog(of: store).requireWritable() } catch {
-        problems.append("the record cannot be written: \(error.message)")
+        let hint = error.hintForOperator.map { "; \($0)" } ?? ""
+        problems.append("the record cannot be written: \(error.message)\(hint)")
       }
       for name in configuration.secretService {
         do { try store.group(name).requireWriter() } catch {

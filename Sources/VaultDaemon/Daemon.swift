@@ -52,7 +52,7 @@
         do throws(VaultError) {
           try seal.unseal()
         } catch {
-          logger.warning("the daemon is sealed", metadata: ["error": "\(error.message)"])
+          logger.warning("the daemon is sealed", metadata: error.metadata)
         }
         let daemon = Daemon(configuration, logger: logger, seal: seal)
         try await daemon.serve(on: sockets, handover: handover)

@@ -37,7 +37,7 @@
         try await Blocking.read { try seal.reopen() }
         logger.info("the configuration was reloaded")
       } catch {
-        logger.error("the configuration cannot be reloaded", metadata: ["error": "\(describe(error))"])
+        logger.error("the configuration cannot be reloaded", metadata: metadata(of: error))
       }
     }
 
@@ -69,7 +69,7 @@
             if head != known, head.sequence > 0 { logger.notice("the record ends", metadata: ["at": "\(head)"]) }
             told = head
           } catch {
-            logger.error("the record cannot be read or shortened", metadata: ["error": "\(describe(error))"])
+            logger.error("the record cannot be read or shortened", metadata: metadata(of: error))
           }
         }
         try? await Task.sleep(for: Self.minute)
@@ -83,15 +83,15 @@
           do { try await Blocking.write { try opened.tokens.sweep() } } catch VaultError.notFound {
             // The service was enrolled before there were tokens.
           } catch {
-            logger.error("expired tokens cannot be removed", metadata: ["error": "\(describe(error))"])
+            logger.error("expired tokens cannot be removed", metadata: metadata(of: error))
           }
         }
         try? await Task.sleep(for: Self.minute)
       }
     }
 
-    private func describe(_ error: any Error) -> String {
-      (error as? VaultError)?.message ?? String(describing: type(of: error))
+    private func metadata(of error: any Error) -> Logger.Metadata {
+      (error as? VaultError)?.metadata ?? ["error": "\(type(of: error))"]
     }
   }
 

@@ -221,7 +221,7 @@ extension SecretStore {
   }
 
   /// The applications of the owner's registry; `nil` for anyone who cannot open it.
-  var registeredApplications: [String: Application]? {
+  package var registeredApplications: [String: Application]? {
     access.isOwners && !access.lacksIdentity ? try? registry().applications() : nil
   }
 

@@ -107,12 +107,25 @@
   }
 
   extension VaultError {
+    /// The error in the daemon's log.
+    var metadata: Logger.Metadata {
+      var metadata: Logger.Metadata = ["error": "\(message)"]
+      metadata["hint"] = hintForOperator.map { "\($0)" }
+      return metadata
+    }
+
     /// What whoever runs the daemon can do about it; `nil` if there is nothing that the message does not say.
-    fileprivate var hintForOperator: String? {
+    var hintForOperator: String? {
       switch self {
+      case .denied(.notAMember):
+        "if the owner has put an older copy of the service's groups there, or has revoked the service, they enroll it again: "
+          + "vault service enroll --output FILE, with --again or --replace"
       case .rolledBack(let group, _, _, _), .anotherGroup(let group), .damaged(let group?, .witness, _):
         "if the owner put this state there, accept it with the daemon's state folder and credential as well: "
           + "vault group accept \(group), as in docs/guide/backups.md; otherwise find out who did"
+          + (group.hasPrefix("vault.")
+            ? "; if the owner has replaced the credential since, start the daemon with one that was written after that: "
+              + "vault service enroll --output FILE --again" : "")
       default: nil
       }
     }

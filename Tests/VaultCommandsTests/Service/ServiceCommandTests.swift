@@ -31,6 +31,30 @@ import Testing
     #expect(store.run("service", "enroll", "--output", store.folder.file("c"), "--replace").status == 0)
   }
 
+  @Test func `whoever restores older groups of the service is told to enroll it again, until that is done`() throws {
+    let again = "let it in again: vault service enroll --output FILE --again"
+    store.run("service", "enroll", "--output", credential)
+    let backup = store.folder.file("backup")
+    #expect(store.run("backup", backup).status == 0)
+    let same = store.run("restore-backup", backup, "vault.service", "vault.tokens", "--replace")
+    #expect(same.status == 0 && !same.errors.contains("enroll"), "\(same.errors)")
+    #expect(store.run("service", "enroll", "--output", store.folder.file("second"), "--replace").status == 0)
+    #expect(!store.run("verify").errors.contains("vaultd"))
+    let groups = "vaultd does not work: its credential does not open 'vault.service', 'vault.tokens'"
+    let restored = store.run("restore-backup", backup, "vault.service", "vault.tokens", "--replace")
+    #expect(restored.status == 0, "\(restored.errors)")
+    #expect(restored.errors.contains("\(groups); accept that state, then \(again)\n"), "\(restored.errors)")
+    for group in ["vault.service", "vault.tokens"] {
+      #expect(store.run("group", "accept", group, "--yes").status == 0)
+    }
+    for command in ["verify", "status"] {
+      let told = store.run(command)
+      #expect(told.status == 0 && told.errors.contains("\(groups); \(again)\n"), "\(command): \(told.errors)")
+    }
+    #expect(store.run("service", "enroll", "--output", store.folder.file("third"), "--again").status == 0)
+    for command in ["verify", "status"] { #expect(!store.run(command).errors.contains("vaultd"), "\(command)") }
+  }
+
   @Test func `a store without a service says so`() {
     #expect(store.run("service", "show").output == "state: not enrolled\n")
     #expect(store.run("service", "revoke").status == 10)

@@ -144,6 +144,11 @@ extension StoreRestoration {
         session.warn("\(error.message); it stays closed until you run: vault group accept \(group.name)\(option)")
       }
     }
+    session.warnOfSealedService(
+      store,
+      restored: groups.compactMap { group in
+        if case .restored(let restored) = group.outcome { (group.name, restored.members) } else { nil }
+      })
     for group in groups {
       if case .failed(let error) = group.outcome { throw group.withHint(error, store, in: session) }
     }

@@ -79,6 +79,29 @@ private enum ServiceFault {
   }
 }
 
+extension Session {
+  /// Warns of groups without which `vaultd` is sealed, and that do not admit its credential, because older copies of them
+  /// were restored.
+  ///
+  /// - Parameter restored: the groups that were restored just now, and still have to be accepted; nil to look at those of
+  ///   the store.
+  func warnOfSealedService(_ store: SecretStore, restored: [(name: String, members: [Member])]? = nil) {
+    guard let service = store.registeredApplications?[Applications.service], service.standing == .issued else { return }
+    let own = [Applications.service, "vault.audit", "vault.tokens"]
+    let found = restored ?? own.compactMap { name in (try? store.group(name).info().members).map { (name, $0) } }
+    let closed = found.filter { group in
+      own.contains(group.name)
+        && !group.members.contains { $0.who == .application(Applications.service, issue: service.issue) }
+    }
+    guard !closed.isEmpty else { return }
+    let names = closed.map { "'\($0.name)'" }.joined(separator: ", ")
+    let first = restored == nil ? "" : "accept that state, then "
+    warn(
+      "vaultd does not work: its credential does not open \(names); \(first)let it in again: vault service enroll --output FILE --again"
+    )
+  }
+}
+
 /// `vault service show`
 struct ShowService: Command {
   static let about = About(

@@ -37,6 +37,7 @@ struct Verify: Command {
         "the store is unlocked only for items: the list of groups was not proved, so a missing group would not be noticed; to prove it, too: vault verify --passphrase-fd N, or --key-file FILE"
       )
     }
+    session.warnOfSealedService(store)
     let decisive = results.filter { !groups.isEmpty || !($0.isOfOtherDevice || $0.needsOwner) }
     try session.report(decisive.compactMap(\.problem).first) { try show(results, in: session) }
   }

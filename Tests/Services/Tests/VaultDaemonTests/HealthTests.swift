@@ -250,6 +250,22 @@ struct HealthTests {
   }
 
   @Test(.timeLimit(.minutes(5)))
+  func `the log of a daemon that the groups of the service do not admit says how to let it in`() async throws {
+    let daemon = try RunningDaemon(serves: false)
+    _ = try daemon.owner().revokeService()
+    let log = Lines()
+    let upkeep = await Upkeep(
+      seal: daemon.seal, notices: SystemdNotices([:]), logger: Logger(label: "test") { _ in LineHandler(lines: log) },
+      reloads: Handover.Signals(ends: []).reload)
+    let running = Task { try await upkeep.run() }
+    defer { running.cancel() }
+    while !log.all.contains(where: { $0.contains("vault service enroll --output FILE, with --again or --replace") }) {
+      try await Task.sleep(for: .milliseconds(20))
+    }
+    #expect(ConfigurationCheck(daemon.configuration).problems().contains { $0.contains("vault service enroll") })
+  }
+
+  @Test(.timeLimit(.minutes(5)))
   func `a daemon that cannot write its record says so, until it can`() async throws {
     let daemon = try RunningDaemon()
     try daemon.set("a", in: "web", to: "secret")
