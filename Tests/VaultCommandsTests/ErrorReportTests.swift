@@ -40,7 +40,7 @@ import Vault
     (
       .locked(.nothingNamed([.keyFile], "the state folder belongs to another user")), 11,
       "locked: the store opens with a key file, and none was named; the one used before is not known: the state folder belongs to another user",
-      "if the state folder cannot be used, make it yours alone: chown -R USER and chmod -R go= on it; to see its path: vault paths; or name what opens the store: --key-file FILE"
+      "name what opens the store: --key-file FILE; if another state folder remembers it, set VAULT_STATE; if the state folder cannot be used, make it yours alone: chown -R USER and chmod -R go= on it; to see its path: vault paths"
     ),
     (
       .locked(.keyFileFolder(.missing)), 11, "locked: the key file's folder does not exist",

@@ -9,6 +9,22 @@ import Vault
 
   init() throws { store = try TestStore() }
 
+  @Test func `without the state folder that remembers the key file, the error names the folder that does not`() {
+    let state = store.folder.file("state")
+    _ = store.shell(#"mv "$folder/state" "$folder/elsewhere""#)
+    for makes in [false, true] {
+      if makes { _ = store.shell(#"mkdir -m 700 "$folder/state""#) }
+      let refused = store.run("list")
+      #expect(refused.status == 11)
+      #expect(
+        refused.errors.contains("the one used before is not known: the state folder '\(state)' does not remember it\n"),
+        "\(refused.errors)")
+      #expect(refused.errors.contains("if another state folder remembers it, set VAULT_STATE;"))
+    }
+    store.environment["VAULT_STATE"] = store.folder.file("elsewhere")
+    #expect(store.run("list").status == 0)
+  }
+
   @Test func `init makes a key file for its owner alone, and a store only once`() {
     #expect(store.folder.mode("key") == 0o600)
     #expect(store.folder.read("key").count == 32)

@@ -108,8 +108,9 @@ enum StoreAccess: Sendable {
       }
     }
     guard file.kinds.contains(.passphrase) else {
-      let problem: VaultError? = if case .failure(let error) = remembered { error } else { nil }
-      throw .locked(.nothingNamed(file.kinds, problem?.message))
+      var unknown = location.stateFolder(of: file.ownerKey).map { "the state folder '\($0)' does not remember it" }
+      if case .failure(let error) = remembered { unknown = error.message }
+      throw .locked(.nothingNamed(file.kinds, file.kinds.contains(.keyFile) ? unknown : nil))
     }
     do throws(VaultError) {
       guard let prompt else { throw .locked(.nobodyToAsk("there is no terminal to ask for the passphrase on")) }

@@ -125,7 +125,7 @@ extension VaultError {
     case .locked(.keyFileFolder(.missing)): "make the folder first, or mount the disk that it is on"
     case .locked(.keyFileInsideStore): "put it elsewhere, apart from the store"
     case .locked(.nothingNamed(_, .some)):
-      "if the state folder cannot be used, make it yours alone: chown -R USER and chmod -R go= on it; to see its path: vault paths; or name what opens the store: --key-file FILE"
+      "name what opens the store: --key-file FILE; if another state folder remembers it, set VAULT_STATE; if the state folder cannot be used, make it yours alone: chown -R USER and chmod -R go= on it; to see its path: vault paths"
     case .locked where circumstances.needsKey:
       "name what opens it: --passphrase-fd N, --key-file FILE or --recovery-fd N"
     case .locked:

@@ -162,7 +162,8 @@ import Testing
     #expect(try SecretStore.open(at: store.location).groupNames() == ["default"])
     try owner.addKeyFile(store.folder + "/second")
     try owner.removeSlot(1)
-    #expect(throws: VaultError.locked(.nothingNamed([.keyFile], nil))) {
+    let forgotten = "the state folder '\(store.folder)/state' does not remember it"
+    #expect(throws: VaultError.locked(.nothingNamed([.keyFile], forgotten))) {
       try SecretStore.open(at: store.location)
     }
   }
