@@ -1,3 +1,4 @@
+internal import Exchange
 internal import Ground
 internal import Vault
 
@@ -65,6 +66,9 @@ extension Session {
         keepsNone
           ? "the group keeps no value of a removed item" : "the item's values were destroyed and cannot be restored",
         hint: "an earlier backup may have them")
+    }
+    if line.operands.contains(where: Reference.isMeant) {
+      return Failure(.notFound, message, hint: "to read what a reference names: vault read REFERENCE")
     }
     let gone = line.operands.first { (try? group.item($0)) == nil }
     if !restores, let gone, let history = try? group.history(gone), !history.isEmpty {

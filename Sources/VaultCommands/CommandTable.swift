@@ -60,14 +60,14 @@ enum CommandTable {
         Entry("totp", "NAME", "write the current one-time code", ShowOneTimeCode.self),
         Entry("ssh generate", "NAME", "make an SSH key for vaultd's agent", GenerateSSHKey.self),
         Entry("ssh add", "FILE", "store an SSH key from a file", AddSSHKey.self),
-        Entry("ssh list", "", "list the public parts of SSH keys", ListSSHKeys.self),
+        Entry("ssh list", "", "list the public parts of SSH keys", ListSSHKeys.self, aliases: ["ssh ls"]),
         Entry("credential git", "OPERATION", "act as git's credential helper", AnswerGit.self),
         Entry("credential docker", "OPERATION", "act as docker's credential helper", AnswerDocker.self),
         Entry("credential cargo", "", "act as cargo's credential provider", AnswerCargo.self),
         Entry("credential aws", "NAME", "write an access key for the AWS tools", AnswerAWS.self),
         Entry("askpass", "PROMPT", "answer a prompt of ssh, git or sudo", AskPass.self),
         Entry("askpass add", "NAME PROMPT", "let an item answer a prompt", AddAskPassRule.self),
-        Entry("askpass list", "", "list the prompts that items answer", ListAskPassRules.self),
+        Entry("askpass list", "", "list the prompts that items answer", ListAskPassRules.self, aliases: ["askpass ls"]),
       ]),
     Section(
       "Other programs' files",
@@ -83,7 +83,7 @@ enum CommandTable {
         Entry("verify", "", "prove everything in the store", Verify.self),
         Entry("paths", "", "show where everything is, and what to back up", Paths.self),
         Entry("passphrase change", "", "replace the passphrase, or add the first one", ChangePassphrase.self),
-        Entry("slot list", "", "list what opens the store", ListSlots.self),
+        Entry("slot list", "", "list what opens the store", ListSlots.self, aliases: ["slot ls"]),
         Entry("slot add passphrase", "", "add a passphrase", AddPassphrase.self),
         Entry("slot add key-file", "", "add a key file", AddKeyFile.self),
         Entry("slot add recovery", "", "add a recovery code", AddRecoveryCode.self),
@@ -103,7 +103,7 @@ enum CommandTable {
       "Access groups",
       [
         Entry("group create", "NAME", "make a group, a separate encrypted file", CreateGroup.self),
-        Entry("group list", "", "list the groups", ListGroups.self),
+        Entry("group list", "", "list the groups", ListGroups.self, aliases: ["group ls"]),
         Entry("group show", "NAME", "show a group's state and its members", ShowGroup.self),
         Entry("group share", "NAME", "let a Unix group open a group's files", ShareGroup.self),
         Entry("group accept", "NAME", "accept a group's current state", AcceptGroup.self),
@@ -117,7 +117,7 @@ enum CommandTable {
       "Applications",
       [
         Entry("app issue", "APP", "write a credential that opens the app's groups only", IssueApplication.self),
-        Entry("app list", "", "list the applications", ListApplications.self),
+        Entry("app list", "", "list the applications", ListApplications.self, aliases: ["app ls"]),
         Entry("app show", "APP", "show an application's state, groups and rights", ShowApplication.self),
         Entry("app bind", "APP", "let vaultd recognize an application's process", BindApplication.self),
         Entry("app unbind", "APP", "stop recognizing an application's process", UnbindApplication.self),
@@ -140,7 +140,7 @@ enum CommandTable {
       "Several machines",
       [
         Entry("remote add", "NAME ADDRESS", "name an etcd cluster that keeps groups", AddRemote.self),
-        Entry("remote list", "", "list the remotes, and what is published there", ListRemotes.self),
+        Entry("remote list", "", "list the remotes, and what is published there", ListRemotes.self, aliases: ["remote ls"]),
         Entry(
           "remote provision", "NAME [GROUP]...", "make a remote's users and permissions in etcd", ProvisionRemote.self),
         Entry("remote remove", "NAME", "forget a remote", RemoveRemote.self),

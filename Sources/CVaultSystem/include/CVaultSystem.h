@@ -77,6 +77,9 @@ int csystem_open_leased(const char *path);
 /// Renames the file or folder `from` to `to` atomically. Fails with EEXIST if that name is taken.
 int csystem_rename_new(const char *from, const char *to);
 
+/// Like `faccessat` with the effective user and group, also where a filter forbids its newer form.
+int csystem_access(const char *path, int mode);
+
 /// Exchanges the names of two files or folders atomically. Fails with EINVAL if the file system cannot.
 int csystem_exchange(const char *left, const char *right);
 

@@ -1,3 +1,4 @@
+internal import CVaultSystem
 internal import Glibc
 
 /// The folder of a group and the files in it, examined only with `lstat`.
@@ -161,7 +162,7 @@ package final class ContainerPlace: Equatable, Sendable {
   /// Throws the reason why this process may not write to the file or folder at `path`: `denied`, or `storage`
   /// (read-only).
   static func checkWritable(_ path: String) throws(VaultError) {
-    guard unsafe faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) == 0 else { throw VaultError(FileFault(errno: errno)) }
+    guard unsafe csystem_access(path, W_OK) == 0 else { throw VaultError(FileFault(errno: errno)) }
   }
 }
 
@@ -251,6 +252,6 @@ enum DeniedPath {
   }
 
   private static func isRefused(_ path: String, _ what: CInt) -> Bool {
-    unsafe faccessat(AT_FDCWD, path, what, AT_EACCESS) != 0 && (errno == EACCES || errno == EPERM)
+    unsafe csystem_access(path, what) != 0 && (errno == EACCES || errno == EPERM)
   }
 }

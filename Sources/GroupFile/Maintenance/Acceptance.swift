@@ -261,7 +261,8 @@ extension AccessGroupFile {
         groupID: .zero, ownerKey: context.ownerKey, rosterRevision: 0, generation: 0, epoch: 0, link: .zero,
         flags: .acceptedByHand)
     removed.flags.insert(.removed)
-    guard witness.raiseDurably({ _ in removed }) else { throw .storage(.stateFolder) }
+    guard !witness.raiseDurably({ _ in removed }) else { return }
+    throw .storage(witness.read().record?.flags.contains(.removed) == true ? .unconfirmed : .stateFolder)
   }
 }
 

@@ -26,7 +26,8 @@ extension AccessGroupFile {
         hasBegun = true
         connection.close()
         try markRemoved(state.witnessRecord())
-        try place.removeFolder(folder, to: path)
+        // From here on the group is refused, and the same call finishes its removal.
+        do throws(VaultError) { try place.removeFolder(folder, to: path) } catch { throw .storage(.unconfirmed) }
       }
       do throws(VaultError) {
         try withClosedFiles(of: place, under: lock, at: places, for: nil) { (place, _, _) throws(VaultError) in

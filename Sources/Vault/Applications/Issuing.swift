@@ -76,11 +76,11 @@ extension Applications {
     let isReplacing = issuance == .replacing
     try store.raiseIssues(isNew: false)
     let known = try registry.application(id)
-    let isUnfinished = isReplacing && known?.wasReplaced == true
+    let isUnfinished = isReplacing ? known?.wasReplaced == true : known?.standing == .interrupted
     let found = isUnfinished ? try? CredentialFile.read(path, sealedBy: sealingPassphrase) : nil
     // Whether an earlier run of this command wrote the file before it failed to change every group.
     func isWritten(_ entry: Application) -> Bool {
-      guard entry.wasReplaced, let found else { return false }
+      guard entry.standing == .interrupted, let found else { return false }
       return found.application == id && found.issue == entry.issue && found.ownerKey == identity.ownerKey
         && found.remote?.name == remote
     }

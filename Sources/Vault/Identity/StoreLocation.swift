@@ -40,14 +40,14 @@ public struct StoreLocation: Sendable {
       if let base = rooted(variable) { return StoreLocation.join(base, "vault") }
       return (rooted("HOME") ?? homeFolder(user)).map { StoreLocation.join($0, "\(below)/vault") }
     }
-    let namedHome = named("VAULT_HOME")
-    guard let home = namedHome ?? usual("XDG_DATA_HOME", ".local/share", root: "/var/lib/vault") else {
-      throw .noStore(path: "")
-    }
+    let usualHome = usual("XDG_DATA_HOME", ".local/share", root: "/var/lib/vault")
+    guard let home = named("VAULT_HOME") ?? usualHome else { throw .noStore(path: "") }
     self.home = home
     let namedState = named("VAULT_STATE")
     let state = namedState ?? usual("XDG_STATE_HOME", ".local/state", root: "/var/lib/vault-state")
-    self.state = state.map { ($0, namedState == nil && namedHome != nil) }
+    // The store at the usual place has the same state folder however its place is spelled.
+    let isElsewhere = usualHome.map { StoreLocation.canonical($0) != StoreLocation.canonical(home) } ?? true
+    self.state = state.map { ($0, namedState == nil && isElsewhere) }
   }
 
   /// A store at `home` with its state folder at `state`; the environment is ignored.
@@ -80,9 +80,10 @@ public struct StoreLocation: Sendable {
 
   /// Whether the state folder is inside the store, of which a copy would then bring back an older witness.
   var holdsState: Bool {
-    func canonical(_ path: String) -> String { (try? CanonicalPath.of(path)) ?? path }
-    return state.map { CanonicalPath.isInside(canonical($0.path), canonical(home)) } ?? false
+    state.map { CanonicalPath.isInside(StoreLocation.canonical($0.path), StoreLocation.canonical(home)) } ?? false
   }
+
+  private static func canonical(_ path: String) -> String { (try? CanonicalPath.of(path)) ?? path }
 
   /// - Throws: `invalid` if the state folder is inside the store.
   func requireStateOutside() throws(VaultError) {

@@ -43,6 +43,10 @@ extension SecretStore {
     try replacing(group.name) { (drafts) throws(VaultError) in
       let places = drafts.places(of: group.name)
       let file = try group.file
+      // Before the files are open to others, because whoever is told that sharing failed expects a closed group.
+      if shape != .closed {
+        try lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups, opening: true) }
+      }
       if try inGroup(name, file.take(shape, at: places)) {
         notices.post([.groupRemade(group: name, keptAside: places.kept)])
       }
@@ -54,9 +58,9 @@ extension SecretStore {
 extension StoreLocation {
   /// Lets others pass through the store's folder and its folder of groups (0711) if any group is shared, and closes
   /// them (0700) if none is. Other modes, which somebody set on purpose, are kept.
-  func settleEntrance(_ groups: borrowing Folder) throws(VaultError) {
+  func settleEntrance(_ groups: borrowing Folder, opening isOpening: Bool = false) throws(VaultError) {
     try atLevel(.store) { () throws(FileFault) in
-      var isShared = false
+      var isShared = isOpening
       for name in try groups.names() {
         var status = stat()
         guard unsafe fstatat(groups.file.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { continue }

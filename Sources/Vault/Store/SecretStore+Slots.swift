@@ -151,10 +151,16 @@ public struct RecoveryCodeSlot: ~Copyable, Sendable {
 }
 
 extension StoreLocation {
-  /// - Returns: the path of the key file that was remembered, if it does not exist.
+  /// Remembers a new key file if the remembered one does not exist, or if there is none and no passphrase either.
+  ///
+  /// - Returns: the path of the key file that was remembered.
   fileprivate func replaceMissingKeyFile(by path: String, of ownerKey: PublicKey) -> String? {
-    guard case .success(let known?) = rememberedKeyFile(of: ownerKey), unsafe access(known, F_OK) != 0, errno == ENOENT
-    else { return nil }
+    guard case .success(let known) = rememberedKeyFile(of: ownerKey) else { return nil }
+    let isMissing =
+      if let known { unsafe access(known, F_OK) != 0 && errno == ENOENT } else {
+        (try? identity())?.slots.contains { $0.kind == .passphrase } == false
+      }
+    guard isMissing else { return nil }
     try? Settings.change(in: stateFolder(of: ownerKey), of: ownerKey) { $0.keyFile = StoreLocation.absolute(path) }
     return known
   }

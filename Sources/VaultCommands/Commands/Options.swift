@@ -111,6 +111,15 @@ struct VariableOptions {
   }
 }
 
+extension ItemPlace {
+  /// - Throws: `usage` for a reference in place of a new item's name. It would become part of the name, and programs would
+  ///   go on reading the item that it means.
+  static func refuseReference(_ name: String) throws(Failure) {
+    guard Reference.isMeant(by: name) else { return }
+    throw .usage("a reference cannot be an item's name", hint: "write the name alone, and name its group: NAME -g GROUP")
+  }
+}
+
 /// `--yes`, on commands whose losses cannot be undone.
 struct Consent {
   let yes: Bool

@@ -15,6 +15,8 @@ struct Circumstances {
   var backupIsMissing = false
   /// Whether an application opened the store, and not its owner.
   var isApplication = false
+  /// Whether a user called the command through sudo, which then looks for root's store.
+  var isSudo = false
   /// The Unix group whose users may open the group's files, if this user is not in it.
   var closedUnixGroup: String?
   /// Whether the command takes its groups from a backup.
@@ -27,7 +29,7 @@ struct Circumstances {
   var makesSteps = false
   /// Whether the command makes a group, which may be there after a failure.
   var makesGroup = false
-  /// Whether the command changes who is a member of a group.
+  /// Whether the command changes who is a member of a group or may open its files, or removes it.
   var changesMembers = false
 
   /// The option that names the group, with a space before it; empty without one.
@@ -151,7 +153,7 @@ extension VaultError {
       "use the account that owns the store; if that is yours, take it back: chown -R USER \(circumstances.store)"
     case .denied(.permissions), .denied(.file):
       circumstances.closedUnixGroup.map { unixGroup in
-        "the group is shared with the Unix group \(unixGroup); let this user join it: usermod -aG \(unixGroup) USER; or, for a service, in its unit: SupplementaryGroups=\(unixGroup)"
+        "if this user is meant to open the group, which is shared with the Unix group \(unixGroup), let the user join it: usermod -aG \(unixGroup) USER; or, for a service, in its unit: SupplementaryGroups=\(unixGroup)"
       }
         ?? "use the account that owns the store, or have its owner share the group: vault group share NAME --unix-group G (without --read-only, if it is to be written)"
     case .denied(.openToOthers):
@@ -160,6 +162,8 @@ extension VaultError {
       "have the owner issue one: vault app issue APP --output FILE"
     case .service(.denied, _): "have the owner say which application this is: vault app bind APP"
     case .denied(.ownerOnly): "ask the store's owner; if that is you, leave out --credential and VAULT_CREDENTIAL"
+    case .denied(.notAMember) where circumstances.isApplication:
+      "ask the store's owner; if this credential was replaced or revoked, it opens nothing: vault app show APP"
     case .denied: "ask the store's owner"
     case .witnessUnavailable:
       "the state folder must exist, be writable, and be accessible only to you (mode 700); to see its path: vault paths"
@@ -260,6 +264,8 @@ extension VaultError {
     case .noStore(""): "set VAULT_HOME to its place"
     case .noStore where circumstances.isRestoring:
       "make the store from the backup: vault init --recover \(circumstances.backup); or, if it is elsewhere, set VAULT_HOME"
+    case .noStore where circumstances.isSudo:
+      "leave out sudo: the store of the user who called it opens without; a program that needs root gets a value with: vault run --set NAME=vault:///ITEM -- sudo --preserve-env=NAME PROGRAM"
     case .noStore: "make one: vault init; or, if it is elsewhere, set VAULT_HOME"
     case .storage(.unconfirmed) where circumstances.changesMembers: "to finish the change, repeat the command"
     case .storage(.stateFolder):

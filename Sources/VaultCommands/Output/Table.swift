@@ -85,8 +85,9 @@ struct Table {
   }
 
   /// The width that each column needs. While a line is too wide for the terminal, first a column without any text goes, then
-  /// the widest one is made narrower, then the last one goes; `kept` is shortened last. Columns that are `whole` or `fixed`
-  /// are not made narrower, and those that are `fixed` do not go.
+  /// the widest one is made narrower, then `kept` is shortened to 28 columns if there are columns that are `whole`, then the
+  /// last one goes; `kept` is shortened further last. Columns that are `whole` or `fixed` are not made narrower, and those
+  /// that are `fixed` do not go.
   func columnWidths(terminalWidth: Int) -> [Int] {
     var widths = header.indices.map { column in
       rows.reduce(DisplayWidth.of(header[column])) { max($0, DisplayWidth.of($1[column])) }
@@ -102,6 +103,8 @@ struct Table {
       }
       if let widest = others.max(by: { widths[$0] < widths[$1] }) {
         widths[widest] -= 1
+      } else if let kept, widths[kept] > Table.keptWidth, !whole.isEmpty {
+        widths[kept] -= 1
       } else if let last = widths.indices.last(where: { mayGo($0) && widths[$0] > 0 }) {
         widths[last] = 0
       } else {
@@ -111,6 +114,9 @@ struct Table {
     }
     return widths
   }
+
+  /// How much of a name stays while all columns are shown.
+  private static let keptWidth = 28
 
   private func mayGo(_ column: Int) -> Bool {
     (kept != nil || !fixed.isEmpty) && column != kept && !fixed.contains(column)

@@ -80,6 +80,9 @@ struct ImportItems: Command {
   func run(in session: Session) throws {
     let format = try ImportFormat(named: format, of: file)
     if !prefix.isEmpty { try References(session, key).naming("--prefix") { _ = try Item.Name(prefix + "x") } }
+    if let last = prefix.last, last.isLetter || last.isNumber {
+      session.warn("the prefix is put directly before each name; for a folder, end it with '/': --prefix P/")
+    }
     var imported = try format.items(of: file, lock, in: session)
     for index in imported.items.indices {
       imported.items[index].prepend(prefix)

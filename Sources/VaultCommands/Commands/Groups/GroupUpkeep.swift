@@ -255,6 +255,7 @@ struct RemoveGroup: Command {
   }
 
   func run(in session: Session) throws {
+    session.circumstances.changesMembers = true
     let store = try session.openStore(key)
     // The items of a damaged or missing group cannot be counted, nor are those of one that others may write. The group is
     // removed all the same.

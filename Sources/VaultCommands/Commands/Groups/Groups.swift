@@ -242,6 +242,7 @@ struct ShareGroup: Command {
   }
 
   func run(in session: Session) throws {
+    session.circumstances.changesMembers = true
     switch (unixGroup, `private`) {
     case (let unixGroup?, false):
       let unixGroup = try UnixGroup(unixGroup, isReadOnly: readOnly)

@@ -92,6 +92,7 @@ struct Transfer {
     guard target != nil || newName != nil else {
       throw Failure.usage("a new name or --to is missing", hint: "--to names the group, NEW-NAME the item there")
     }
+    if let newName { try ItemPlace.refuseReference(newName) }
     let store = try session.openStore(key)
     session.circumstances.group = source
     let source = try session.group(source, of: store)

@@ -39,6 +39,7 @@ struct GenerateItem: Command {
   }
 
   func run(in session: Session) throws {
+    try ItemPlace.refuseReference(name)
     let secret = try random.secret()
     var details = Details()
     if let expires { details.expires = try Expiry.change(expires, now: .now) }
@@ -96,6 +97,15 @@ struct RandomText {
     if let known = Self.known.first(where: { $0.name == alphabet }) { return try known.alphabet() }
     let prefix = "chars:"
     if alphabet.hasPrefix(prefix) { return try Alphabet(String(alphabet.dropFirst(prefix.count))) }
+    // As three characters of a set, a range would make a weak secret.
+    let bytes = Array(alphabet.utf8)
+    func isEnd(_ place: Int) -> Bool { bytes[place].isLetter || 0x30...0x39 ~= bytes[place] }
+    let ranges = bytes.indices.dropFirst().dropLast()
+    guard !ranges.contains(where: { bytes[$0] == UInt8(ascii: "-") && isEnd($0 - 1) && isEnd($0 + 1) }) else {
+      throw Failure(
+        .usage, "an alphabet lists its characters; ranges are not known",
+        hint: "use \(Self.names); to draw from these characters only: --alphabet \(prefix)CHARACTERS")
+    }
     guard alphabet.utf8.count < 3 || !alphabet.utf8.allSatisfy(\.isLetter) else {
       throw Failure(
         .usage, "there is no alphabet of this name",

@@ -76,7 +76,8 @@ struct RemoveItem: Command {
     }
     let count = items.count == 1 ? "1 item" : "\(items.count) items"
     let (from, to) = (UTF8Text.onOneLine(first.name.description), UTF8Text.onOneLine(last.name.description))
-    try consent.confirm("\(count) of '\(group.name)' would be removed, from '\(from)' to '\(to)'", in: session)
+    let which = items.count == 1 ? "'\(from)'" : "from '\(from)' to '\(to)'"
+    try consent.confirm("\(count) of '\(group.name)' would be removed, \(which)", in: session)
     try group.transaction { edit in
       for item in items { edit.remove(item.name.description, ifVersion: item.version) }
     }

@@ -41,7 +41,7 @@ struct SetItem: Command {
 
   static let surplus: Failure? = .usage(
     "a value is never taken from an argument, because other users and your shell's history would see it",
-    hint: "pipe it: printf %s \"$VALUE\" | vault set NAME")
+    hint: "pipe it: printf %s \"$VALUE\" | vault set NAME; or, from a file: --file PATH")
 
   let name: String
   let field: String?
@@ -92,6 +92,7 @@ struct SetItem: Command {
   }
 
   func run(in session: Session) throws {
+    try ItemPlace.refuseReference(name)
     let name = try Item.Name(name).description
     let (details, source, kind) = (try details(), try source(), try kind())
     // Check the archive first, so that a refused one causes no prompt.

@@ -216,8 +216,13 @@ struct RemoveSlot: Command {
           "only slot \(first.number) (\(first.kind.name)) would open the store then", in: session)
       }
     }
+    func hasKeyFile() -> Bool { (try? store.location.all())?.contains { $0.what == "key file" } == true }
+    let hadKeyFile = hasKeyFile()
     try store.removeSlot(number)
     session.say("slot \(number) is removed; old copies of the identity file still open with its key")
+    if hadKeyFile, !hasKeyFile() {
+      session.warn("this machine remembers no key file any more; name one: --key-file FILE, or VAULT_KEY_FILE")
+    }
   }
 }
 

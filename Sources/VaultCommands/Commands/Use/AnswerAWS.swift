@@ -70,5 +70,7 @@ struct AnswerAWS: Command {
 
   private static let unfit = Failure(
     .usage, "the item is not JSON with the texts AccessKeyId and SecretAccessKey",
-    hint: "aws iam create-access-key | vault set NAME --type json")
+    hint:
+      #"printf '{"AccessKeyId":"%s","SecretAccessKey":"%s"}' ID KEY | vault set NAME --type json; or what aws iam create-access-key writes"#
+  )
 }

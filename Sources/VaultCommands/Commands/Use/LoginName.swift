@@ -1,4 +1,5 @@
 internal import Exchange
+internal import Ground
 internal import Vault
 
 /// The names of items that hold logins: `git/https/github.com/alice`, `docker/https://index.docker.io/v1/`,
@@ -47,6 +48,13 @@ enum LoginName {
   }
 
   static let dockerPrefix = "docker/"
+
+  /// Whether a helper stored the item, going by its name: with a URL, or below a protocol of git's.
+  static func isHelpers(_ name: String) -> Bool {
+    let prefixes = ["git/https/", "git/http/", "git/ssh/", "git/smtp/", "git/imap/"]
+    let begins = prefixes.contains { name.hasPrefix($0) }
+    return begins || ["docker/", "cargo/", "python/"].contains { name.hasPrefix($0) } && name.holds("://")
+  }
 
   static func docker(_ server: [UInt8]) throws(VaultError) -> String {
     try Item.Name(dockerPrefix + part(server, keepsSlash: true)).description

@@ -10,7 +10,8 @@ struct PrintEnvironment: Command {
                 [--shell bash|fish|json|yaml|dotenv|docker|github]
       """,
     more: """
-      db/password becomes DB_PASSWORD, and token becomes TOKEN. A name that is already a valid variable with a \
+      Without -g and similar options, env uses the .vault of the folder or of one above it, as vault run does, and \
+      otherwise the group default. db/password becomes DB_PASSWORD, and token becomes TOKEN. A name that is already a valid variable with a \
       capital or _ in it, such as http_port or TF_VAR_region, stays the same. Two items with the same variable are an \
       error. A group that anyone besides its owner and you can write is refused, because every writer of a group \
       chooses names in it: list the variables with --only, give them a prefix with --env-prefix, or accept all names \
@@ -31,7 +32,7 @@ struct PrintEnvironment: Command {
       eval "$(vault env --group team.shared --prefix db/)"
       """)
 
-  enum Form: String, CaseIterable { case bash, fish, json, yaml, dotenv, docker, github }
+  enum Form: String, CaseIterable { case bash, zsh, sh, fish, json, yaml, dotenv, docker, github }
 
   let group: String?
   let variables: VariableOptions
@@ -42,15 +43,19 @@ struct PrintEnvironment: Command {
     group = arguments.group()
     variables = VariableOptions(&arguments)
     shell = try arguments.choice(
-      "--shell", value: "shell", "The reader of the output: bash, fish, json, yaml, dotenv, docker or github.",
+      "--shell", value: "shell", "The reader of the output: bash (or zsh or sh), fish, json, yaml, dotenv, docker or github.",
       else: .bash)
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
     var environment = ProgramEnvironment(References(session, key))
-    try environment.add(
-      variables.selection(of: group), hint: "choose items with --prefix, or variables with --only")
+    if group == nil, variables.isEmpty, let project = try ProjectFile.allowed(in: session) {
+      try environment.add(project)
+    } else {
+      try environment.add(
+        variables.selection(of: group), hint: "choose items with --prefix, or variables with --only")
+    }
     // VariableName converts every name to ASCII.
     let variables = environment.variables.map { (name: String(decoding: $0.key, as: UTF8.self), value: $0.value) }
       .sorted { $0.name < $1.name }
@@ -58,7 +63,7 @@ struct PrintEnvironment: Command {
       for (_, value) in variables { try session.output.requireTextIfTerminal(value, hint: "pipe it") }
     }
     switch shell {
-    case .bash: for (name, value) in variables { try writeForShell(name, value, to: session.output) }
+    case .bash, .zsh, .sh: for (name, value) in variables { try writeForShell(name, value, to: session.output) }
     case .json: try writeJSON(variables, to: session.output)
     case .yaml:
       let lines = try variables.map { (name, value) throws(Failure) in YAMLLine.of(name, try text(value, of: name)) }

@@ -82,8 +82,11 @@ struct ProgramEnvironment {
     var cutsBeforeSlash = false
     var variables: [String] = []
     // vaultd keeps its own records in companion items, and lists leave them out, too.
+    let isWhole = selection.prefix.isEmpty && selection.only.isEmpty
     for item in try group.items(prefix: selection.prefix) where !item.name.isCompanion {
       let full = item.name.description
+      // The program did not ask for the logins of git, docker and cargo.
+      if isWhole, LoginName.isHelpers(full) { continue }
       let shown = "'\(UTF8Text.onOneLine(full))'"
       let name = VariableName.of(String(full.dropFirst(selection.prefix.count))).map {
         selection.environmentPrefix + $0
@@ -107,7 +110,9 @@ struct ProgramEnvironment {
     guard unlisted.isEmpty || selection.trustsNames else {
       throw Failure(
         .conflict, "the group's items would set variables that can hijack a program: \(unlisted)",
-        hint: "list the variables that you want: -g \(group.name) --only A,B; or accept every name: --trust-names")
+        hint:
+          "choose items: --prefix P; list the variables that you want: -g \(group.name) --only A,B; or accept every name: --trust-names"
+      )
     }
     if let unknown = selection.only.sorted().first(where: { items[$0] == nil }) {
       let meant = Closeness.nearestName(to: unknown, among: variables)

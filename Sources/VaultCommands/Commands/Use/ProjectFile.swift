@@ -63,6 +63,9 @@ struct ProjectFile {
     }
     let words = parts[0].split(whereSeparator: \.isWhitespace)
     let value = String(parts[1])
+    guard value.utf8.count < 2 || value.first != value.last || !"'\"".contains(value.first ?? " ") else {
+      throw Fault(words: "the value is in quotes, which would be part of it")
+    }
     switch (words.first, words.count) {
     case ("group", 1): try once(&group, value)
     case ("prefix", 1): try once(&prefix, value)

@@ -21,6 +21,9 @@ struct RunProgram: Command {
       it was allowed (vault allow). The exit status is the program's; 127 and 126 mean that it was not found or is not \
       executable.
 
+      Logins that vault stored for git, docker, cargo and Python are left out of a whole group; --prefix and --only \
+      take them, too.
+
       A group that anyone besides its owner and you can write is refused, because every writer of a group chooses \
       names in it: list the variables with --only, give them a prefix with --env-prefix, or accept all names with \
       --trust-names. An item whose variable can hijack a program (PATH, LD_PRELOAD) is refused in any group, unless \
@@ -28,7 +31,8 @@ struct RunProgram: Command {
 
       --as-file sets a variable to the path of a file in memory with the value. The program and its children that \
       inherit its descriptors can read the file any number of times but not change it. After a change of user (sudo) \
-      it cannot be opened.
+      it cannot be opened, and neither can it by programs that close what they inherit, such as ssh and what Python's \
+      subprocess starts. Give ssh a key with ssh-add.
 
       --netrc makes such a file of user names and passwords, as curl --netrc-file reads it, and sets NETRC to its \
       path. Each reference names an item with the fields username and password, as imports and git's helper store \
@@ -46,7 +50,7 @@ struct RunProgram: Command {
       vault run --set DB_PASSWORD=vault://team.shared/db/password -- ./server
       vault run --netrc api.example.com=vault:///api/login -- \\
         sh -c 'curl --netrc-file "$NETRC" https://api.example.com/'
-      vault run --mask --as-file KEY=vault:///deploy -- sh -c 'ssh -i $KEY host'
+      vault run --as-file KEY=vault:///deploy -- sh -c 'ssh-add -t 1h "$KEY"'
       """)
 
   static let surplus = surplusProgram(of: "run")
@@ -105,7 +109,7 @@ struct RunProgram: Command {
         session.warn("\(place): the value is shorter than \(MaskPatterns.shortestValue) bytes, and not masked")
       }
     }
-    if variables.secrets.isEmpty, session.output.isTerminal {
+    if variables.secrets.isEmpty, session.output.isTerminal || files.isEmpty {
       session.say("the program gets no value: name a group (-g GROUP), a reference (--set), or make a file '.vault'")
     }
     try session.finish()

@@ -6,12 +6,12 @@ internal import Vault
 struct ShowOneTimeCode: Command {
   static let about = About(
     "Write the current one-time code.",
-    usage: "vault totp NAME [-g GROUP] [--json]",
+    usage: "vault totp NAME [-g GROUP] [--json | --clip [TIME]]",
     more: """
       The item's value is an otpauth://totp/… URL, as in the QR codes of services, or the secret in base32. In a \
       value of type json it is the field totp, otpauth or otp, as import makes it. SHA1, SHA256 and SHA512 with 6 to \
       8 digits are supported, and Steam's codes where the URL has encoder=steam or begins with steam://. --json says \
-      for how many seconds the code stays valid.
+      for how many seconds the code stays valid. --clip copies it, as vault get --clip does.
       """,
     example: """
       printf %s "$OTPAUTH_URL" | vault set github/totp
@@ -20,21 +20,32 @@ struct ShowOneTimeCode: Command {
 
   let name: String
   let group: String?
+  let clip: String?
   let json: Bool
   let key: KeySource
 
   init(_ arguments: inout Arguments) throws(ArgumentFault) {
     name = try arguments.argument("name", "The item's name.", completes: .items)
     group = arguments.group()
+    clip = arguments.time(
+      "--clip", short: "-c", value: "time", "Copy to the clipboard and clear it after this time.", without: "45s")
     json = arguments.json()
     key = try KeySource(&arguments)
   }
 
   func run(in session: Session) throws {
+    guard clip == nil || !json else { throw Failure.usage("--clip excludes --json") }
+    if let clip { try Clipboard.require(length: clip) }
     let group = try session.openGroup(group, key)
     let opened = try group.open(name)
     let source = try OneTimeSource(of: opened)
     let code = try source.code(at: .now)
+    if let clip {
+      let (told, more) = try unsafe Array(code.text.utf8).withUnsafeBytes { bytes in
+        try unsafe Clipboard.copy(bytes, for: clip, terminal: session.streams.terminal)
+      }
+      return ([told] + more).forEach(session.say)
+    }
     guard json else {
       return try session.output.write(code.text + (session.output.isTerminal ? "\n" : ""))
     }
