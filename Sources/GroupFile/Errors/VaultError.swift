@@ -241,65 +241,6 @@ public enum SlotKind: UInt8, Sendable {
   }
 }
 
-/// The exit statuses of `vault`, one for each kind of error. The errors, the help and the tests all use this table.
-///
-/// The meaning of a number never changes. Only commands that start a program use 126 and 127.
-public enum ExitStatus: Int32, CaseIterable, Sendable {
-  case success = 0
-  case unexpected = 1
-  case notFound = 10
-  case locked = 11
-  case denied = 12
-  case damaged = 13
-  case rolledBack = 14
-  case busy = 15
-  case wrongKey = 16
-  case newerFormat = 17
-  case conflict = 18
-  case classRefused = 19
-  case overLimit = 20
-  case noStore = 21
-  case exists = 22
-  case storage = 23
-  case expiring = 24
-  case usage = 64
-  case notExecutable = 126
-  case commandNotFound = 127
-  case interrupted = 130
-
-  /// The status's name in the JSON of an error.
-  public var name: String { words.name }
-
-  /// One line for the help and for docs/statuses.md.
-  public var meaning: String { words.meaning }
-
-  private var words: (name: String, meaning: String) {
-    switch self {
-    case .success: ("success", "done")
-    case .unexpected: ("unexpected", "unexpected: something that should not happen")
-    case .notFound: ("not-found", "not found: an item, a version, a group, an application or a member")
-    case .locked: ("locked", "locked: nothing opens the store, or its key file or credential cannot be used")
-    case .denied: ("denied", "denied: by rights, or by the system's permissions")
-    case .damaged: ("damaged", "damaged or altered: not a vault file, or a proof failed")
-    case .rolledBack: ("rolled-back", "rolled back: older than what this machine has seen")
-    case .busy: ("busy", "busy: others kept the group locked for ten seconds, or vaultd or a cluster does not answer")
-    case .wrongKey: ("wrong-key", "wrong passphrase or key")
-    case .newerFormat: ("newer-format", "newer format: a newer vault wrote this")
-    case .conflict: ("conflict", "conflict: the version is not the expected one")
-    case .classRefused: ("class-refused", "class refused: an archive holds a class that was not allowed")
-    case .overLimit: ("over-limit", "over a limit")
-    case .noStore: ("no-store", "no store here")
-    case .exists: ("exists", "already exists")
-    case .storage: ("storage", "storage: disk full, read-only, or an I/O error")
-    case .expiring: ("expiring", "only of expiring: something has expired, or will soon")
-    case .usage: ("usage", "usage: a mistake on the command line or in a named file, or nobody to ask")
-    case .notExecutable: ("not-executable", "only of run, watch and rotate-value: the program is not executable")
-    case .commandNotFound: ("command-not-found", "only of run, watch and rotate-value: the program was not found")
-    case .interrupted: ("interrupted", "interrupted, or a question was answered with no")
-    }
-  }
-}
-
 // A group's file does not know the group's name, so its errors leave the name empty, and the caller adds it.
 extension VaultError {
   package func named(_ name: String) -> VaultError {

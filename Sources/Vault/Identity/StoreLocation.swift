@@ -99,7 +99,7 @@ public struct StoreLocation: Sendable {
 
   func groupFolder(_ name: String) -> String { "\(home)/\(IdentityFolder.groupsName)/\(name)" }
 
-  func hasGroup(_ name: AccessGroup.Name) -> Bool { AccessGroupFile.exists(in: groupFolder(name.description)) }
+  package func hasGroup(_ name: AccessGroup.Name) -> Bool { AccessGroupFile.exists(in: groupFolder(name.description)) }
 
   func witnesses(of ownerKey: PublicKey) -> WitnessFolder {
     WitnessFolder(stateFolder: stateFolder(of: ownerKey), ownerKey: ownerKey)

@@ -21,13 +21,6 @@ extension SecretStore {
     return try ServiceBinding(application: application, parsing: found)
   }
 
-  /// The ids of the applications that have a binding, whether or not it follows the format.
-  package func boundApplications() throws(VaultError) -> Set<String> {
-    guard location.hasGroup(.service) else { return [] }
-    let items = try group(.service).items(prefix: ServiceBinding.prefix)
-    return Set(items.map { String($0.name.description.dropFirst(ServiceBinding.prefix.count)) })
-  }
-
   private static let servedPrefix = "serves/"
 
   /// Notes a group of the service, which may not be able to list the groups' folder.

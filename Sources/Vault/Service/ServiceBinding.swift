@@ -127,7 +127,7 @@ public struct ServiceBinding: Sendable, Equatable {
   }
 
   /// The prefix of the items `bind/APP` of `vault.service`.
-  static let prefix = "bind/"
+  package static let prefix = "bind/"
   /// The prefix of the items with the secrets of AppRole logins.
   package static let rolePrefix = "settings/approle/"
   static let alternativeLimit = 64

@@ -187,3 +187,32 @@ extension Parameter {
     [names.joined(separator: ", "), value.map { "<\($0)>" } ?? ""].filter { !$0.isEmpty }.joined(separator: " ")
   }
 }
+
+extension ExitStatus {
+  /// One line for the help and for docs/statuses.md.
+  var meaning: String {
+    switch self {
+    case .success: "done"
+    case .unexpected: "unexpected: something that should not happen"
+    case .notFound: "not found: an item, a version, a group, an application or a member"
+    case .locked: "locked: nothing opens the store, or its key file or credential cannot be used"
+    case .denied: "denied: by rights, or by the system's permissions"
+    case .damaged: "damaged or altered: not a vault file, or a proof failed"
+    case .rolledBack: "rolled back: older than what this machine has seen"
+    case .busy: "busy: others kept the group locked for ten seconds, or vaultd or a cluster does not answer"
+    case .wrongKey: "wrong passphrase or key"
+    case .newerFormat: "newer format: a newer vault wrote this"
+    case .conflict: "conflict: the version is not the expected one"
+    case .classRefused: "class refused: an archive holds a class that was not allowed"
+    case .overLimit: "over a limit"
+    case .noStore: "no store here"
+    case .exists: "already exists"
+    case .storage: "storage: disk full, read-only, or an I/O error"
+    case .expiring: "only of expiring: something has expired, or will soon"
+    case .usage: "usage: a mistake on the command line or in a named file, or nobody to ask"
+    case .notExecutable: "only of run, watch and rotate-value: the program is not executable"
+    case .commandNotFound: "only of run, watch and rotate-value: the program was not found"
+    case .interrupted: "interrupted, or a question was answered with no"
+    }
+  }
+}

@@ -154,7 +154,7 @@ struct ListApplications: Command {
   func run(in session: Session) throws {
     let store = try session.openStore(key)
     let applications = try store.applications.list()
-    let bound = try store.boundApplications()
+    let bound = try Self.bound(in: store)
     if json {
       var json = JSONWriter(session.output)
       return try json.array { (json) throws(Failure) in
@@ -173,6 +173,13 @@ struct ListApplications: Command {
         application.lifetime.rawValue, bound.contains(application.id) ? "bound" : "")
     }
     try table.write(to: session.output, style: session.outputStyle)
+  }
+
+  /// The ids of the applications that have a binding, whether or not it follows the format.
+  private static func bound(in store: SecretStore) throws(VaultError) -> Set<String> {
+    guard try store.location.hasGroup(AccessGroup.Name(Applications.service)) else { return [] }
+    let items = try store.group(Applications.service).items(prefix: ServiceBinding.prefix)
+    return Set(items.map { String($0.name.description.dropFirst(ServiceBinding.prefix.count)) })
   }
 }
 
