@@ -214,7 +214,7 @@ public final class AccessGroup: Sendable {
   // MARK: What all calls need
 
   /// Makes a call of one item, or asks `vaultd` to make it.
-  func answer(to call: ServiceCall, _ value: OpenedSecret? = nil) throws(VaultError) -> ServiceAnswer {
+  package func answer(to call: ServiceCall, _ value: OpenedSecret? = nil) throws(VaultError) -> ServiceAnswer {
     let name = try Item.Name(call.name)
     if let service {
       var call = call

@@ -25,7 +25,8 @@ extension AccessGroup {
     try observed(.read) { () throws(VaultError) in try list(query, removed: false) }
   }
 
-  private func list(_ query: ItemQuery, removed: Bool, text: ItemText? = nil) throws(VaultError) -> ItemList {
+  /// As ``list(_:)``, of present or removed items, but no observer hears of it.
+  package func list(_ query: ItemQuery, removed: Bool, text: ItemText? = nil) throws(VaultError) -> ItemList {
     var query = query
     if !query.prefix.isEmpty { query.prefix = try Item.Name(query.prefix).description }
     if let service {

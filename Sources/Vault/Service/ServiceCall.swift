@@ -41,20 +41,6 @@ package struct ServiceCall: Sendable, Equatable {
   package static let byteLimit = 1 << 20 | 1 << 18
   /// The size limit of an answer, in bytes: a value with its details, or a list of items.
   package var answerLimit: Int { operation == .list || operation == .history ? 1 << 26 : Self.byteLimit + 1 << 10 }
-
-  /// Performs the call in its group. The caller must have decided that it is allowed.
-  package func answer(in group: AccessGroup, value: borrowing Secret) -> ServiceAnswer {
-    do throws(VaultError) {
-      guard operation == .list else {
-        return try (request.map(group.answering) ?? group).answer(to: self, operation == .set ? value.opened : nil)
-      }
-      let listing = try group.listing(prefix: name, removed: listsRemoved)
-      guard listing.strange.isEmpty else { throw .strangeRows(group: self.group) }
-      return ServiceAnswer(items: listing.items)
-    } catch {
-      return ServiceAnswer(failure: error)
-    }
-  }
 }
 
 package struct ServiceAnswer: Sendable {

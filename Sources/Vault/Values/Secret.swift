@@ -6,7 +6,7 @@ internal import Sealing
 ///
 /// It has no type, and cannot be copied, printed or encoded: `print(secret)` does not compile.
 public struct Secret: ~Copyable, Sendable {
-  let opened: OpenedSecret
+  package let opened: OpenedSecret
 
   init(_ opened: OpenedSecret) { self.opened = opened }
 

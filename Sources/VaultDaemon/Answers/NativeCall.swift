@@ -37,7 +37,9 @@
             needed: call.operation.isReading ? .read : .write, version: call.version
           ) { group in
             let draft = drafts.begin()
-            var answer = try Self.list(for: call, in: group, draft) ?? call.answer(in: group, value: try Secret(value))
+            var answer =
+              call.operation == .list
+              ? try Self.list(for: call, in: group, draft) : try Self.answer(to: call, Secret(value), in: group)
             if !answer.items.isEmpty, answer.encoded().count > call.answerLimit { answer = Self.tooLong }
             throw AnsweredOtherwise(
               response: Response(answer), outcome: answer.failure.map { AuditRecord.Outcome($0) } ?? .allowed)
@@ -52,16 +54,25 @@
     private static let tooLong = ServiceAnswer(
       failure: .overLimit("64 MiB of items in one list: list fewer, with a prefix"))
 
-    /// The items of a list, in no particular order, unless they are more than an answer may have. `draft` counts them.
+    /// Makes a call that concerns one item.
+    static func answer(
+      to call: ServiceCall, _ value: borrowing Secret, in group: AccessGroup
+    ) -> ServiceAnswer {
+      do throws(VaultError) {
+        let group = call.request.map(group.answering) ?? group
+        return try group.answer(to: call, call.operation == .set ? value.opened : nil)
+      } catch {
+        return ServiceAnswer(failure: error)
+      }
+    }
+
+    /// The present or removed items of a list, in no particular order, unless they are more than an answer may have.
     ///
-    /// - Returns: `nil` for any other call, also for a list of removed items, which have only a name.
-    private static func list(
-      for call: ServiceCall, in group: AccessGroup, _ draft: BodyBudget.Draft
-    ) throws -> ServiceAnswer? {
-      guard call.operation == .list, !call.listsRemoved else { return nil }
+    /// - Parameter draft: counts them while they are found.
+    static func list(for call: ServiceCall, in group: AccessGroup, _ draft: BodyBudget.Draft) throws -> ServiceAnswer {
       var (answer, size) = (ServiceAnswer(), 0)
       do {
-        let list = try group.list(prefix: call.name)
+        let list = try group.list(ItemQuery(prefix: call.name), removed: call.listsRemoved)
         while let item = try list.next() {
           let texts = [item.name.description, item.label ?? ""] + item.attributes.flatMap { [$0.key, $0.value] }
           let count = texts.reduce(64) { $0 + $1.utf8.count }

@@ -51,6 +51,18 @@ private final class SocketService: Sendable {
 
   func end() { shutdown(listener, Int32(SHUT_RDWR)) }
 
+  private func made(_ call: ServiceCall, _ value: borrowing Secret, in store: SecretStore) -> ServiceAnswer {
+    do throws(VaultError) {
+      let group = try store.group(call.group)
+      guard call.operation == .list else {
+        return try group.answer(to: call, call.operation == .set ? value.opened : nil)
+      }
+      return ServiceAnswer(items: try group.listing(prefix: call.name, removed: call.listsRemoved).items)
+    } catch {
+      return ServiceAnswer(failure: error)
+    }
+  }
+
   private func answerOne(on connection: CInt, _ store: SecretStore) -> Bool {
     var head: [UInt8] = []
     var byte: UInt8 = 0
@@ -80,8 +92,7 @@ private final class SocketService: Sendable {
       call.operation == .hello
       ? ServiceAnswer(
         caller: ServiceAnswer.Caller(application: "web", ownerKey: store.ownerKeyBytes, groups: ["default"]))
-      : (try? store.group(call.group)).map { call.answer(in: $0, value: value) }
-        ?? ServiceAnswer(failure: .notFound(.group))
+      : made(call, value, in: store)
     let fields = answer.encoded()
     var message = unsafe withUnsafeBytes(of: UInt32(fields.count).bigEndian) { unsafe Array($0) } + fields
     message += unsafe answer.secret?.withUnsafeBytes { unsafe Array($0) } ?? []

@@ -208,6 +208,22 @@ struct HostileClientTests {
     #expect(try KVMount(group).list("", all: true, ample.begin()) == names.sorted())
   }
 
+  @Test func `a list of removed items counts towards the limit of large answers while it is made, too`() async throws {
+    let daemon = try RunningDaemon(serves: false)
+    let group = try daemon.owner().group("web")
+    let names = (0..<40).map { "\($0)-" + String(repeating: "x", count: 1_000) }
+    try await group.set(contentsOf: names.map { (name: $0, value: "") })
+    for name in names { try await group.remove(name) }
+    var call = ServiceCall(.list, "web")
+    call.listsRemoved = true
+    let scarce = BodyBudget.Drafts(budget: BodyBudget(limit: 50_000), caller: "application web")
+    #expect(throws: Refusal.tooManyBodies) { try NativeCall.list(for: call, in: group, scarce.begin()) }
+    #expect(scarce.budget.held == 0)
+    let ample = BodyBudget.Drafts(budget: BodyBudget(limit: 200_000), caller: "application web")
+    let answer = try NativeCall.list(for: call, in: group, ample.begin())
+    #expect(answer.items.map(\.name.description).sorted() == names.sorted())
+  }
+
   @Test func `an application's misses have few records, and a name that nothing can have has none`() async throws {
     let daemon = try RunningDaemon()
     let socket = daemon.socket
