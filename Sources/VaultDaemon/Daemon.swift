@@ -148,7 +148,7 @@
           }))
       let bodies = BodyBudget(limit: configuration.limits.bodies)
       let answer = Interface(
-        seal: seal, limits: configuration.limits, bodies: bodies,
+        seal: seal, home: location.home, limits: configuration.limits, bodies: bodies,
         strangersBodies: BodyBudget(limit: configuration.limits.strangersBodies),
         answers: BodyBudget(limit: configuration.limits.answers),
         failures: Failures(limit: configuration.limits.failuresPerMinute),

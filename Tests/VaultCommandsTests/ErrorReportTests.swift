@@ -46,6 +46,11 @@ import Vault
       .locked(.keyFileFolder(.missing)), 11, "locked: the key file's folder does not exist",
       "make the folder first, or mount the disk that it is on"
     ),
+    (
+      .locked(.otherStore("/srv/copy", served: "/var/lib/vault")), 11,
+      "locked: vaultd serves another store than '/srv/copy': the one at '/var/lib/vault'",
+      "if vaultd's store is meant, set VAULT_HOME to its folder, or unset it; for this store, name what opens it (--key-file FILE) and, if a group is published, the socket of its own vaultd (VAULT_SOCKET)"
+    ),
     (.denied(.notAMember), 12, "not a member of this group", "ask the store's owner"),
     (.denied(.readOnly), 12, "this member may only read", "ask the store's owner"),
     (

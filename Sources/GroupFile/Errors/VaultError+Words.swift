@@ -173,6 +173,8 @@ extension VaultError.Lock {
     case .nobodyToAsk(let why): why
     case .unprovedRegistry: "the list of groups was not proved"
     case .service(let why): "vaultd: \(why)"
+    case .otherStore(let store, let served):
+      "vaultd serves another store than '\(store)'" + (served.map { ": the one at '\($0)'" } ?? "")
     case .joinedStore: "applications were joined here, and the owner of their groups is elsewhere"
     }
   }

@@ -168,6 +168,8 @@ public enum VaultError: Error, Sendable, Equatable {
     case unprovedRegistry
     /// `vaultd` cannot be asked; the payload says why, for people.
     case service(String)
+    /// `vaultd` serves another store than the one at this path; where that is, if this user could also end `vaultd`.
+    case otherStore(String, served: String?)
     /// Applications were joined here, and the owner of their groups is elsewhere.
     case joinedStore
   }

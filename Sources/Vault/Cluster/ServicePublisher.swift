@@ -27,6 +27,7 @@ struct ServicePublisher: CommitPublishing {
       switch error {
       case ServiceClient.nobodyListens: throw .unordered(.notHere)
       case .locked(.service(let why)): throw .unordered(.shut(why))
+      case .locked(.otherStore): throw error
       // The request may have reached `vaultd` and its cluster.
       case .service(.busy, _):
         throw .unordered(request == .sync || !isSent ? .unreachable("vaultd does not answer") : .outcomeUnknown(nil))

@@ -9,6 +9,7 @@ final class ServiceClient: Sendable {
   let caller: ServiceAnswer.Caller
   let ownerKey: PublicKey
   private let path: String
+  private let store: String?
   private let idle: Locked<[ServiceConnection]>
 
   /// How many connections are kept open, of the 1,024 that `vaultd` allows a user.
@@ -17,29 +18,29 @@ final class ServiceClient: Sendable {
   static let nobodyListens = VaultError.locked(.service("nobody listens on its socket"))
   static let misunderstood = VaultError.unexpected("vaultd sent an answer that is not understood")
 
-  /// Connects to the socket at `path` and asks who this process is.
+  /// Connects to the socket at `path`, for the store at `store` if one is meant, and asks who this process is.
   ///
-  /// - Throws: ``VaultError/locked(_:)`` if nobody listens there, or an untrusted user does;
+  /// - Throws: ``VaultError/locked(_:)`` if nobody listens there, an untrusted user does, or it is of another store;
   ///   ``VaultError/service(_:_:)`` if `vaultd` does not identify this process as an application.
-  init(_ path: String) throws(VaultError) {
-    let connection = try ServiceConnection(path)
+  init(_ path: String, of store: String?) throws(VaultError) {
+    let connection = try ServiceConnection(path, of: store)
     let answer = try connection.answer(to: ServiceCall(.hello), nil)
     if let failure = answer.failure { throw failure }
     guard let caller = answer.caller, let ownerKey = PublicKey(caller.ownerKey) else {
       throw ServiceClient.misunderstood
     }
-    (self.path, self.caller, self.ownerKey) = (path, caller, ownerKey)
+    (self.path, self.store, self.caller, self.ownerKey) = (path, store, caller, ownerKey)
     idle = Locked([connection])
   }
 
   func answer(to call: ServiceCall, _ value: OpenedSecret? = nil) throws(VaultError) -> ServiceAnswer {
     let kept = idleConnection()
-    var connection = if let kept { kept } else { try ServiceConnection(path) }
+    var connection = if let kept { kept } else { try ServiceConnection(path, of: store) }
     let answer: ServiceAnswer
     do throws(VaultError) { answer = try connection.answer(to: call, value) } catch ServiceConnection.brokenReading
       where kept != nil
     {
-      connection = try ServiceConnection(path)
+      connection = try ServiceConnection(path, of: store)
       answer = try connection.answer(to: call, value)
     }
     idle.withLock { if $0.count < Self.idleLimit { $0.append(connection) } }
@@ -66,15 +67,22 @@ extension SecretStore {
   /// Asks `vaultd` to close its store, if this process may. `vaultd` then answers nothing until it is reloaded.
   ///
   /// - Returns: whether a `vaultd` did.
-  /// - Throws: ``VaultError/locked(_:)`` if `VAULT_SOCKET` names a socket and nobody answers there.
+  /// - Throws: ``VaultError/locked(_:)`` if `VAULT_SOCKET` names a socket and nobody answers there, or if none was closed
+  ///   because it serves another store than `VAULT_HOME` names.
   public static func sealService(at location: StoreLocation? = nil) throws(VaultError) -> Bool {
     let location = if let location { location } else { try StoreLocation.standard() }
     if let path = location.variable("VAULT_SOCKET") {
-      return try ServiceConnection(StoreLocation.absolute(path)).seal()
+      return try ServiceConnection(StoreLocation.absolute(path), of: location.namedHome).seal()
     }
     // A Secret Service of this user alone has a socket beside that of a vaultd with all interfaces.
     let desktop = location.variable("XDG_RUNTIME_DIR").map { [$0 + "/vault/secrets"] } ?? []
-    return (location.serviceSockets + desktop).map { (try? ServiceConnection($0).seal()) == true }.contains(true)
+    let results = (location.serviceSockets + desktop).map { path in
+      Result { () throws(VaultError) in try ServiceConnection(path, of: location.namedHome).seal() }
+    }
+    if results.contains(.success(true)) { return true }
+    // `vaultd` names its store to those only whom it would have obeyed.
+    for case .failure(let error) in results { if case .locked(.otherStore(_, _?)) = error { throw error } }
+    return false
   }
 
   /// Asks `vaultd` to use the credentials that were joined at its store, and to fetch their groups, if this process
@@ -86,7 +94,7 @@ extension SecretStore {
   public static func askServiceToJoin(at location: StoreLocation? = nil) throws(VaultError) -> [JoinedGroup] {
     let location = if let location { location } else { try StoreLocation.standard() }
     let answer = try location.listening { (path) throws(VaultError) in
-      try ServiceConnection(path, patience: 600).answer(to: "/vault/1/join", [], limit: 1 << 20)
+      try ServiceConnection(path, of: location.home, patience: 600).answer(to: "/vault/1/join", [], limit: 1 << 20)
     }
     guard let answer else { throw .service(.busy, "no vaultd listens on its socket") }
     if let failure = answer.failure { throw .service(failure.exitStatus, "vaultd: " + failure.message) }
@@ -97,24 +105,41 @@ extension SecretStore {
 extension StoreLocation {
   /// Sends `body` to the `vaultd` that `VAULT_SOCKET` names, or to the first of the standard sockets that answers.
   ///
-  /// - Throws: ``VaultError/locked(_:)`` if nobody listens; `broken` if no answer comes.
+  /// - Throws: ``VaultError/locked(_:)`` if nobody listens who serves this store; `broken` if no answer comes.
   func askService(
     _ path: String, _ body: [UInt8], _ value: OpenedSecret? = nil, patience: Int = 30,
     or broken: VaultError = ServiceConnection.brokenChange
   ) throws(VaultError) -> ServiceAnswer {
     let answer = try listening { (socket) throws(VaultError) in
-      try ServiceConnection(socket, patience: patience).answer(to: path, body, value, or: broken)
+      try ServiceConnection(socket, of: home, patience: patience).answer(to: path, body, value, or: broken)
     }
     guard let answer else { throw ServiceClient.nobodyListens }
     return answer
   }
 
   /// The result of `connect` for the socket that `VAULT_SOCKET` names, or for the first of the standard sockets on which
-  /// somebody listens; `nil` if nobody does.
+  /// somebody listens who does not serve another store; `nil` if nobody listens.
   func listening<Result>(_ connect: (String) throws(VaultError) -> Result) throws(VaultError) -> Result? {
     let named = variable("VAULT_SOCKET").map { [StoreLocation.absolute($0)] }
-    for path in named ?? serviceSockets { do { return try connect(path) } catch ServiceClient.nobodyListens {} }
+    var refusal: VaultError?
+    for path in named ?? serviceSockets {
+      do { return try connect(path) } catch ServiceClient.nobodyListens {} catch {
+        guard case .locked(.otherStore) = error else { throw error }
+        refusal = error
+      }
+    }
+    if let refusal { throw refusal }
     return nil
+  }
+
+  /// The path of the store, if `VAULT_HOME` says which one is meant. Otherwise a user who has a store could not be an
+  /// application of another user's.
+  var namedHome: String? { variable("VAULT_HOME").map { _ in home } }
+
+  /// What says in a request to `vaultd` which store is meant: device and inode of its folder of groups, which a copy does
+  /// not share, and which are the same wherever the folder is mounted. `nil` if this process sees no such folder.
+  package static func mark(of home: String) -> String? {
+    FileIdentity("\(home)/\(IdentityFolder.groupsName)").map { "\($0.device):\($0.inode)" }
   }
 
   /// The sockets to try if `VAULT_SOCKET` is not set.

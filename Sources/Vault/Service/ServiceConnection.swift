@@ -6,13 +6,15 @@ internal import Sealing
 final class ServiceConnection: Sendable {
   private let descriptor: CInt
   private let path: String
+  /// The path of the store that is meant; `nil` for whichever `vaultd` serves.
+  private let store: String?
   let process = getpid()
 
   /// How many seconds an answer may take, and after how many without a byte `vaultd` must answer another connection.
   private let patience, silence: Int
 
-  init(_ path: String, patience seconds: Int = 30, silence: Int = 30) throws(VaultError) {
-    (self.path, patience, self.silence) = (path, seconds, silence)
+  init(_ path: String, of store: String? = nil, patience seconds: Int = 30, silence: Int = 30) throws(VaultError) {
+    (self.path, self.store, patience, self.silence) = (path, store, seconds, silence)
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     let bytes = Array(path.utf8)
@@ -119,7 +121,8 @@ final class ServiceConnection: Sendable {
     _ request: String, _ body: [UInt8] = [], _ value: OpenedSecret? = nil, or broken: VaultError = brokenChange
   ) throws(VaultError) {
     let count = body.count + (value?.count ?? 0)
-    let head = Array("\(request) HTTP/1.1\r\nHost: vaultd\r\nContent-Length: \(count)\r\n\r\n".utf8)
+    let meant = store.flatMap(StoreLocation.mark).map { "X-Vault-Store: \($0)\r\n" } ?? ""
+    let head = Array("\(request) HTTP/1.1\r\nHost: vaultd\r\n\(meant)Content-Length: \(count)\r\n\r\n".utf8)
     try unsafe (head + body).span.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken) }
     try unsafe value?.withUnsafeBytes { (bytes) throws(VaultError) in try unsafe send(bytes, or: broken) }
   }
@@ -169,7 +172,11 @@ final class ServiceConnection: Sendable {
       let end = (0..<count).first { $0 >= 3 && seen[($0 - 3)...$0].elementsEqual([13, 10, 13, 10]) }.map { $0 + 1 }
       if let end {
         guard unsafe recv(descriptor, &seen, end, Int32(MSG_WAITALL)) == end else { throw broken }
-        return try Head(parsing: String(decoding: seen[..<end], as: UTF8.self))
+        let head = try Head(parsing: String(decoding: seen[..<end], as: UTF8.self))
+        guard head.status == 421, let store else { return head }
+        let body = try receive(count: min(head.bodySize, 4_096), or: broken)
+        let served = unsafe body.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }
+        throw .locked(.otherStore(store, served: served.isEmpty ? nil : served))
       }
       guard count < seen.count else { throw ServiceClient.misunderstood }
       // The rest of the head has not arrived yet, so wait for more bytes.

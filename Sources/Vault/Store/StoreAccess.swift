@@ -70,7 +70,9 @@ enum StoreAccess: Sendable {
     // The file is missing, but VAULT_CREDENTIAL names it too, so this is an error.
     if let given, location.variable("VAULT_CREDENTIAL") == given { return try application(given, prompt) }
     if let path = location.variable("VAULT_KEY_FILE") { return try open(location, .keyFile(path)) }
-    if let path = location.variable("VAULT_SOCKET") { return .service(try ServiceClient(StoreLocation.absolute(path))) }
+    if let path = location.variable("VAULT_SOCKET") {
+      return .service(try ServiceClient(StoreLocation.absolute(path), of: location.namedHome))
+    }
     do throws(VaultError) {
       let file = try location.identityFolder.read()
       if usesKeyring {
@@ -85,7 +87,10 @@ enum StoreAccess: Sendable {
       case .noStore, .denied, .locked(.nothingNamed), .locked(.nobodyToAsk), .locked(.joinedStore): break
       default: throw error
       }
-      guard let service = try location.listening(ServiceClient.init) else { throw error }
+      let service = try location.listening { (path) throws(VaultError) in
+        try ServiceClient(path, of: location.namedHome)
+      }
+      guard let service else { throw error }
       return .service(service)
     }
   }

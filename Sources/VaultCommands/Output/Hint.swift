@@ -115,6 +115,8 @@ extension VaultError {
       "check the path and its mode (600); the owner can write it again: vault app issue APP --output FILE --again"
     case .locked(.service):
       "see what is wrong: systemctl status vaultd, or vaultd --check; without VAULT_SOCKET, vault opens the store's files itself"
+    case .locked(.otherStore):
+      "if vaultd's store is meant, set VAULT_HOME to its folder, or unset it; for this store, name what opens it (--key-file FILE) and, if a group is published, the socket of its own vaultd (VAULT_SOCKET)"
     case .locked(.joinedStore):
       "name an application's credential: --credential FILE; or, to make a store of your own elsewhere, set VAULT_HOME"
     case .locked(.keyFile(.openToOthers, _)), .locked(.keyFile(.foreignOwner, _)):

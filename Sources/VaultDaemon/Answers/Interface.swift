@@ -11,6 +11,8 @@
   /// Answers requests, whichever socket they came on.
   struct Interface: Sendable {
     let seal: Seal
+    /// The path of the store that the daemon serves.
+    let home: String
     let limits: Limits
     /// For applications, and for programs that order changes of published groups.
     let bodies: BodyBudget
@@ -54,6 +56,7 @@
     }
 
     private func route(_ request: Request, _ connection: Connection) async throws -> Response {
+      if let refusal = refusalOfOtherStore(request, connection.peer) { return refusal }
       let target = try Target(request)
       // Anyone may ask whether the daemon works.
       if let answer = await system.publicAnswer(to: request, target) { return answer }
@@ -99,6 +102,15 @@
         }
         throw error
       }
+    }
+
+    /// The answer to a request of a process here that means another store; `nil` for any other request. A caller that sees
+    /// no store, or is older, does not say which one it means. The path of this store is told only to who may seal it.
+    private func refusalOfOtherStore(_ request: Request, _ peer: Peer) -> Response? {
+      guard peer.user != nil, let name = HTTPField.Name("X-Vault-Store"), let meant = request.headers[name],
+        let own = StoreLocation.mark(of: home), meant != own
+      else { return nil }
+      return Response(.misdirectedRequest, "text/plain", peer.isDaemonsUser ? Array(home.utf8) : [])
     }
 
     /// Seals or unseals the daemon for root and for the daemon's own user, who could also end its process.

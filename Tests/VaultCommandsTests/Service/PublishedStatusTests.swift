@@ -20,7 +20,7 @@ import Vault
   /// What listens on the socket of `vaultd`, and answers everything alike.
   private final class Service: Sendable {
     private let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-    private let answer = Mutex(ServiceAnswer(number: 7))
+    private let message = Mutex<[UInt8]>([])
 
     init(at path: String) throws {
       var address = sockaddr_un()
@@ -32,16 +32,14 @@ import Vault
         }
       }
       try #require(bound == 0 && listen(listener, 16) == 0)
+      say(ServiceAnswer(number: 7))
       Thread.detachNewThread { [self] in
         while true {
           let connection = accept(listener, nil, nil)
           guard connection >= 0 else { return }
           var bytes = [UInt8](repeating: 0, count: 4_096)
           _ = unsafe recv(connection, &bytes, bytes.count, 0)
-          let fields = answer.withLock { $0 }.encoded()
-          let count = unsafe withUnsafeBytes(of: UInt32(fields.count).bigEndian) { unsafe Array($0) }
-          let head = Array("HTTP/1.1 200 OK\r\ncontent-length: \(fields.count + 4)\r\n\r\n".utf8)
-          let message = head + count + fields
+          let message = message.withLock { $0 }
           _ = unsafe send(connection, message, message.count, Int32(MSG_NOSIGNAL))
           close(connection)
         }
@@ -50,7 +48,19 @@ import Vault
 
     func end() { shutdown(listener, Int32(SHUT_RDWR)) }
 
-    func say(_ new: ServiceAnswer) { answer.withLock { $0 = new } }
+    func say(_ answer: ServiceAnswer) {
+      let fields = answer.encoded()
+      let count = unsafe withUnsafeBytes(of: UInt32(fields.count).bigEndian) { unsafe Array($0) }
+      answerAll(count + fields, as: "200 OK")
+    }
+
+    /// Refuses everything from now on, because it is meant for another store than the one at `path`.
+    func refuse(serving path: String) { answerAll(Array(path.utf8), as: "421 Misdirected Request") }
+
+    private func answerAll(_ body: [UInt8], as status: String) {
+      let head = Array("HTTP/1.1 \(status)\r\ncontent-length: \(body.count)\r\n\r\n".utf8)
+      message.withLock { $0 = head + body }
+    }
   }
 
   private let store: TestStore
@@ -99,6 +109,26 @@ import Vault
     #expect(status.status == 15)
     #expect(status.output.contains("'team' is published, and its cluster cannot be reached: no server answers"))
     service.end()
+  }
+
+  @Test func `a vaultd that serves another store makes no changes, and vault lock leaves it open`() throws {
+    let named = try Service(at: store.folder.file("socket"))
+    try FileManager.default.createDirectory(
+      atPath: store.folder.file("run/vault"), withIntermediateDirectories: true)
+    let usual = try Service(at: store.folder.file("run/vault/socket"))
+    for service in [named, usual] { service.refuse(serving: "/var/lib/vault") }
+    let why = "vaultd serves another store than '\(store.folder.file("store"))': the one at '/var/lib/vault'"
+    let status = store.run("status")
+    #expect(status.status == 11 && status.output.contains(why))
+    let set = store.run("set", "-g", "team", "a", input: "x")
+    #expect(set.status == 11 && set.errors.contains("vault: error: locked: \(why)\nvault: hint: "))
+    let lock = store.run("lock")
+    #expect(lock.status == 11 && lock.errors.contains("vault: error: locked: \(why)\n"))
+    store.environment["VAULT_SOCKET"] = nil
+    store.environment["XDG_RUNTIME_DIR"] = store.folder.file("run")
+    let usualLock = store.run("lock")
+    #expect(usualLock.status == 0 && usualLock.errors == "vault: warning: \(why), and stays open\n")
+    for service in [named, usual] { service.end() }
   }
 
   @Test func `a copy whose next state is overdue is a problem before it is too old to be read`() throws {

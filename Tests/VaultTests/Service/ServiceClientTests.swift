@@ -18,17 +18,19 @@ private final class SocketService: Sendable {
   private let gathered: Int
   private let arrived = Locked(0)
   let connectionCount = Locked(0)
+  /// The header of the last request.
+  let lastHead = Locked("")
 
   init(
     _ store: StoreFixture, writing instead: [UInt8]? = nil, endingAfter answerLimit: Int = .max,
-    gathering gathered: Int = 0
+    gathering gathered: Int = 0, at path: String? = nil
   ) throws {
-    path = store.folder + "/socket"
+    self.path = path ?? store.folder + "/socket"
     self.instead = instead
     self.answerLimit = answerLimit
     self.gathered = gathered
     listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-    let bound = unsafe withSocketAddress(path) { unsafe bind(listener, $0, $1) }
+    let bound = unsafe withSocketAddress(self.path) { unsafe bind(listener, $0, $1) }
     try #require(bound == 0 && listen(listener, 16) == 0)
     let opened = try store.open()
     Thread.detachNewThread { [self] in
@@ -71,6 +73,7 @@ private final class SocketService: Sendable {
       head.append(byte)
     }
     let text = String(decoding: head, as: UTF8.self)
+    lastHead.withLock { $0 = text }
     let length = text.split(separator: "Content-Length: ").last.flatMap { Int($0.prefix { $0.isNumber }) } ?? 0
     var body = [UInt8](repeating: 0, count: length)
     guard unsafe length == 0 || recv(connection, &body, length, Int32(MSG_WAITALL)) == length else { return false }
@@ -336,6 +339,76 @@ struct ServiceClientTests {
     #expect(try SecretStore.open(at: StoreLocation(environment: environment)).application == nil)
     let other = environment.merging(["VAULT_HOME": fixture.folder + "/nothing"]) { $1 }
     #expect(try SecretStore.open(at: StoreLocation(environment: other)).application == "web")
+  }
+
+  // MARK: A vaultd of another store
+
+  @Test func `a request says which store it means if VAULT_HOME names one, and a copy is another store`() throws {
+    let (fixture, copy) = (try StoreFixture(), TemporaryFolder())
+    let service = try SocketService(fixture)
+    defer { service.end() }
+    let home = fixture.location.home
+    try FileManager.default.copyItem(atPath: home, toPath: copy.path + "/store")
+    try FileManager.default.createSymbolicLink(atPath: copy.path + "/link", withDestinationPath: home)
+    func mark(_ environment: [String: String]) throws -> Substring? {
+      let location = try StoreLocation(environment: environment.merging(["VAULT_SOCKET": service.path]) { $1 })
+      _ = try SecretStore.open(at: location)
+      return service.lastHead.withLock { $0.split(separator: "\r\n").first { $0.hasPrefix("X-Vault-Store: ") } }
+    }
+    let named = try #require(try mark(["VAULT_HOME": home]))
+    #expect(try mark(["VAULT_HOME": copy.path + "/link"]) == named)
+    let other = try #require(try mark(["VAULT_HOME": copy.path + "/store"]))
+    #expect(other != named)
+    #expect(try mark(["VAULT_HOME": copy.path + "/nothing"]) == nil)
+    #expect(try mark(["HOME": "/", "XDG_DATA_HOME": copy.path]) == nil)
+  }
+
+  private func refusal(_ served: String) -> [UInt8] {
+    Array("HTTP/1.1 421 Misdirected Request\r\ncontent-length: \(served.utf8.count)\r\n\r\n\(served)".utf8)
+  }
+
+  @Test(arguments: ["/var/lib/vault", ""])
+  func `a vaultd that serves another store is an error with the paths, whatever it is asked`(_ served: String) throws {
+    let fixture = try StoreFixture()
+    let service = try SocketService(fixture, writing: refusal(served))
+    defer { service.end() }
+    let home = fixture.location.home
+    let location = try StoreLocation(environment: [
+      "VAULT_HOME": home, "VAULT_STATE": fixture.folder + "/state", "VAULT_SOCKET": service.path,
+    ])
+    let refused = VaultError.locked(.otherStore(home, served: served.isEmpty ? nil : served))
+    #expect(throws: refused) { _ = try SecretStore.open(at: location) }
+    #expect(throws: refused) { _ = try SecretStore.sealService(at: location) }
+    #expect(throws: refused) { _ = try SecretStore.askServiceToJoin(at: location) }
+    let owner = try SecretStore.open(at: location, unlocking: .keyFile(fixture.keyFile))
+    #expect(throws: refused) { _ = try owner.logEpoch(of: "default") }
+    #expect(throws: refused) { try owner.requireLog(of: "default", at: RemoteFixture.plain()) }
+    let publisher = ServicePublisher(group: "default", location: location)
+    #expect(throws: refused) { try publisher.catchUp() }
+    let state = PublishedState(try owner.group("default").verifiedState())
+    #expect(throws: refused) { try publisher.publish(fileAt: "/nowhere", holding: state, after: state) }
+  }
+
+  @Test func `a vaultd of another store on a standard socket is skipped`() throws {
+    let (fixture, runtime) = (try StoreFixture(), TemporaryFolder())
+    try FileManager.default.createDirectory(atPath: runtime.path + "/vault", withIntermediateDirectories: true)
+    let services = [
+      try SocketService(fixture, writing: refusal("/elsewhere"), at: runtime.path + "/vault/socket"),
+      try SocketService(fixture, writing: refusal(""), at: runtime.path + "/vault/secrets"),
+    ]
+    defer { for service in services { service.end() } }
+    let environment = ["VAULT_HOME": fixture.location.home, "XDG_RUNTIME_DIR": runtime.path]
+    let location = try StoreLocation(environment: environment)
+    // Nobody here serves this store, but this user could have closed the first.
+    #expect(throws: VaultError.locked(.otherStore(fixture.location.home, served: "/elsewhere"))) {
+      try SecretStore.sealService(at: location)
+    }
+    #expect(throws: VaultError.locked(.otherStore(fixture.location.home, served: "/elsewhere"))) {
+      _ = try SecretStore.open(at: location)
+    }
+    services[0].end()
+    #expect(unsafe unlink(runtime.path + "/vault/socket") == 0)
+    #expect(try !SecretStore.sealService(at: location))
   }
 
   @Test(

@@ -42,7 +42,8 @@ struct LockStore: Command {
     more: """
       The kernel deletes the key at once. Programs that have the store open keep it open, and a key file opens it as \
       before. If vaultd runs as this user, or this user is root, vaultd closes the store, too. It then answers nothing \
-      until it is reloaded (systemctl reload vaultd), or until somebody answers yes when its Secret Service asks.
+      until it is reloaded (systemctl reload vaultd), or until somebody answers yes when its Secret Service asks. If \
+      VAULT_HOME names a store, a vaultd that serves another one stays open.
       """,
     example: """
       vault lock
@@ -52,15 +53,26 @@ struct LockStore: Command {
 
   func run(in session: Session) throws {
     let location = try StoreLocation(environment: session.environment)
-    let isSealed = try SecretStore.sealService(at: location)
-    let wasUnlocked: Bool
-    // With vaultd, there may be no store that this user can see.
-    do { wasUnlocked = try SecretStore.lock(at: location) } catch .noStore where isSealed { wasUnlocked = false }
-    switch (wasUnlocked, isSealed) {
-    case (true, true): session.say("locked; vaultd is sealed until it is reloaded")
-    case (true, false): session.say("locked")
-    case (false, true): session.say("vaultd is sealed until it is reloaded")
-    case (false, false): session.say("it was not unlocked")
+    let sealing = Result { () throws(VaultError) in try SecretStore.sealService(at: location) }
+    // The key is deleted even if vaultd refuses.
+    let wasUnlocked = try deleteKey(at: location, needingStore: sealing == .success(false))
+    switch (wasUnlocked, sealing) {
+    case (true, .success(true)): session.say("locked; vaultd is sealed until it is reloaded")
+    case (true, _): session.say("locked")
+    case (false, .success(true)): session.say("vaultd is sealed until it is reloaded")
+    case (false, .success(false)): session.say("it was not unlocked")
+    case (false, .failure): break
     }
+    guard case .failure(let error) = sealing else { return }
+    // Without VAULT_SOCKET, nobody said that this vaultd was meant.
+    guard case .locked(let why) = error, case .otherStore = why, session.variable("VAULT_SOCKET") == nil else {
+      throw error
+    }
+    session.warn("\(why.words), and stays open")
+  }
+
+  /// Whether there was a key. With vaultd, there may be no store that this user can see.
+  private func deleteKey(at location: StoreLocation, needingStore: Bool) throws(VaultError) -> Bool {
+    do { return try SecretStore.lock(at: location) } catch .noStore where !needingStore { return false }
   }
 }

@@ -72,7 +72,8 @@ final class RunningDaemon: Sendable {
     answers: BodyBudget = BodyBudget(limit: 0)
   ) -> Interface {
     Interface(
-      seal: seal, limits: Limits(), bodies: bodies, strangersBodies: strangersBodies, answers: answers,
+      seal: seal, home: configuration.location.home, limits: Limits(), bodies: bodies,
+      strangersBodies: strangersBodies, answers: answers,
       failures: failures,
       metrics: DaemonMetrics(Connections(Limits())),
       replication: replication ?? Replication({ [] }, log, log: { _, _ in throw LogError.unavailable }), logger: log)
