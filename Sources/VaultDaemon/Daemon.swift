@@ -128,7 +128,9 @@
 
     /// Answers on `sockets` until a signal, or the cancellation of the task, ends it gracefully.
     func serve(on sockets: [ListeningSocket], handover: Handover) async throws {
-      let connections = Connections(configuration.limits)
+      let connections = Connections(configuration.limits) { [seal] peer in
+        seal.current?.callers.recognizes(peer) ?? false
+      }
       let (location, joined) = (configuration.location, JoinedStores())
       let replication = Replication(
         { [seal] in
@@ -146,10 +148,11 @@
             replication?.endAll()
             joined.close()
           }))
-      let bodies = BodyBudget(limit: configuration.limits.bodies)
+      let messages = BodyBudget(limit: configuration.limits.messages)
       let answer = Interface(
-        seal: seal, home: location.home, limits: configuration.limits, bodies: bodies,
-        strangersBodies: BodyBudget(limit: configuration.limits.strangersBodies),
+        seal: seal, home: location.home, limits: configuration.limits,
+        bodies: BodyBudget(limit: configuration.limits.bodies),
+        strangersBodies: BodyBudget(limit: configuration.limits.strangersBodies), messages: messages,
         answers: BodyBudget(limit: configuration.limits.answers),
         failures: Failures(limit: configuration.limits.failuresPerMinute),
         metrics: DaemonMetrics(connections), replication: replication, logger: logger
@@ -169,7 +172,7 @@
       let agents = sockets.filter { $0.name == ListeningSocket.agent }.map { socket in
         AgentDoor(
           socket: socket, manager: configuration.manager, usesPeerDescriptors: configuration.usesPeerDescriptors,
-          limits: configuration.limits, connections: connections, bodies: bodies,
+          limits: configuration.limits, connections: connections, bodies: messages,
           answer: SSHAgent(seal: seal, asking: asking, logger: logger).answer)
       }
       let secrets =

@@ -14,10 +14,12 @@
     /// The path of the store that the daemon serves.
     let home: String
     let limits: Limits
-    /// For applications, and for programs that order changes of published groups.
+    /// For applications.
     let bodies: BodyBudget
     /// For all others, who must not use up what applications need.
     let strangersBodies: BodyBudget
+    /// For programs that order changes of published groups, and for SSH clients.
+    let messages: BodyBudget
     let answers: BodyBudget
     let failures: Failures
     let metrics: DaemonMetrics
@@ -66,7 +68,7 @@
       }
       if let answer = try await changeSeal(request, target, connection) { return answer }
       let cluster = ClusterAnswers(
-        seal: seal, replication: replication, limits: limits, bodies: bodies, failures: failures)
+        seal: seal, replication: replication, limits: limits, bodies: messages, failures: failures)
       if let answer = try await cluster.answer(to: request, target, connection) { return answer }
       guard let opened = seal.current else { throw Refusal.sealed }
       let arrival = ContinuousClock.now

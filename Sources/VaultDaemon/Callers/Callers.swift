@@ -36,6 +36,15 @@
       try match(of: peer, in: store)?.application
     }
 
+    /// Whether a binding that was read before identifies the process, as far as that is known without asking a disk or the
+    /// network for anything.
+    func recognizes(_ peer: Peer) -> Bool {
+      let numbers = users.withLock { $0 }
+      return state.withLock { $0.bindings }.contains { binding in
+        binding.alternatives.contains { $0.matches(peer) { numbers[$0]?.number } }
+      }
+    }
+
     /// As ``application(of:in:)``, with what identifies the process.
     func match(of peer: Peer, in store: SecretStore) throws(VaultError) -> Match? {
       guard peer.user != nil else { return nil }

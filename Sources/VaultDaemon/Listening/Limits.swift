@@ -10,6 +10,9 @@
     /// Over Unix sockets; as many again over TCP, so that callers on the network cannot lock local ones out.
     var connections = 4_096
     var connectionsPerUser = 1_024
+    /// How many of those over Unix sockets are left to root and to processes that a binding identifies. A user may have
+    /// thousands of other uids, for containers.
+    var connectionsOfBound = 1_024
     /// How many requests of one application, user or address may be refused in a minute.
     var failuresPerMinute = 600
     /// In bytes, of all header fields together.
@@ -22,6 +25,9 @@
     var strangersBody = 64 * 1_024
     /// In bytes, of the bodies of all such callers together.
     var strangersBodies = 16 * 1_024 * 1_024
+    /// In bytes, of all commits of other users' programs and of all messages to the SSH agent together. Whoever sends them
+    /// need not be an application.
+    var messages = 64 * 1_024 * 1_024
     /// In bytes, of all large answers together, until their clients have taken them.
     var answers = 256 * 1_024 * 1_024
     /// How long a connection may be silent between two requests.
@@ -185,9 +191,14 @@
     }
 
     private let limits: Limits
+    private let isBound: @Sendable (Peer) -> Bool
     private let state = Mutex(State())
 
-    init(_ limits: Limits) { self.limits = limits }
+    /// - Parameter isBound: whether a binding identifies a process here. It is asked on the event loop, and only if no other
+    ///   place is left.
+    init(_ limits: Limits, isBound: @escaping @Sendable (Peer) -> Bool = { _ in false }) {
+      (self.limits, self.isBound) = (limits, isBound)
+    }
 
     var count: Int { state.withLock { $0.local + $0.remote } }
 
@@ -199,9 +210,13 @@
       let (key, total) = (peer.key, peer.user == nil ? \State.remote : \State.local)
       let isFree = state.withLock { state in
         let count = state.ofCallers[key, default: 0] + 1
-        // Root's connections count towards the total, but other users cannot keep root out.
-        guard peer.user == 0 || count <= limits.connections - state[keyPath: total] - 1 else { return false }
         guard count <= limits.connectionsPerUser else { return false }
+        // Root's connections count towards the total, but other users cannot keep root out.
+        if peer.user != 0 {
+          let left = limits.connections - state[keyPath: total] - 1
+          let isOpen = count <= (peer.user == nil ? left : left - limits.connectionsOfBound)
+          guard isOpen || peer.user != nil && count <= left && isBound(peer) else { return false }
+        }
         state[keyPath: total] += 1
         state.ofCallers[key] = count
         return true

@@ -8,6 +8,8 @@ import Synchronization
 import Testing
 import VaultFoundation
 
+@testable import Ground
+@testable import Sealing
 @testable import Vault
 @testable import VaultDaemon
 
@@ -147,7 +149,7 @@ struct HostileClientTests {
 
   @Test func `callers on the network leave local ones their connections, and each caller leaves some for others`() {
     var limits = Limits()
-    (limits.connections, limits.connectionsPerUser) = (64, 32)
+    (limits.connections, limits.connectionsPerUser, limits.connectionsOfBound) = (64, 32, 0)
     let connections = Connections(limits)
     func enter(_ count: Int, _ peer: Peer) -> [Connections.Place] {
       (0..<count).compactMap { _ in connections.enter(peer) }
@@ -163,6 +165,46 @@ struct HostileClientTests {
     #expect(local.map(\.count) == [32, 16, 8, 4])
     #expect(enter(100, user(0)).count == 32, "root")
     withExtendedLifetime((remote, local)) { #expect(connections.count == 63 + 60) }
+  }
+
+  @Test func `local callers without a binding leave connections for those with one`() async throws {
+    var limits = Limits()
+    (limits.connections, limits.connectionsPerUser, limits.connectionsOfBound) = (64, 32, 16)
+    let daemon = try RunningDaemon(binds: false, serves: false)
+    try daemon.bind("web", user: "1000")
+    let connections = Connections(limits) { daemon.seal.current?.callers.recognizes($0) ?? false }
+    func enter(_ user: UInt32) -> [Connections.Place] {
+      var peer = Peer()
+      peer.user = user
+      return (0..<100).compactMap { _ in connections.enter(peer) }
+    }
+    let strangers = (2_000..<2_020).map { enter($0) }
+    #expect(connections.count == 47)
+    #expect(enter(1_000).isEmpty, "no binding was read yet")
+    let opened = try #require(daemon.seal.current)
+    _ = try opened.callers.application(of: Peer(process: nil, user: 1_000), in: opened.store)
+    let bound = enter(1_000)
+    #expect(bound.count == 8)
+    #expect(enter(3_000).isEmpty)
+    withExtendedLifetime((strangers, bound)) { #expect(connections.count == 55) }
+  }
+
+  @Test func `commits of others take no room from the bodies of applications`() async throws {
+    let daemon = try RunningDaemon(serves: false)
+    let (bodies, messages) = (BodyBudget(limit: 0), BodyBudget(limit: 1_000))
+    var peer = Peer()
+    peer.user = geteuid() + 12_345
+    let source = ReplicaSource(
+      group: "web", id: try #require(GroupID([UInt8](repeating: 1, count: 32))), store: try daemon.owner(),
+      remote: try Remote("test", at: "etcd://127.0.0.1:1"))
+    let server = MemoryLogServer()
+    let replication = Replication({ [source] }, RunningDaemon.logger, log: { _, _ in MemoryLog(server) })
+    let head = HTTPRequest(method: .post, scheme: "http", authority: "vaultd", path: "/vault/1/commit/web")
+    let request = Request(head: head, body: .init(buffer: ByteBuffer(repeating: 0, count: 100)))
+    let answer = await daemon.interface(replication: replication, bodies: bodies, messages: messages)
+      .answer(request, over: Connection(peer: peer))
+    #expect(answer.status == .ok, "not 429")
+    #expect(messages.held == 0)
   }
 
   @Test func `all addresses of a network of IPv6 are one caller`() {

@@ -69,11 +69,11 @@ final class RunningDaemon: Sendable {
   func interface(
     _ failures: Failures = Failures(limit: .max), log: Logger = logger, replication: Replication? = nil,
     bodies: BodyBudget = BodyBudget(limit: 0), strangersBodies: BodyBudget = BodyBudget(limit: 0),
-    answers: BodyBudget = BodyBudget(limit: 0)
+    messages: BodyBudget = BodyBudget(limit: 0), answers: BodyBudget = BodyBudget(limit: 0)
   ) -> Interface {
     Interface(
       seal: seal, home: configuration.location.home, limits: Limits(), bodies: bodies,
-      strangersBodies: strangersBodies, answers: answers,
+      strangersBodies: strangersBodies, messages: messages, answers: answers,
       failures: failures,
       metrics: DaemonMetrics(Connections(Limits())),
       replication: replication ?? Replication({ [] }, log, log: { _, _ in throw LogError.unavailable }), logger: log)
