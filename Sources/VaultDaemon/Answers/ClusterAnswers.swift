@@ -34,6 +34,9 @@
       } catch {
         // Failures of the cluster, lost races and a sealed daemon are not the caller's fault.
         if !connection.peer.isDaemonsUser, !error.isNobodysFault { failures.count(connection.peer.key) }
+        if error is Replica.UnsignedCommit {
+          return Response(ServiceAnswer(failure: .unordered(group: parts[3], .overtaken)))
+        }
         guard let error = error as? VaultError else { throw error }
         return Response(ServiceAnswer(failure: error))
       }

@@ -12,7 +12,7 @@
     /// - Parameters:
     ///   - isRepeated: as for ``publish(_:isRepeated:)``.
     ///   - caller: whose turn it takes to prove the commit; `nil` for the daemon itself. What follows is done for all.
-    /// - Throws: ``VaultError/notFollowed`` if the group no longer has this host's member.
+    /// - Throws: ``VaultError/notFollowed`` if the group no longer has this host's member; ``UnsignedCommit``.
     func order(_ commit: GroupCommit, isRepeated: Bool, for caller: String? = nil) async throws {
       do {
         try await Blocking.$caller.withValue(caller) {
@@ -20,9 +20,17 @@
         }
       } catch VaultError.denied(.notAMember) {
         throw VaultError.notFollowed
+      } catch let error as VaultError {
+        guard case .unordered(_, .overtaken) = error else { throw error }
+        let manifest = try await Blocking.read { [self] in try store.signedManifest(of: commit, in: group) }
+        throw manifest == nil ? UnsignedCommit() : error
       }
       try await publish(commit, isRepeated: isRepeated)
     }
+
+    /// A commit follows another state than the copy's, and no member who may write has signed it: its sender has not just
+    /// lost a race.
+    struct UnsignedCommit: Error {}
 
     /// Orders the state of a file of the owner, after proving the whole file, unless that puts this host's member out.
     ///

@@ -116,6 +116,9 @@
         level: isKnown ? .debug : .warning, "the copy is not up to date", metadata: ["reason": "\(error.message)"])
     }
 
+    /// Notes that the log had a commit or a head that can be nobody's, although the copy may go on without it.
+    private func noteForgery() { failures.withLock { $0.last = .now } }
+
     /// Takes steps until the copy has the head's state, or until none has led anywhere for too long.
     private func takeSteps() async throws {
       // Those who wait are to hear the reason.
@@ -197,6 +200,7 @@
       case .success(let following): commits = following
       case .failure(.baseNeeded): commits = []
       case .failure(.damaged(let damage)) where damage.place == .commit(epoch: epoch + 1):
+        noteForgery()
         try await pass(copy, to: found, because: "a commit in its log cannot be read")
         return false
       case .failure(let error): throw error
@@ -231,6 +235,7 @@
       } catch VaultError.unordered(_, .overtaken) {
         detail = "it does not follow"
       }
+      noteForgery()
       logger.log(level: faultLevel, "a commit is not proved", metadata: ["epoch": "\(place)", "reason": "\(detail)"])
       if let copy = try await copy() { try await pass(copy, to: found, because: "a commit in its log: \(detail)") }
       return false
@@ -290,6 +295,7 @@
       guard let copy, copy.isWriter, let link = CommitLink(copy.state.link.bytes) else {
         throw damage("the head of its log")
       }
+      noteForgery()
       try requireOpen()
       let new = try await log.replaceHead(at: revision, with: copy.state.epoch, link: link)
       head.withLock { $0 = new }

@@ -1,4 +1,7 @@
 import Foundation
+import HTTPTypes
+import HummingbirdCore
+import NIOCore
 import Synchronization
 import Testing
 import VaultFoundation
@@ -55,9 +58,12 @@ extension ReplicaTests {
   enum Alteration: CaseIterable { case group, previousLink, manifest }
 
   @Test(arguments: Alteration.allCases)
-  func `an old commit with another number on it blocks no writer`(_ alteration: Alteration) async throws {
+  func `an old commit with another number on it blocks no writer, and counts as a failure`(
+    _ alteration: Alteration
+  ) async throws {
     try await owner.set("second")
     try await other.replica.catchUp()
+    #expect(other.replica.lastFailure == nil)
     let newest = try await newestCommit()
     var bytes = altered(newest.commit.bytes, at: 48, to: bigEndian(newest.commit.epoch + 1))
     switch alteration {
@@ -65,6 +71,9 @@ extension ReplicaTests {
     case .previousLink: break
     case .manifest: bytes = altered(bytes, at: 56, to: newest.commit.link.bytes)
     }
+    try await forge(bytes)
+    try await other.replica.catchUp()
+    #expect(other.replica.lastProblem == nil && other.replica.lastFailure != nil)
     try await forge(bytes)
     try await expectNoBlock()
   }
@@ -125,6 +134,33 @@ extension ReplicaTests {
     return GroupCommit(
       groupID: manifest.groupID, epoch: manifest.epoch, previousLink: state.link, link: manifest.link(),
       manifest: sealed, roster: nil, rows: [])
+  }
+
+  @Test(arguments: [false, true])
+  func `a request with a commit that follows another state counts as refused unless a writer has signed it`(
+    isSigned: Bool
+  ) async throws {
+    let made = try rootless(by: isSigned ? nil : MemberSeed(Key.random()))
+    let commit = GroupCommit(
+      groupID: made.groupID, epoch: made.epoch, previousLink: .zero, link: made.link,
+      manifest: made.manifest, roster: nil, rows: [])
+    let source = ReplicaSource(
+      group: "team", id: made.groupID, store: other.store, remote: try Remote("test", at: "etcd://127.0.0.1:1"))
+    let replication = Replication({ [source] }, RunningDaemon.logger, log: { [server] _, _ in MemoryLog(server) })
+    let failures = Failures(limit: 3)
+    let answers = ClusterAnswers(
+      seal: Seal { () throws(VaultError) in throw .locked(.credential(.missing)) }, replication: replication,
+      limits: Limits(), bodies: BodyBudget(limit: 1 << 20), failures: failures)
+    var stranger = Peer()
+    stranger.user = geteuid() + 12_345
+    // Once, a new minute may begin meanwhile.
+    for _ in 0..<6 where !failures.isBlocked(stranger.key) {
+      let head = HTTPRequest(method: .post, scheme: "http", authority: "vaultd", path: "/vault/1/commit/team")
+      let request = Request(head: head, body: .init(buffer: ByteBuffer(bytes: commit.serialized())))
+      let answer = try await answers.answer(to: request, Target(request), Connection(peer: stranger))
+      #expect(answer?.status == .ok)
+    }
+    #expect(failures.isBlocked(stranger.key) == !isSigned)
   }
 
   @Test func `a signed commit whose rows do not make its state is not ordered`() async throws {
