@@ -140,7 +140,8 @@ enum CommandTable {
       "Several machines",
       [
         Entry("remote add", "NAME ADDRESS", "name an etcd cluster that keeps groups", AddRemote.self),
-        Entry("remote list", "", "list the remotes, and what is published there", ListRemotes.self, aliases: ["remote ls"]),
+        Entry(
+          "remote list", "", "list the remotes, and what is published there", ListRemotes.self, aliases: ["remote ls"]),
         Entry(
           "remote provision", "NAME [GROUP]...", "make a remote's users and permissions in etcd", ProvisionRemote.self),
         Entry("remote remove", "NAME", "forget a remote", RemoveRemote.self),

@@ -24,6 +24,14 @@ import Testing
     #expect(store.run("get", "a").status == 10)
   }
 
+  @Test(arguments: ["a-z", "0-9", "A-Za-z0-9", "!a-f"])
+  func `a range is refused instead of being taken for three characters`(range: String) {
+    let refused = store.run("generate", "a", "--alphabet", range)
+    #expect(refused.status == 64 && refused.errors.contains("ranges are not known"))
+    #expect(store.run("generate", "a", "--alphabet", "chars:\(range == "a-z" ? range : "-xy")").status == 0)
+    #expect(store.run("generate", "a", "--alphabet", "-_ab").status == 0)
+  }
+
   @Test(arguments: ["numeric", "abc", "alphabet", "HEX"])
   func `letters that name no alphabet are refused`(name: String) {
     let refused = store.run("generate", "a", "--alphabet", name)

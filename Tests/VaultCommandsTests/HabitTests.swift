@@ -265,6 +265,15 @@ import Testing
     #expect(table.columnWidths(terminalWidth: 40) == [40, 0, 0])
   }
 
+  @Test func `a long name is shortened before the dates of all items go`() {
+    let times = ["CHANGED", "EXPIRES"]
+    var table = Table(columns: ["NAME", "LABEL"] + times, keeping: "NAME", whole: times)
+    table.add(String(repeating: "n", count: 60), "label", "2026-11-26 15:00", "2027-01-01")
+    #expect(table.columnWidths(terminalWidth: 80) == [43, 5, 16, 10])
+    #expect(table.columnWidths(terminalWidth: 60) == [43, 5, 0, 10] || table.columnWidths(terminalWidth: 60)[0] >= 28)
+    #expect(table.columnWidths(terminalWidth: 65) == [28, 5, 16, 10])
+  }
+
   @Test func `a table that is too wide loses the columns without any text first`() {
     var table = Table(columns: ["NAME", "LABEL", "EXPIRES", "CHANGED"], keeping: "NAME")
     table.add("a-name-of-20-letters", "", "", "2026-11-26 15:00:00")

@@ -168,6 +168,50 @@ import Testing
     #expect(info["expired"] as? Bool == false)
   }
 
+  @Test func `a reference is no name of an item, and a hint says how to read it`() {
+    store.run("set", "db/password", input: "a")
+    for command in [
+      ["set", "vault:///db/password"], ["generate", "vault:///b"], ["copy", "db/password", "vault:///b"],
+      ["move", "db/password", "vault:///b"],
+    ] {
+      let refused = Transcript(command, input: [1], environment: store.environment)
+      #expect(refused.status == 64 && refused.errors.contains("a reference cannot be an item's name"))
+    }
+    let missing = store.run("get", "vault:///db/password")
+    #expect(
+      missing.status == 10 && missing.errors.contains("hint: to read what a reference names: vault read REFERENCE"))
+    #expect(store.run("list").output.split(separator: "\n").count == 1)
+  }
+
+  @Test func `a whole group gives a program no login of git, docker or cargo`() {
+    store.run("set", "db/password", input: "a")
+    store.run("set", "docker/password", input: "b")
+    let logins = [
+      "git/https/github.com/ann", "docker/https://index.docker.io/v1/", "cargo/sparse+https://index.crates.io/",
+    ]
+    for name in logins { store.run("set", name, input: "{}") }
+    let whole = store.run("env", "-g", "default")
+    #expect(whole.status == 0 && whole.output == "export DB_PASSWORD='a'\nexport DOCKER_PASSWORD='b'\n")
+    #expect(store.run("env", "--prefix", "git/").output == "export HTTPS_GITHUB_COM_ANN='{}'\n")
+  }
+
+  @Test func `a prefix without a slash is said when items are imported`() throws {
+    let file = store.folder.file("a.env")
+    try Data("A=b\n".utf8).write(to: URL(filePath: file))
+    #expect(store.run("import", file, "--prefix", "shop", "--dry-run").errors.contains("for a folder, end it with '/'"))
+    #expect(store.run("import", file, "--prefix", "shop/", "--dry-run").errors.contains("end it with") == false)
+  }
+
+  @Test func `the subcommands that list have the short name of the command that lists`() {
+    for family in ["group", "slot", "app", "ssh", "askpass", "remote"] {
+      let (short, long) = (store.run(family, "ls"), store.run(family, "list"))
+      #expect(short.status == 0 && short.output == long.output)
+    }
+    let clip = store.run("get", "a", "10", "--clip")
+    #expect(clip.status == 64 && clip.errors.contains("--clip=10s"))
+    #expect(store.run("totp", "a", "--clip", "--json").status == 64)
+  }
+
   @Test func `keep-value changes only the named details`() throws {
     store.run("set", "a", "--expires", "2099-01-01", input: "one")
     #expect(store.run("set", "a", "--keep-value", "--label", "New").status == 0)

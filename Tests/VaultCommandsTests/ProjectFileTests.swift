@@ -44,7 +44,7 @@ import Vault
     "set A = #f",
     "set A = x y", "only = A,,1", "env-prefix = a-b", "set LD_PRELOAD = x", "set PATH = x", "only = GIT_SSH",
     "set VAULT_HOME = x",
-    "group = a\u{0}b",
+    "group = a\u{0}b", "prefix = \"blog/\"", "group = 'team'",
   ])
   func `a forbidden or malformed entry is refused`(text: String) {
     let failure = #expect(throws: Failure.self) { try project(text) }

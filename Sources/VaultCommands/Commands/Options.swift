@@ -116,7 +116,8 @@ extension ItemPlace {
   ///   go on reading the item that it means.
   static func refuseReference(_ name: String) throws(Failure) {
     guard Reference.isMeant(by: name) else { return }
-    throw .usage("a reference cannot be an item's name", hint: "write the name alone, and name its group: NAME -g GROUP")
+    throw .usage(
+      "a reference cannot be an item's name", hint: "write the name alone, and name its group: NAME -g GROUP")
   }
 }
 

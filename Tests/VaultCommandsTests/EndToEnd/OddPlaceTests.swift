@@ -50,6 +50,16 @@ import Testing
     #expect(lines.filter { !$0.hasPrefix("vault: ") } == ["11", "11", "12", "value"], "\(result.output)")
   }
 
+  /// Descriptor 0 would be that of the first file opened, such as the witness.
+  @Test(.needsRoot) func `a closed stdin is no value, also without a null device`() {
+    let result = store.shell(
+      """
+      unshare --mount sh -c 'mount -t tmpfs -o mode=755 none /dev && mknod -m 666 /dev/urandom c 1 9 || exit 99
+      "$vault" set a <&- 2>"$folder/errors"; echo $?; "$vault" get a'
+      """)
+    #expect(result.output == "64\nvalue", "\(result.output)\(result.errors)")
+  }
+
   @Test(.needsOtherUsers) func `the error says that there is no home folder`() {
     for variables in ["", "HOME=", "HOME=relative", "XDG_DATA_HOME=relative"] {
       let result = store.shell(Self.asStranger + "unset HOME; as env \(variables) \"$vault\" get a")

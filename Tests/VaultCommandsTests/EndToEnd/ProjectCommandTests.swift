@@ -36,6 +36,18 @@ import Testing
     #expect(store.shell(#"cd "$folder" && "$vault" run -- sh -c 'echo "[$STRIPE_KEY]"'"#).output == "[]\n")
   }
 
+  @Test func `the variables for a shell are those of the project, unless a group is named`() {
+    #expect(inProject(#""$vault" env"#).status == 12)
+    #expect(inProject(#""$vault" allow --yes"#).status == 0)
+    #expect(inProject(#""$vault" env --shell zsh"#).output == "export DB_PASSWORD='s3cret'\nexport STRIPE_KEY='k3y'\n")
+    #expect(inProject(#""$vault" env -g default --only STRIPE"#).output == "export STRIPE='k3y'\n")
+  }
+
+  @Test func `a program that gets no value is started with a notice`() {
+    let result = store.shell(#"cd / && "$vault" run -- echo x"#)
+    #expect(result.status == 0 && result.output == "x\n" && result.errors.contains("the program gets no value"))
+  }
+
   @Test func `with a file that was not allowed, no program is started`() {
     let refused = run()
     #expect(refused.status == 12 && refused.output.isEmpty)

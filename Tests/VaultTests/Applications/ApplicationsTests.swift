@@ -29,6 +29,20 @@ extension SecretStore {
 @Suite struct ApplicationsTests {
   private let notMember = VaultError.denied(.notAMember)
 
+  @Test func `a first credential that was written, but not recorded, is finished by the same call`() throws {
+    let store = try StoreFixture()
+    _ = try store.open().applications.issue("web", to: store.path("web"))
+    let written = try Data(contentsOf: URL(filePath: store.path("web")))
+    let known = try #require(try store.open().registry().application("web"))
+    var interrupted = known
+    (interrupted.standing, interrupted.issued) = (.interrupted, nil)
+    try store.open().registry().record(interrupted, since: known)
+    #expect(throws: VaultError.self) { try store.open().applications.issue("web", to: store.path("other/web")) }
+    _ = try store.open().applications.issue("web", to: store.path("web"))
+    #expect(try store.open().applications.application("web").standing == .issued)
+    #expect(try Data(contentsOf: URL(filePath: store.path("web"))) == written)
+  }
+
   @Test func `a lost wrap is searched with every number of an application that rosters name`() throws {
     let store = try StoreFixture()
     try store.issue("other")

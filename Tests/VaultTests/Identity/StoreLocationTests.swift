@@ -50,6 +50,15 @@ import Testing
       state: "/state/vault/\(shortName)")
   }
 
+  @Test func `the store at the usual place has the same state folder if it is named`() throws {
+    for name in ["/home/u/.local/share/vault", "/home/u/.local/share/vault/"] {
+      try expect(
+        ["HOME": "/home/u", "VAULT_HOME": name], home: "/home/u/.local/share/vault", state: "/home/u/.local/state/vault"
+      )
+    }
+    try expect(["VAULT_HOME": "/var/lib/vault"], user: 0, home: "/var/lib/vault", state: "/var/lib/vault-state")
+  }
+
   @Test func `a state folder that is named is used as given`() throws {
     try expect(["VAULT_HOME": "/v/", "VAULT_STATE": "/s//"], home: "/v", state: "/s")
     try expect(["HOME": "/home/u", "VAULT_STATE": "/s"], home: "/home/u/.local/share/vault", state: "/s")

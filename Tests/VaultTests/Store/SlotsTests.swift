@@ -168,6 +168,21 @@ import Testing
     }
   }
 
+  @Test func `a key file is remembered if nothing else would open the store without being named`() throws {
+    let owner = try store.open()
+    let ownerKey = try store.location.identityFolder.read().ownerKey
+    try owner.addKeyFile(store.folder + "/second")
+    try owner.removeSlot(1)
+    #expect(try store.location.rememberedKeyFile(of: ownerKey).get() == nil)
+    try owner.addKeyFile(store.folder + "/third")
+    #expect(try store.location.rememberedKeyFile(of: ownerKey).get() == store.folder + "/third")
+    #expect(try SecretStore.open(at: store.location).groupNames() == ["default"])
+    try owner.removeSlot(3)
+    try owner.addPassphrase(Secret("correct horse"))
+    try owner.addKeyFile(store.folder + "/fourth")
+    #expect(try store.location.rememberedKeyFile(of: ownerKey).get() == nil)
+  }
+
   @Test func `another store's key file in the same state folder is not tried for a store without key files`()
     throws
   {

@@ -55,7 +55,8 @@ struct GetItem: Command {
   func run(in session: Session) throws {
     guard names.count == 1 || clip == nil else {
       throw Failure.usage(
-        "--clip copies one value", hint: "a time is written with '=' and a unit: --clip=10s; quote a name that has spaces")
+        "--clip copies one value",
+        hint: "a time is written with '=' and a unit: --clip=10s; quote a name that has spaces")
     }
     guard names.count == 1 || json && output == nil && version == nil else {
       throw Failure.usage(

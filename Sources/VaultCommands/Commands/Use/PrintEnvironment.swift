@@ -43,7 +43,8 @@ struct PrintEnvironment: Command {
     group = arguments.group()
     variables = VariableOptions(&arguments)
     shell = try arguments.choice(
-      "--shell", value: "shell", "The reader of the output: bash (or zsh or sh), fish, json, yaml, dotenv, docker or github.",
+      "--shell", value: "shell",
+      "The reader of the output: bash (or zsh or sh), fish, json, yaml, dotenv, docker or github.",
       else: .bash)
     key = try KeySource(&arguments)
   }
