@@ -45,11 +45,11 @@ import Testing
     let open = try store.open()
     try open.createGroup("team")
     // The store's folder lets others write, so it cannot be opened to the Unix group.
-    chmod(store.location.home, 0o777)
+    unsafe chmod(store.location.home, 0o777)
     #expect(throws: VaultError.self) { try open.shareGroup("team", with: UnixGroup(String(getegid()))) }
-    chmod(store.location.home, 0o700)
+    unsafe chmod(store.location.home, 0o700)
     var status = stat()
-    #expect(stat(store.location.home + "/groups/team", &status) == 0 && status.st_mode & 0o7777 == 0o700)
+    #expect(unsafe stat(store.location.home + "/groups/team", &status) == 0 && status.st_mode & 0o7777 == 0o700)
     #expect(try open.group("team").info().unixGroup == nil)
   }
 
