@@ -168,7 +168,8 @@
           socket: socket, manager: configuration.manager, limits: configuration.limits, logger: logger,
           answer: credentials.value)
       }
-      let asking = Asking(named: configuration.pinentry, environment: ProcessInfo.processInfo.environment)
+      let asking = Asking(
+        named: configuration.pinentry, environment: ProcessInfo.processInfo.environment, logger: logger)
       let agents = sockets.filter { $0.name == ListeningSocket.agent }.map { socket in
         AgentDoor(
           socket: socket, manager: configuration.manager, usesPeerDescriptors: configuration.usesPeerDescriptors,

@@ -140,9 +140,10 @@
       }
       if isAsked {
         let peer = visit.connection.peer
-        let program = BusItem.inQuestion(peer.executable ?? "an unknown program", limit: 200)
+        let name = peer.executable ?? "an unknown program"
+        let program = BusItem.inQuestion(name, limit: 200)
         let question = "Let \(program) use the SSH key '\(BusItem.inQuestion(found.item, limit: 200))'?"
-        guard await asking.confirm(question, for: peer.key), !Task.isCancelled else {
+        guard await asking.confirm(question, for: peer.key, program: name), !Task.isCancelled else {
           try await visit.record(.sign, group: found.group, item: found.item, .denied, detail: "not confirmed")
           throw Refusal.denied
         }

@@ -321,13 +321,13 @@ struct HealthTests {
 }
 
 /// The lines of a log.
-private final class Lines: Sendable {
+final class Lines: Sendable {
   private let lines = Mutex<[String]>([])
   var all: [String] { lines.withLock { $0 } }
   func append(_ line: String) { lines.withLock { $0.append(line) } }
 }
 
-private struct LineHandler: LogHandler {
+struct LineHandler: LogHandler {
   let lines: Lines
   var metadata: Logger.Metadata = [:]
   var logLevel = Logger.Level.info

@@ -397,10 +397,10 @@ struct SSHAgentTests {
     defer { for end in ends { unlink(socket + end) } }
     try await answerQuestions(Self.silence)
     let asking = Asking(pinentry: socket + "-pinentry")
-    let first = Task { await asking.confirm("first", for: "me") }
+    let first = Task { await asking.confirm("first", for: "me", program: "") }
     _ = try await contents(socket + "-pinentry.number")
     // One of these is too many, and the rest end while the first is still asked.
-    let others = (0..<Asking.limit).map { _ in Task { await asking.confirm("other", for: "me") } }
+    let others = (0..<Asking.limit).map { _ in Task { await asking.confirm("other", for: "me", program: "") } }
     let refused = await withTaskGroup(of: Bool.self) { group in
       for other in others { group.addTask { await other.value } }
       let answer = await group.next()
@@ -408,7 +408,7 @@ struct SSHAgentTests {
       return await group.reduce(answer ?? true) { $0 || $1 }
     }
     #expect(!refused)
-    let last = Task { await asking.confirm("last", for: "you") }
+    let last = Task { await asking.confirm("last", for: "you", program: "") }
     await asking.end()
     #expect(await !first.value)
     #expect(await !last.value)

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import Testing
 import VaultFoundation
 
@@ -258,6 +259,46 @@ struct SecretServiceTests {
     #expect(await Asking(pinentry: "/nonexistent").confirm("?") == false)
     #expect(await Asking(pinentry: "/bin/false").confirm("?") == false)
     #expect(await Asking(pinentry: "/bin/cat").passphrase("?") == nil)
+  }
+
+  @Test func `the log says once why nobody can be asked, and nothing of a no`() async throws {
+    signal(SIGPIPE, SIG_IGN)
+    let folder = NSTemporaryDirectory() + "asking-\(UUID().uuidString.prefix(8))"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let (log, pinentry) = (Lines(), folder + "/pinentry")
+    func asking(_ pinentry: String?) -> Asking {
+      Asking(pinentry: pinentry, logger: Logger(label: "test") { _ in LineHandler(lines: log) })
+    }
+    try await RunningDaemon.writePinentry(saying: "ERR 83886179 cancelled", to: pinentry)
+    #expect(await asking(pinentry).confirm("?", program: "/usr/bin/mail") == false)
+    #expect(log.all.isEmpty)
+    let failing = asking(pinentry)
+    try await RunningDaemon.writePinentry(saying: "ERR 83918950 Inappropriate ioctl for device", to: pinentry)
+    for _ in 0..<2 { #expect(await failing.confirm("?", program: "/usr/bin/mail") == false) }
+    #expect(log.all.count == 1)
+    #expect(log.all.first?.contains("ERR 83918950 Inappropriate ioctl for device") == true)
+    #expect(log.all.first?.contains("/usr/bin/mail") == true)
+    _ = await asking(nil).confirm("?")
+    _ = await asking("/nonexistent").passphrase("?")
+    #expect(log.all.count == 3)
+  }
+
+  @Test func `the display of a desktop that began after the daemon is the one that the service manager knows`()
+    async throws
+  {
+    signal(SIGPIPE, SIG_IGN)
+    let folder = NSTemporaryDirectory() + "asking-\(UUID().uuidString.prefix(8))"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try await RunningDaemon.writeProgram("#!/bin/sh\ncat \"$0.told\"\n", to: folder + "/systemctl")
+    try await RunningDaemon.writePinentry(
+      saying: ">/dev/null; echo \"$DISPLAY $WAYLAND_DISPLAY\" >$0.display; echo OK", to: folder + "/pinentry")
+    func tell(_ text: String) throws { try Data(text.utf8).write(to: URL(filePath: folder + "/systemctl.told")) }
+    let asking = Asking(named: folder + "/pinentry", environment: ["PATH": folder])
+    try tell("HOME=/h\nDISPLAY=:7\nWAYLAND_DISPLAY=wayland-7\nPATH=/x\n")
+    #expect(await asking.confirm("?"))
+    #expect(try String(contentsOfFile: folder + "/pinentry.display", encoding: .utf8) == ":7 wayland-7\n")
   }
 
   @Test func `what is typed for another program on the terminal is no answer`() async {
