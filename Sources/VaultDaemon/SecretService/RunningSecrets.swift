@@ -19,17 +19,32 @@
           "there is no session bus; run this in the desktop's session, as its user, or name its bus: DBUS_SESSION_BUS_ADDRESS"
         )
       }
+      let owner: String
       do throws(BusError) {
         // The bus may have to start it.
         _ = try? unsafe BusMessage.answerOfBus(to: "StartServiceByName", [.text(SecretsDoor.name), .word(0)], on: bus)
         var answer = unsafe try BusMessage.answerOfBus(to: "GetNameOwner", [.text(SecretsDoor.name)], on: bus)
-        guard case .text(let owner)? = (try? answer.values())?.first else { throw BusError(code: EBADMSG) }
-        self.owner = owner
+        guard case .text(let name)? = (try? answer.values())?.first else { throw BusError(code: EBADMSG) }
+        owner = name
       } catch {
         unsafe sd_bus_flush_close_unref(bus)
         throw error
       }
+      guard unsafe !Self.isVaultd(owner, on: bus) else {
+        unsafe sd_bus_flush_close_unref(bus)
+        throw BusFailure.failed("vaultd itself answers the Secret Service, and its items are in the store already")
+      }
+      self.owner = owner
       unsafe self.bus = unsafe bus
+    }
+
+    /// Whether the items of a connection would be imported from where they go.
+    private static func isVaultd(_ owner: String, on bus: OpaquePointer) -> Bool {
+      var answer = unsafe try? BusMessage.answerOfBus(to: "GetConnectionUnixProcessID", [.text(owner)], on: bus)
+      guard case .number(let number)? = (try? answer?.values())?.first, let process = Int32(exactly: number),
+        let name = BusProgram(process: process, user: nil).peer.executable?.split(separator: "/").last
+      else { return false }
+      return name == "vaultd" || name == "vaultd (deleted)"
     }
 
     deinit { unsafe sd_bus_flush_close_unref(bus) }

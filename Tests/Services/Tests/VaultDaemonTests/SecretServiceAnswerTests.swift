@@ -521,3 +521,30 @@ struct SecretServiceAnswerTests {
     process.wait()
   }
 }
+  @Test(.timeLimit(.minutes(5))) func `nothing is imported from vaultd itself`() async throws {
+    let asking = Mutex<pid_t>(0)
+    let bus = try #require(
+      ForgingBus { message in
+        switch message.texts[3] {
+        case "StartServiceByName": return (.number(2), .number(2))
+        case "GetNameOwner": return (.text(":1.66"), .text(":1.7"))
+        case "GetConnectionUnixProcessID":
+          // The process that asks is one of vaultd, too.
+          while asking.withLock({ $0 }) == 0 { usleep(1_000) }
+          return (.number(1), .number(UInt32(asking.withLock { $0 })))
+        default: return (.nothing, .nothing)
+        }
+      })
+    defer { bus.end() }
+    let process = try Program(
+      "/bin/sh", ["-c", "exec \"$0\" --read-secret-service 2>&1", try #require(Self.executable).path],
+      environment: ["DBUS_SESSION_BUS_ADDRESS": bus.address, "HOME": daemon.folder], isQuiet: true)
+    asking.withLock { $0 = process.number }
+    let text = await onThread { () -> String in
+      let text = process.readOutput()
+      process.wait()
+      return text
+    }
+    #expect(text.hasPrefix("vaultd: error: vaultd itself answers the Secret Service"))
+  }
+
