@@ -158,6 +158,15 @@
     }
   }
 
+  /// An error number of sd-bus.
+  struct BusError: Error {
+    let code: Int32
+
+    static func check(_ code: Int32) throws(BusError) {
+      if code < 0 { throw BusError(code: -code) }
+    }
+  }
+
   extension BusFailure {
     init(_ error: any Error) {
       switch error {

@@ -82,7 +82,14 @@ def prompts():
     assert secret[2:] == (b"\xff\x00bytes", "application/x-test"), secret
     assert client.get(item, "Item", "Attributes") == {"k": "prompts"}
 
-    # Locked: it is found as locked, says nothing, and opens after a question.
+    # A property that no item has is left out, of whatever kind.
+    properties = {SECRET + "Item.Label": ("s", "odd"), "org.example.Order": ("i", -5), "org.example.Size": ("d", 0.5)}
+    odd = client.call(
+        collection, "Collection", "CreateItem", "a{sv}(oayays)b", properties, (session, b"", b"x", ""), False)[0]
+    assert client.get(odd, "Item", "Label") == "odd"
+    client.call(odd, "Item", "Delete")
+
+    # Locked: it is found as locked, keeps its secret, and opens after a question.
     client.listen(path_namespace=ROOT)
     rule = MatchRule(type="signal", interface="org.freedesktop.DBus.Properties", path=collection)
     with client.bus.filter(rule) as signals:
