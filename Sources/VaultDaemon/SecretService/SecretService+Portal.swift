@@ -43,8 +43,14 @@
       let retrieval = PortalRetrieval(handle: handle, client: call.sender, application: id, task: task)
       retrievals.append(retrieval)
       defer { retrievals.removeAll { $0.task == task } }
+      let made: [UInt8]?
+      // A call that was ended fails wherever it was.
+      do { made = try await task.value } catch {
+        guard task.isCancelled else { throw error }
+        made = nil
+      }
       // 1 tells the application that somebody said no.
-      guard let key = try await task.value else { return [.word(1), .properties([:])] }
+      guard let key = made else { return [.word(1), .properties([:])] }
       // The file may be one of a file system that the application itself answers for.
       guard try await Blocking.read({ file.write(key) }) else {
         throw BusFailure.failed("the application does not read its key, or passed no pipe or socket for it")
@@ -67,26 +73,22 @@
 
     /// - Returns: `nil` if somebody said no, or nobody could be asked.
     private func key(of id: String, _ call: BusCall) async throws -> [UInt8]? {
-      if seal.current != nil { try await requireNoDenial(call) }
-      guard let collection = aliased("default") else { throw BusFailure.noObject }
-      if try await isLocked(collection, for: call) {
-        let path = BusObject.collection(collection.id).path
-        guard try await fulfil(.unlock([path]), call) != nil else {
-          // One no is the answer to all that the application asks at the moment.
-          for retrieval in retrievals where retrieval.application == id { retrieval.task.cancel() }
-          return nil
-        }
-      }
       let attributes = [Self.attribute: id]
-      for _ in 0..<2 {
-        let opened = try await require(collection, call)
-        let (found, changes) = try await Blocking.read {
-          // The oldest, so that calls that make a key at once get the same one.
-          try collection.read(opened.store) { items in
-            items.matching(attributes).min { ($0.created, $0.id) < ($1.created, $1.id) }
-          }
+      if seal.current == nil {
+        // The collection where the key was known to be, else the first one.
+        let groups = collections.filter { $0.group != nil }
+        guard let collection = groups.first(where: { !$0.known(attributes).isEmpty }) ?? groups.first else {
+          throw BusFailure.noObject
         }
-        tell(changes, in: collection)
+        guard try await unlock(collection, for: id, call) else { return nil }
+      }
+      for _ in 0..<4 {
+        let opened = try await requireNoDenial(call)
+        let (found, collection) = try await place(of: attributes, opened)
+        if try await isLocked(collection, for: call) {
+          guard try await unlock(collection, for: id, call) else { return nil }
+          continue
+        }
         if let found {
           try await record(call, .read, collection, item: found.name)
           guard let value = try await Blocking.read({ try collection.value(of: found, in: opened.store) }),
@@ -101,6 +103,52 @@
         _ = try await change(.create(content, replaces: false, as: nil), in: collection, .write, item: nil, call)
       }
       throw BusFailure.plannedOtherwise
+    }
+
+    private func unlock(_ collection: BusCollection, for application: String, _ call: BusCall) async throws -> Bool {
+      let path = BusObject.collection(collection.id).path
+      if try await fulfil(.unlock([path]), call) != nil { return true }
+      // One no is the answer to all that the application asks at the moment.
+      for retrieval in retrievals where retrieval.application == application { retrieval.task.cancel() }
+      return false
+    }
+
+    /// The item with an application's key, and its collection; without an item, the collection to make it in.
+    ///
+    /// The oldest of all collections, whichever is the default: any program may choose that, and with another key the
+    /// application could not read its files. Calls that make a key at once get the same one, too.
+    ///
+    /// - Throws: the error of a group that cannot be read, if no other one has the key. It may have it.
+    private func place(
+      of attributes: [String: String], _ opened: OpenedStore
+    ) async throws -> (item: BusItem?, BusCollection) {
+      var (oldest, first): ((item: BusItem, collection: BusCollection)?, BusCollection?) = (nil, nil)
+      var failure: (any Error)?
+      for collection in collections where collection.group != nil {
+        let found: BusItem?
+        do {
+          let (item, changes) = try await Blocking.read {
+            try collection.read(opened.store) { items in
+              items.matching(attributes).min { ($0.created, $0.id) < ($1.created, $1.id) }
+            }
+          }
+          tell(changes, in: collection)
+          found = item
+        } catch VaultError.notFound {
+          continue
+        } catch VaultError.denied {
+          continue
+        } catch {
+          failure = failure ?? error
+          continue
+        }
+        first = first ?? collection
+        if let found, oldest.map({ found.created < $0.item.created }) ?? true { oldest = (found, collection) }
+      }
+      if let oldest { return (oldest.item, oldest.collection) }
+      if let failure { throw failure }
+      guard let first else { throw BusFailure.noObject }
+      return (nil, first)
     }
   }
 #endif

@@ -17,11 +17,13 @@ struct SecretPortalTests {
     daemon = try RunningDaemon(binds: false, serves: false)
     pinentry = daemon.folder + "/pinentry"
     let owner = try daemon.owner()
-    try owner.createGroup("desktop")
-    try owner.grant(.write, in: "desktop", to: Applications.service)
+    for group in ["desktop", "team"] {
+      try owner.createGroup(group)
+      try owner.grant(.write, in: group, to: Applications.service)
+    }
     try daemon.seal.reopen()
     service = SecretService(
-      groups: ["desktop"], seal: daemon.seal, location: daemon.configuration.location,
+      groups: ["desktop", "team"], seal: daemon.seal, location: daemon.configuration.location,
       asking: Asking(pinentry: pinentry), logger: RunningDaemon.logger, send: { _ in })
   }
 
@@ -80,6 +82,38 @@ struct SecretPortalTests {
     let group = try daemon.owner().group("desktop")
     try await group.set("old", to: "from gnome", Details(attributes: ["app_id": "org.example.Mail"]))
     #expect(try await key(of: "org.example.Mail") == Array("from gnome".utf8))
+  }
+
+  @Test func `an application keeps its key whichever collection is the default`() async throws {
+    let mail = try await key(of: "org.example.Mail", number: 1)
+    await service.setDefault(try service.collection("team"))
+    #expect(try await key(of: "org.example.Mail", number: 2) == mail)
+    // A newer item, which any program may make, does not take the place of the key.
+    for group in ["desktop", "team"] {
+      try await daemon.owner().group(group).set(
+        "forged", to: "another key", Details(attributes: ["app_id": "org.example.Mail"]))
+    }
+    #expect(try await key(of: "org.example.Mail", number: 3) == mail)
+    // A new key is made where the next daemon looks first, too.
+    _ = try await key(of: "org.example.Web", number: 4)
+    #expect(try daemon.items(of: "desktop").contains { $0.attributes["app_id"] == "org.example.Web" })
+    #expect(try daemon.items(of: "team").count == 1)
+  }
+
+  @Test func `no other key is made while a group that may have it cannot be read`() async throws {
+    let mail = try await key(of: "org.example.Mail", number: 1)
+    let file = daemon.folder + "/home/groups/desktop"
+    let kept = file + "-kept"
+    try FileManager.default.moveItem(atPath: file, toPath: kept)
+    try FileManager.default.copyItem(atPath: kept, toPath: file)
+    for name in try FileManager.default.contentsOfDirectory(atPath: file) {
+      try Data("no group".utf8).write(to: URL(filePath: file + "/" + name))
+    }
+    await #expect(throws: BusFailure.self) { try await key(of: "org.example.Mail", number: 2) }
+    try FileManager.default.removeItem(atPath: file)
+    try FileManager.default.moveItem(atPath: kept, toPath: file)
+    #expect(try await key(of: "org.example.Mail", number: 3) == mail)
+    #expect(try daemon.items(of: "team").isEmpty)
   }
 
   @Test func `calls at once get the same key`() async throws {
