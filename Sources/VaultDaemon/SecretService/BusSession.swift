@@ -111,6 +111,39 @@
     }
   }
 
+  /// The sessions of all clients.
+  struct BusSessions: Sendable {
+    /// By client and id, each with the number of its last use.
+    private var sessions: [String: [String: (session: BusSession, use: UInt64)]] = [:]
+    private var lastUse: UInt64 = 0
+    /// The most sessions of one client. Some libraries begin one for each item, and end none.
+    static let limit = 4_096
+
+    /// Adds a session. A client that has too many loses the one that it has not used for the longest time.
+    mutating func add(_ session: BusSession, _ id: String) {
+      var own = sessions[session.client] ?? [:]
+      if own.count >= Self.limit, let oldest = own.min(by: { $0.value.use < $1.value.use }) { own[oldest.key] = nil }
+      lastUse += 1
+      own[id] = (session, lastUse)
+      sessions[session.client] = own
+    }
+
+    /// - Returns: `nil` if the client has no such session.
+    mutating func use(_ id: String, by client: String) -> BusSession? {
+      guard let found = sessions[client]?[id] else { return nil }
+      lastUse += 1
+      sessions[client]?[id]?.use = lastUse
+      return found.session
+    }
+
+    /// - Returns: whether there was one.
+    mutating func close(_ id: String, of client: String) -> Bool { sessions[client]?.removeValue(forKey: id) != nil }
+
+    mutating func forget(client: String) { sessions[client] = nil }
+
+    func ids(of client: String) -> [String] { Array((sessions[client] ?? [:]).keys) }
+  }
+
   /// A large number of libgcrypt.
   @safe final class Number {
     let value: gcry_mpi_t

@@ -25,7 +25,7 @@
     var locked: Set<String> = []
     /// The ids of the collections that somebody let a client use, where the rule is to ask.
     var admitted: [String: Set<String>] = [:]
-    private var sessions: [String: BusSession] = [:]
+    private var sessions = BusSessions()
     var prompts: [String: BusPrompt] = [:]
     /// The calls of the portal that wait for their answers.
     var retrievals: [PortalRetrieval] = []
@@ -39,7 +39,6 @@
     /// The owner's rules, as they were when anybody asked for them last.
     private(set) var lastRules = ProgramRules([:])
 
-    private static let sessionLimit = 64
     static let promptLimit = 16
     /// The most items whose changed properties one client is told.
     private static let readerLimit = 4_096
@@ -105,8 +104,7 @@
         return try await perform(call, on: collection)
       case .item(let id, let item): return try await perform(call, on: item, of: try collection(id))
       case .session(let id):
-        guard sessions[id]?.client == call.sender else { throw BusFailure.noSession }
-        sessions[id] = nil
+        guard sessions.close(id, of: call.sender) else { throw BusFailure.noSession }
         return []
       case .prompt(let id):
         guard let prompt = prompts[id], prompt.client == call.sender else { throw BusFailure.noObject }
@@ -120,12 +118,9 @@
     private func performOnService(_ call: BusCall) async throws -> [BusValue] {
       switch (call.member, call.given) {
       case ("OpenSession", (.text(let algorithm)?, .variant(let input)?, _)):
-        guard sessions.values.filter({ $0.client == call.sender }).count < Self.sessionLimit else {
-          throw BusFailure.overLimit
-        }
         let (session, output) = try BusSession.open(algorithm, input, for: call.sender)
         let id = "s\(nextNumber())"
-        sessions[id] = session
+        sessions.add(session, id)
         return [.variant(output), .path(BusObject.session(id).path)]
       case ("SearchItems", (.attributes(let wanted)?, _, _)):
         var (unlocked, hidden): ([String], [String]) = ([], [])
@@ -224,8 +219,9 @@
     }
 
     func session(_ path: String, of call: BusCall) throws(BusFailure) -> BusSession {
-      guard case .session(let id)? = BusObject(path: path), let session = sessions[id], session.client == call.sender
-      else { throw .noSession }
+      guard case .session(let id)? = BusObject(path: path), let session = sessions.use(id, by: call.sender) else {
+        throw .noSession
+      }
       return session
     }
 
@@ -238,7 +234,7 @@
         switch path.split(separator: "/").last {
         case "aliases": children = ["default", BusCollection.memoryID]
         case "collection": children = collections.map(\.id)
-        case "session": children = sessions.filter { $0.value.client == call.sender }.map(\.key)
+        case "session": children = sessions.ids(of: call.sender)
         case "prompt": children = prompts.filter { $0.value.client == call.sender }.map(\.key)
         case "org": children = ["freedesktop"]
         case "freedesktop": children = ["portal", "secrets"]
@@ -255,7 +251,7 @@
 
     /// Drops everything of a client that has left.
     func forget(_ client: String) {
-      sessions = sessions.filter { $0.value.client != client }
+      sessions.forget(client: client)
       admitted = admitted.filter { $0.key != client && !$0.key.hasPrefix(client + " ") }
       endRetrievals(of: client)
       for (id, prompt) in prompts where prompt.client == client {
