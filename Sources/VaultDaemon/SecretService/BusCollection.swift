@@ -31,16 +31,18 @@
     /// In memory: items, and bytes of all of them together.
     fileprivate static let (memoryItems, memoryBytes) = (4_096, 16 << 20)
 
-    /// - Parameter group: `nil` for the collection in memory.
-    init(group: String?) {
+    /// - Parameters:
+    ///   - group: `nil` for the collection in memory.
+    ///   - name: what its path is named after; by default the group's name.
+    init(group: String?, name: String? = nil) {
       self.group = group
-      id = group.map(Self.id) ?? Self.memoryID
+      id = group.map { Self.id(of: name ?? $0) } ?? Self.memoryID
     }
 
-    /// A group's name in a path, as gnome-keyring writes names.
-    private static func id(of group: String) -> String {
+    /// A name in a path, as gnome-keyring writes names.
+    static func id(of name: String) -> String {
       var id = ""
-      for byte in group.utf8 {
+      for byte in name.utf8 {
         let scalar = Unicode.Scalar(byte)
         let isPlain = scalar.properties.isAlphabetic && byte < 128 || (48...57).contains(byte)
         if isPlain {

@@ -117,6 +117,8 @@
     init(_ settings: [String: String]) { self.settings = settings.filter { $0.key.hasPrefix(Self.prefix) } }
 
     /// The rule for a program. A rule that cannot count denies, because nobody knows what it was meant to allow.
+    /// The value of such a setting if the collection's path has the group's name.
+    static let ownName = "yes"
     func rule(for program: BusProgram) -> ProgramRule {
       let own = program.peer.executable.flatMap { rule(ofExecutable: $0) }
       // A program can put on a root of its own, and is still the one that a rule denies.
@@ -154,10 +156,11 @@
     /// The label that the owner gave a collection.
     func label(of group: String) -> String? { settings[Self.labelPrefix + group] }
 
-    /// The groups that programs made as collections.
-    var made: [String] {
-      settings.keys.filter { $0.hasPrefix(Self.collectionPrefix) }
-        .map { String($0.dropFirst(Self.collectionPrefix.count)) }.sorted()
+    /// The groups that programs made as collections, each with the name for its path if that is not the group's own.
+    var made: [(group: String, name: String?)] {
+      settings.filter { $0.key.hasPrefix(Self.collectionPrefix) }
+        .map { (String($0.key.dropFirst(Self.collectionPrefix.count)), $0.value == Self.ownName ? nil : $0.value) }
+        .sorted { $0.0 < $1.0 }
     }
 
     /// What is wrong with a setting, named without `settings/`; `nil` if nothing is.

@@ -124,7 +124,7 @@
       // A path that is named twice is answered once.
       for path in Set(paths) {
         guard case .item(let id, let item)? = BusObject(path: path),
-          let collection = collections.first(where: { $0.id == id }), try await !isLocked(collection, for: call)
+          let collection = try? collection(id), try await !isLocked(collection, for: call)
         else { continue }
         wanted.append((path, item, collection))
       }

@@ -89,6 +89,7 @@
         }
         for collection in wanted.map(\.collection) {
           try await record(call, .login, collection, isAgreed ? .allowed : .denied)
+        let name = freeName(label)
         }
         guard isAgreed else { return nil }
         admitted[call.sender, default: []].formUnion(wanted.map(\.collection.id))
@@ -99,12 +100,12 @@
         let question = "\(program) wants a new collection '\(shown)'. To make the group, enter the store's passphrase."
         let seals = seal.seals
         let made = try await asOwner(question, for: call, .createGroup) { owner in
-          try Self.makeGroup(label: label, in: owner)
+          try Self.makeGroup(label: label, named: name, in: owner)
         }
-        guard let group = made else { return nil }
+        guard let made else { return nil }
         // If somebody has sealed the daemon since the question, it stays sealed.
         try await Blocking.write { [seal] in try seal.reopen(unlessSealedSince: seals) }
-        let collection = BusCollection(group: group)
+        let collection = BusCollection(group: made.group, name: freeName(made.name))
         add(collection)
         if isDefault { setDefault(collection) }
         return .path(BusObject.collection(collection.id).path)
@@ -133,7 +134,7 @@
     ) async throws -> Result? {
       for attempt in 1... {
         let words = attempt == 1 ? question : "That was not the passphrase. \(question)"
-        guard let passphrase = await asking.passphrase(words) else { return nil }
+        guard let passphrase = await asking.passphrase(words, program: call.program.name) else { return nil }
         // Meanwhile, the daemon may have been sealed, which the question did not say that it ends.
         if collection == nil { try await requireNoDenial(call) }
         // What follows is recorded as the owner's act, which does not say who asked for it.
@@ -152,13 +153,19 @@
     }
 
     /// Makes a group that the service may write to, and gives it the label.
-    private static func makeGroup(label: String, in owner: SecretStore) throws -> String {
+    ///
+    /// - Parameter path: the name for the collection's path, by which some programs find it again; `nil` for the group's.
+    private static func makeGroup(
+      label: String, named path: String?, in owner: SecretStore
+    ) throws -> (group: String, name: String?) {
       let plain = String(
-        label.lowercased().unicodeScalars.map {
-          $0.isASCII && $0.properties.isAlphabetic || $0.properties.numericType != nil && $0.isASCII
-            ? Character($0) : "-"
+        label.lowercased().unicodeScalars.map { scalar in
+          let isPlain = scalar.isASCII && (scalar.properties.isAlphabetic || scalar.properties.numericType != nil)
+          return isPlain || scalar == "_" || scalar == "." ? Character(scalar) : "-"
         })
-      let words = plain.split(separator: "-").joined(separator: "-").prefix(40)
+      // No name begins with a mark, or has two dots in a row.
+      let single = plain.split(separator: "-").joined(separator: "-").split(separator: ".").joined(separator: ".")
+      let words = single.drop { !$0.isLetter && !$0.isNumber }.prefix(40)
       // Names that begin with 'vault' are the store's own.
       let base = words.isEmpty ? "collection" : words.hasPrefix("vault") ? "collection-\(words)" : String(words)
       let known = Set(try owner.groupNames())
@@ -168,8 +175,10 @@
       try owner.grant(.write, in: name, to: Applications.service)
       let settings = try owner.group(Applications.service)
       try settings.set(Callers.settingsPrefix + ProgramRules.labelPrefix + name, to: label.isEmpty ? name : label)
-      try settings.set(Callers.settingsPrefix + ProgramRules.collectionPrefix + name, to: "yes")
-      return name
+      try settings.set(
+        Callers.settingsPrefix + ProgramRules.collectionPrefix + name, to: kept ?? ProgramRules.ownName)
+      return (name, kept)
     }
   }
 #endif
+      let kept = path.flatMap { $0 == name || $0 == ProgramRules.ownName ? nil : $0 }

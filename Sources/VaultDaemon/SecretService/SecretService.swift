@@ -14,6 +14,7 @@
     let location: StoreLocation
     let logger: Logger
     private let send: @Sendable (BusSignal) -> Void
+    /// Those that the command line names come first, then those that programs have made, and the one in memory.
     var collections: [BusCollection]
     /// The id of the collection with the alias `default`; `nil` if no group is left.
     private var defaultID: String?
@@ -21,6 +22,8 @@
     private var isDefaultChosen = false
     /// The groups of which the log says that they cannot be read.
     private var unread: Set<String> = []
+    /// Whether the log says that a search was refused because the store is closed.
+    private var isClosedNoted = false
     /// The ids of collections that a program locked.
     var locked: Set<String> = []
     /// The ids of the collections that somebody let a client use, where the rule is to ask.
@@ -40,6 +43,7 @@
     private(set) var lastRules = ProgramRules([:])
 
     static let promptLimit = 16
+    private static let login = "login"
     /// The most items whose changed properties one client is told.
     private static let readerLimit = 4_096
 
@@ -158,13 +162,15 @@
         if !alias.isEmpty, let known = aliased(alias) {
           return [.path(BusObject.collection(known.id).path), .path("/")]
         }
-        guard alias.isEmpty || alias == "default" else { throw BusFailure.unsupported("there is no such alias") }
+        guard ["", "default", Self.login].contains(alias) else {
+          throw BusFailure.unsupported("there is no such alias")
+        }
         guard case .text(let label)? = properties["org.freedesktop.Secret.Collection.Label"] else {
           throw BusFailure.invalid("a collection needs a label")
         }
         try await requireNoDenial(call)
         let wish = BusPrompt.Wish.createCollection(
-          label: BusItem.withoutControls(label), isDefault: alias == "default")
+          label: BusItem.withoutControls(label), isDefault: !alias.isEmpty)
         return [.path("/"), .path(try await prompt(wish, call))]
       default: throw BusFailure.unknownMethod
       }
@@ -173,7 +179,9 @@
     // MARK: Objects
 
     func collection(_ id: String) throws(BusFailure) -> BusCollection {
-      guard let collection = collections.first(where: { $0.id == id }) else { throw .noObject }
+      guard let collection = collections.first(where: { $0.id == id }) ?? (id == Self.login ? aliased(id) : nil) else {
+        throw .noObject
+      }
       return collection
     }
 
@@ -194,6 +202,20 @@
     static func message(of error: any Error) -> String {
       (error as? VaultError)?.message ?? BusFailure(error).message
     }
+    /// The name for the path of a collection; `nil` if another one has that path.
+    func freeName(_ name: String?) -> String? {
+      guard let name, (1...100).contains(name.utf8.count) else { return nil }
+      let id = BusCollection.id(of: name)
+      return collections.contains { $0.id == id } ? nil : name
+    }
+
+    /// Says in the log, once, that nothing can be searched because the store has not been open yet.
+    func noteClosed() {
+      guard !isClosedNoted else { return }
+      isClosedNoted = true
+      logger.warning("programs find no items, because the store is closed and was not read before")
+    }
+
 
     func aliased(_ name: String) -> BusCollection? {
       switch name {
@@ -201,6 +223,8 @@
       case BusCollection.memoryID: collections.first { $0.group == nil }
       default: nil
       }
+      // Elsewhere the default collection has this name, and programs name it.
+      case Self.login: collections.first { $0.id == Self.login } ?? aliased("default")
     }
 
     /// The collections that paths of collections and of items stand for; unknown paths are left out.
@@ -209,7 +233,7 @@
       for path in paths {
         let collection: BusCollection? =
           switch BusObject(path: path) {
-          case .collection(let id), .item(let id, _): collections.first { $0.id == id }
+          case .collection(let id), .item(let id, _): try? collection(id)
           case .alias(let name): aliased(name)
           default: nil
           }
@@ -232,7 +256,7 @@
       case .collection(let id): children = try collection(id).knownItems
       case .folder(let path):
         switch path.split(separator: "/").last {
-        case "aliases": children = ["default", BusCollection.memoryID]
+        case "aliases": children = ["default", Self.login, BusCollection.memoryID]
         case "collection": children = collections.map(\.id)
         case "session": children = sessions.ids(of: call.sender)
         case "prompt": children = prompts.filter { $0.value.client == call.sender }.map(\.key)
@@ -317,18 +341,18 @@
       let (known, usual) = (collections.compactMap(\.group), aliased("default")?.group)
       let chosen = isDefaultChosen ? usual.map { [$0] } ?? [] : []
       let found = try? await Blocking.read {
-        let made = try ProgramRules(opened.callers.settings(of: opened.store)).made.filter { group in
-          !known.contains(group) && (try? opened.store.group(group).info()) != nil
+        let made = try ProgramRules(opened.callers.settings(of: opened.store)).made.filter { made in
+          !known.contains(made.group) && (try? opened.store.group(made.group).info()) != nil
         }
         func isThere(_ group: String) -> Bool {
           do { _ = try opened.store.group(group).info() } catch VaultError.notFound { return false } catch {}
           return true
         }
-        return (made: made, usual: (chosen + known + made).first(where: isThere))
+        return (made: made, usual: (chosen + known + made.map(\.group)).first(where: isThere))
       }
       guard let found else { return }
-      for group in found.made where !collections.contains(where: { $0.group == group }) {
-        add(BusCollection(group: group))
+      for (group, name) in found.made where !collections.contains(where: { $0.group == group }) {
+        add(BusCollection(group: group, name: freeName(name)))
       }
       // Meanwhile a program may have set another one.
       guard aliased("default")?.group == usual, found.usual != usual else { return }

@@ -125,7 +125,7 @@ def prompts():
     made, path = client.call(ROOT, "Service", "CreateCollection", "a{sv}s", properties, "")
     assert made == "/"
     dismissed, (_, made) = client.prompt(path)
-    assert not dismissed and made.endswith("/holiday_2dphotos"), (dismissed, made)
+    assert not dismissed and made.endswith("/Holiday_20Photos_21"), (dismissed, made)
     assert client.get(made, "Collection", "Label") == "Holiday Photos!"
     assert made in client.get(ROOT, "Service", "Collections")
     client.create(made, "", {"place": "sea"}, b"blue", session)
