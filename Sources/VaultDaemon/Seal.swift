@@ -1,4 +1,5 @@
 #if Daemon
+  import Foundation
   import Synchronization
   import VaultFoundation
 
@@ -9,6 +10,7 @@
     /// `seals` counts how often somebody has sealed the daemon.
     private let state = Mutex<(opened: OpenedStore?, isShut: Bool, seals: Int)>((nil, false, 0))
     private let following = Mutex<Following?>(nil)
+    private let watchers = Mutex<[UUID: AsyncStream<Void>.Continuation]>([:])
 
     /// What the daemon does with published groups when the store is opened or closed.
     struct Following: Sendable {
@@ -82,10 +84,24 @@
           return state.opened
         }
         end(old)
+        tellTurn()
       } catch {
         state.withLock { if $0.seals == seals { $0.isShut = false } }
         throw error
       }
+    }
+
+    /// An element for each time that the store is opened or closed from now on; for several at once, there may be one.
+    func turns() -> AsyncStream<Void> {
+      let (turns, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
+      let id = UUID()
+      continuation.onTermination = { [weak self] _ in self?.watchers.withLock { $0[id] = nil } }
+      watchers.withLock { $0[id] = continuation }
+      return turns
+    }
+
+    private func tellTurn() {
+      for watcher in watchers.withLock({ Array($0.values) }) { watcher.yield() }
     }
 
     func follow(_ new: Following) {
@@ -101,6 +117,7 @@
       }
       end(old)
       following.withLock { $0 }?.end()
+      tellTurn()
     }
 
     private func end(_ old: OpenedStore?) {

@@ -77,8 +77,8 @@
     /// Whether anybody has asked for its items.
     var isKnown: Bool { state.withLock { $0.epoch != nil } }
 
-    /// The ids of the items, as of the last time that somebody asked for them.
-    var knownItems: [String] { state.withLock { Array($0.items.items.keys) } }
+    /// The items, as of the last time that somebody asked for them.
+    var knownItems: [BusItem] { state.withLock { Array($0.items.items.values) } }
 
     /// The ids of the items with these attributes, as of the last time that somebody asked for any.
     func known(_ wanted: [String: String]) -> [String] { state.withLock { $0.items.matching(wanted).map(\.id) } }

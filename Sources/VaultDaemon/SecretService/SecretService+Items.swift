@@ -35,9 +35,10 @@
     /// - Throws: `failed` if that fails; then nothing may be answered or changed.
     func record(
       _ call: BusCall, _ action: AuditRecord.Action, _ collection: BusCollection?, item: String? = nil,
-      _ outcome: AuditRecord.Outcome = .allowed
+      _ outcome: AuditRecord.Outcome = .allowed, detail: String? = nil
     ) async throws {
-      let (visit, detail) = try visit(call, collection)
+      let (visit, place) = try visit(call, collection)
+      let detail = detail.map { "\(place), \($0)" } ?? place
       try await visit.record(action, group: collection?.group, item: item, outcome, detail: detail)
     }
 
@@ -74,7 +75,10 @@
     ) async throws -> [(collection: BusCollection, paths: [String])] {
       let known = rulesOfCalls[call.number]
       guard let opened = seal.current else {
-        guard searched.contains(where: \.isKnown) else { throw BusFailure.isLocked }
+        guard searched.contains(where: \.isKnown) else {
+          noteClosed()
+          throw BusFailure.isLocked
+        }
         guard lastRules.rule(for: call.program) != .deny else { throw BusFailure.denied }
         return searched.map { ($0, Self.paths($0.known(wanted), in: $0)) }
       }
@@ -282,49 +286,6 @@
     private static func contentType(_ type: String) throws(BusFailure) -> String {
       guard type.utf8.count <= 256 else { throw .overLimit }
       return type.isEmpty ? "text/plain" : BusItem.withoutControls(type)
-    }
-
-    // MARK: Signals
-
-    /// Reads the collections that clients know again, and tells what others have changed.
-    func lookForChanges() async {
-      guard let opened = seal.current, (try? await readRules(opened)) != nil else { return }
-      await addMadeCollections()
-      for collection in collections where collection.isKnown {
-        guard let changes = try? await Blocking.read({ try collection.refresh(opened.store) }) else { continue }
-        tell(changes, in: collection)
-      }
-    }
-
-    /// Tells what changed. Only clients that have read an item's properties are told the new ones.
-    func tell(_ changes: BusChanges, in collection: BusCollection) {
-      guard !changes.isEmpty else { return }
-      let object = BusObject.collection(collection.id)
-      for (ids, member) in [
-        (changes.created, "ItemCreated"), (changes.changed, "ItemChanged"), (changes.deleted, "ItemDeleted"),
-      ] {
-        for id in ids {
-          let item = BusObject.item(collection: collection.id, id)
-          signal(object, .collection, member, [.path(item.path)])
-          if member == "ItemDeleted" { forgetReaders(of: item.path) }
-          guard member == "ItemChanged", !locked.contains(collection.id), let changed = collection.known(id) else {
-            continue
-          }
-          for client in readers(of: item.path, in: collection) {
-            tell(Self.properties(of: changed), of: item, to: client)
-          }
-        }
-      }
-    }
-
-    /// The properties that an item shows while it is not locked.
-    static func properties(of item: BusItem) -> [String: BusValue] {
-      [
-        "Label": .text(item.label), "Attributes": .attributes(item.attributes),
-        "Type": .text(item.attributes["xdg:schema"] ?? "org.freedesktop.Secret.Generic"),
-        "Created": .number(item.created.milliseconds / 1_000), "Modified": .number(item.modified.milliseconds / 1_000),
-        "Locked": .bool(false),
-      ]
     }
   }
 #endif

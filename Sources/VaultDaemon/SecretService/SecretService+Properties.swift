@@ -57,8 +57,13 @@
         "Locked": .bool(isLocked), "Items": .paths([]), "Created": .number(0), "Modified": .number(0),
       ]
       if name == nil || name == "Label" { properties["Label"] = .text(try await label(of: collection, call)) }
-      let needsItems = name == nil || name == "Items" || name == "Created" || name == "Modified"
-      guard needsItems, seal.current != nil else { return properties }
+      // A client that reads all at once keeps them.
+      if name == nil, lastRules.rule(for: call.program) != .deny { readers.note(call, collection: collection.id) }
+      guard name == nil || name == "Items" || name == "Created" || name == "Modified" else { return properties }
+      guard seal.current != nil else {
+        guard lastRules.rule(for: call.program) != .deny else { return properties }
+        return properties.merging(Self.properties(ofItems: collection.knownItems, in: collection)) { $1 }
+      }
       let opened = try await requireNoDenial(call)
       let read = try await Blocking.read {
         Result { try collection.read(opened.store) { Array($0.items.values) } }
@@ -70,33 +75,37 @@
       }
       let (items, changes) = try read.get()
       tell(changes, in: collection)
-      if name == nil || name == "Items" {
-        // How many there are, and nothing of what they are.
-        properties["Items"] = .paths(items.map { BusObject.item(collection: collection.id, $0.id).path }.sorted())
-        try await record(call, .list, collection)
-      }
-      properties["Created"] = .number((items.map(\.created.milliseconds).min() ?? 0) / 1_000)
-      properties["Modified"] = .number((items.map(\.modified.milliseconds).max() ?? 0) / 1_000)
-      return properties
+      if name == nil || name == "Items" { try await record(call, .list, collection) }
+      return properties.merging(Self.properties(ofItems: items, in: collection)) { $1 }
     }
 
+    /// A locked item shows what it is only to a program that a rule allows to use it: many read what they found before they
+    /// have it unlocked. To others it says only that it is there.
     private func properties(
       of id: String, in collection: BusCollection, only name: String?, _ call: BusCall
     ) async throws -> [String: BusValue] {
-      // A locked item says only that it is there.
-      let locked: [String: BusValue] = [
+      let hidden: [String: BusValue] = [
         "Locked": .bool(true), "Label": .text(""), "Attributes": .attributes([:]), "Type": .text(""),
         "Created": .number(0), "Modified": .number(0),
       ]
-      if seal.isSealed, lastRules.rule(for: call.program) != .deny, collection.known(id) != nil { return locked }
+      let showsContent = name != "Locked" && name != "Created" && name != "Modified"
+      let path = BusObject.item(collection: collection.id, id).path
+      // While the store is closed, the rules and the items are those that were known before.
+      if seal.isSealed, lastRules.rule(for: call.program) != .deny, let item = collection.known(id) {
+        readers.note(call, item: path)
+        guard lastRules.rule(for: call.program) == .allow,
+          !showsContent || noteShown(item, in: collection, to: call)
+        else { return hidden }
+        return Self.properties(of: item, isLocked: true)
+      }
       let opened = try await requireNoDenial(call)
       let item = try await item(id, of: collection, opened)
-      guard try await !isLocked(collection, for: call) else { return locked }
-      if name == nil || name == "Label" || name == "Attributes" || name == "Type" {
-        try await record(call, .inspect, collection, item: item.name)
-      }
-      noteReader(call, of: BusObject.item(collection: collection.id, id).path)
-      return Self.properties(of: item)
+      let isLocked = try await isLocked(collection, for: call)
+      let rule = try await rules(for: call).rule(for: call.program)
+      readers.note(call, item: path)
+      guard !isLocked || rule == .allow else { return hidden }
+      if showsContent { try await record(call, .inspect, collection, item: item.name) }
+      return Self.properties(of: item, isLocked: isLocked)
     }
 
     private func set(_ name: String, to value: BusValue, of object: BusObject, _ call: BusCall) async throws {
@@ -147,18 +156,7 @@
         try await record(call, .write, collection, item: BusCollection.labelName, Refusal(error).outcome)
         throw error
       }
-      tell(["Label": .text(label)], of: collection)
-    }
-
-    /// Tells the new values of an object's properties.
-    func tell(_ properties: [String: BusValue], of object: BusObject, to client: String? = nil) {
-      let values: [BusValue] = [.text(object.interface?.name ?? ""), .properties(properties), .texts([])]
-      signal(object, .properties, "PropertiesChanged", values, to: client)
-    }
-
-    private func tell(_ properties: [String: BusValue], of collection: BusCollection) {
-      tell(properties, of: .collection(collection.id))
-      signal(.service, .service, "CollectionChanged", [.path(BusObject.collection(collection.id).path)])
+      tellEverybody(["Label": .text(label)], of: collection)
     }
 
     // MARK: Locking
@@ -173,24 +171,11 @@
     }
 
     private func lock(_ collection: BusCollection) {
-      guard locked.insert(collection.id).inserted else { return }
-      tell(["Locked": .bool(true)], of: collection)
-      tellReaders(of: collection, isLocked: true)
+      if locked.insert(collection.id).inserted { tellLocked(collection, true) }
     }
 
     func unlock(_ collection: BusCollection) {
-      guard locked.remove(collection.id) != nil else { return }
-      tell(["Locked": .bool(false)], of: collection)
-      tellReaders(of: collection, isLocked: false)
-    }
-
-    private func tellReaders(of collection: BusCollection, isLocked: Bool) {
-      for path in readers.keys {
-        guard case .item(collection.id, let id)? = BusObject(path: path) else { continue }
-        for client in readers(of: path, in: collection) {
-          tell(["Locked": .bool(isLocked)], of: .item(collection: collection.id, id), to: client)
-        }
-      }
+      if locked.remove(collection.id) != nil { tellLocked(collection, false) }
     }
 
     /// Unlocks what needs no question, and makes a prompt for the rest.
@@ -214,13 +199,10 @@
     func remove(_ collection: BusCollection) {
       collections.removeAll { $0.id == collection.id }
       locked.remove(collection.id)
+      readers.forget(collection: collection.id)
       if aliased("default") == nil { setDefault() }
       signal(.service, .service, "CollectionDeleted", [.path(BusObject.collection(collection.id).path)])
       tellCollections()
-    }
-
-    private func tellCollections() {
-      tell(["Collections": .paths(collections.map { BusObject.collection($0.id).path })], of: .service)
     }
   }
 #endif

@@ -6,8 +6,8 @@
   /// The objects of `org.freedesktop.secrets` (Secret Service 0.2) and what they answer.
   ///
   /// Collections are groups of the store, and one in memory. Any program on the bus may call; the owner's rules say what
-  /// it gets, as far as it is known which program it is. An answer that shows an item is recorded first, except that of a
-  /// search while the store, and with it the record, is closed.
+  /// it gets, as far as it is known which program it is. An answer that shows an item is recorded first, except while the
+  /// store, and with it the record, is closed: then labels and attributes that are shown are recorded once it is open.
   actor SecretService {
     let seal: Seal
     let asking: Asking
@@ -32,10 +32,13 @@
     var prompts: [String: BusPrompt] = [:]
     /// The calls of the portal that wait for their answers.
     var retrievals: [PortalRetrieval] = []
-    /// The clients that have read an item's properties, and so keep them, by the item's path.
-    private(set) var readers: [String: Set<String>] = [:]
-    /// The programs of those clients.
-    private var programs: [String: BusProgram] = [:]
+    var readers = BusReaders()
+    /// The ids of collections of which clients will soon be told the items.
+    var toldSoon: Set<String> = []
+    /// Whether the store was open when clients were told last.
+    var wasOpen: Bool
+    /// What was shown while the store was closed, and is not in the record yet.
+    var unrecorded: [String: ShownItem] = [:]
     private var lastNumber: UInt64 = 0
     /// The owner's rules, as they were when a call asked for them first.
     private(set) var rulesOfCalls: [UInt64: ProgramRules] = [:]
@@ -44,8 +47,6 @@
 
     static let promptLimit = 16
     private static let login = "login"
-    /// The most items whose changed properties one client is told.
-    private static let readerLimit = 4_096
 
     /// - Parameters:
     ///   - groups: the groups to answer from; the first one is the default.
@@ -56,7 +57,7 @@
     ) {
       (self.seal, self.location, self.asking, self.logger, self.send) = (seal, location, asking, logger, send)
       collections = groups.map { BusCollection(group: $0) } + [BusCollection(group: nil)]
-      defaultID = collections[0].id
+      (defaultID, wasOpen) = (collections[0].id, seal.current != nil)
     }
 
     /// A number that no object had before.
@@ -199,9 +200,6 @@
         metadata: ["group": "\(group)", "error": "\(Self.message(of: error))"])
     }
 
-    static func message(of error: any Error) -> String {
-      (error as? VaultError)?.message ?? BusFailure(error).message
-    }
     /// The name for the path of a collection; `nil` if another one has that path.
     func freeName(_ name: String?) -> String? {
       guard let name, (1...100).contains(name.utf8.count) else { return nil }
@@ -216,15 +214,18 @@
       logger.warning("programs find no items, because the store is closed and was not read before")
     }
 
+    static func message(of error: any Error) -> String {
+      (error as? VaultError)?.message ?? BusFailure(error).message
+    }
 
     func aliased(_ name: String) -> BusCollection? {
       switch name {
       case "default": collections.first { $0.id == defaultID }
+      // Elsewhere the default collection has this name, and programs name it.
+      case Self.login: collections.first { $0.id == Self.login } ?? aliased("default")
       case BusCollection.memoryID: collections.first { $0.group == nil }
       default: nil
       }
-      // Elsewhere the default collection has this name, and programs name it.
-      case Self.login: collections.first { $0.id == Self.login } ?? aliased("default")
     }
 
     /// The collections that paths of collections and of items stand for; unknown paths are left out.
@@ -253,7 +254,7 @@
       let children: [String]
       switch object {
       case .service: children = ["aliases", "collection", "session", "prompt"]
-      case .collection(let id): children = try collection(id).knownItems
+      case .collection(let id): children = try collection(id).knownItems.map(\.id)
       case .folder(let path):
         switch path.split(separator: "/").last {
         case "aliases": children = ["default", Self.login, BusCollection.memoryID]
@@ -282,27 +283,7 @@
         prompt.task?.cancel()
         prompts[id] = nil
       }
-      guard programs.removeValue(forKey: client) != nil else { return }
-      for (path, clients) in readers where clients.contains(client) {
-        readers[path] = clients.count > 1 ? clients.subtracting([client]) : nil
-      }
-    }
-
-    /// Notes that the caller has read an item's properties.
-    func noteReader(_ call: BusCall, of path: String) {
-      if readers[path] == nil, readers.count >= Self.readerLimit { return }
-      readers[path, default: []].insert(call.sender)
-      programs[call.sender] = call.program
-    }
-
-    func forgetReaders(of path: String) { readers[path] = nil }
-
-    /// The clients that have read the properties of the item at `path`, and that may still read them.
-    func readers(of path: String, in collection: BusCollection) -> [String] {
-      (readers[path] ?? []).filter { client in
-        guard let program = programs[client] else { return false }
-        return isOpen(collection, to: client, lastRules.rule(for: program))
-      }
+      readers.forget(client: client)
     }
 
     /// Whether a rule, and what somebody agreed to, lets a client use a collection that is not locked.

@@ -41,10 +41,14 @@
         send: { connection.send($0) })
       await service.addMadeCollections()
       connection.start()
-      let watching = Task {
-        while (try? await Task.sleep(for: Self.pause)) != nil { await service.lookForChanges() }
-      }
-      defer { watching.cancel() }
+      let turns = seal.turns()
+      let watching = [
+        Task {
+          repeat { await service.lookForChanges() } while (try? await Task.sleep(for: Self.pause)) != nil
+        },
+        Task { for await _ in turns { await service.lookForChanges() } },
+      ]
+      defer { for task in watching { task.cancel() } }
       let code = await withGracefulShutdownHandler {
         // Its own end comes when the connection has sent everything.
         var turns: [String: Task<Void, Never>] = [:]

@@ -100,7 +100,7 @@ def prompts():
     assert client.call(ROOT, "Service", "SearchItems", "a{ss}", {"k": "prompts"}) == ([], [item])
     assert client.error(item, "Item", "GetSecret", "o", session) == SECRET + "Error.IsLocked"
     assert client.call(ROOT, "Service", "GetSecrets", "aoo", [item], session) == ({},)
-    assert client.get(item, "Item", "Label") == ""
+    assert client.get(item, "Item", "Label") == "kept" and client.get(item, "Item", "Locked") is True
     unlocked, path = client.call(ROOT, "Service", "Unlock", "ao", [item])
     assert unlocked == [] and path != "/"
     assert Client().error(path, "Prompt", "Prompt", "s", "") == SECRET + "Error.NoSuchObject"
