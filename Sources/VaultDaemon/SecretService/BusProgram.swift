@@ -44,6 +44,13 @@
     /// The id of a Flatpak application.
     var flatpak: String? { if case .flatpak(let id) = sandbox { id } else { nil } }
 
+    /// Who asks: the program, whichever of its connections it uses. What an interpreter runs is known by its process alone.
+    func asker(_ client: String) -> String {
+      if let flatpak { return flatpak }
+      if let executable = peer.executable, !ProgramRules.isInterpreter(executable) { return executable }
+      return peer.process.map { "process \($0)" } ?? client
+    }
+
     /// How a question names it.
     var name: String { flatpak ?? peer.executable ?? "an unknown program" }
   }
@@ -110,6 +117,8 @@
     static let labelPrefix = prefix + "label/"
     /// Before the names of groups that programs made as collections.
     static let collectionPrefix = prefix + "collection/"
+    /// The value of such a setting if the collection's path has the group's name.
+    static let ownName = "yes"
     private static let (exePrefix, flatpakPrefix) = (prefix + "exe/", prefix + "flatpak/")
 
     private let settings: [String: String]
@@ -117,8 +126,6 @@
     init(_ settings: [String: String]) { self.settings = settings.filter { $0.key.hasPrefix(Self.prefix) } }
 
     /// The rule for a program. A rule that cannot count denies, because nobody knows what it was meant to allow.
-    /// The value of such a setting if the collection's path has the group's name.
-    static let ownName = "yes"
     func rule(for program: BusProgram) -> ProgramRule {
       let own = program.peer.executable.flatMap { rule(ofExecutable: $0) }
       // A program can put on a root of its own, and is still the one that a rule denies.

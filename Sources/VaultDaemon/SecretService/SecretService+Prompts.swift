@@ -6,6 +6,8 @@
   /// A question to the person at the machine. The client that caused it says when it is asked.
   struct BusPrompt: Sendable {
     let client: String
+    /// Who asks, the same for all connections of a program.
+    let asker: String
     let wish: Wish
     var task: Task<Void, Never>?
 
@@ -14,6 +16,9 @@
       case unlock([String])
       case createCollection(label: String, isDefault: Bool)
       case deleteCollection(BusCollection)
+
+      /// Whether it needs the owner's passphrase.
+      var isForOwner: Bool { if case .unlock = self { false } else { true } }
 
       /// The result of a question that was not answered with yes.
       var refused: BusValue {
@@ -29,11 +34,14 @@
   extension SecretService {
     /// - Returns: the prompt's path.
     func prompt(_ wish: BusPrompt.Wish, _ call: BusCall) async throws -> String {
-      guard prompts.values.filter({ $0.client == call.sender }).count < Self.promptLimit else {
-        throw BusFailure.overLimit
+      let asker = call.program.asker(call.sender)
+      // A program can have many connections, and each wish of this kind is a question of its own.
+      let others = prompts.values.filter {
+        $0.client == call.sender || $0.asker == asker && $0.wish.isForOwner && wish.isForOwner
       }
+      guard others.count < Self.promptLimit else { throw BusFailure.overLimit }
       let id = "p\(nextNumber())"
-      prompts[id] = BusPrompt(client: call.sender, wish: wish)
+      prompts[id] = BusPrompt(client: call.sender, asker: asker, wish: wish)
       return BusObject.prompt(id).path
     }
 
@@ -48,6 +56,14 @@
         }
         endRules(of: call)
         complete(id, Task.isCancelled ? nil : result)
+      }
+    }
+
+    /// One no is the answer to all that the program asks of this kind at the moment.
+    private func dismissOthers(of call: BusCall, _ isAlike: (BusPrompt.Wish) -> Bool) {
+      let asker = call.program.asker(call.sender)
+      for (id, prompt) in prompts where prompt.asker == asker && prompt.task != nil {
+        if isAlike(prompt.wish), BusObject.prompt(id).path != call.path { dismiss(id) }
       }
     }
 
@@ -68,37 +84,12 @@
     func fulfil(_ wish: BusPrompt.Wish, _ call: BusCall) async throws -> BusValue? {
       let program = BusItem.inQuestion(call.program.name, limit: 200)
       switch wish {
-      case .unlock(let paths):
-        let wanted = try collections(of: paths)
-        let names = Set(wanted.map { $0.collection.group ?? $0.collection.id }).sorted()
-        let wasSealed = seal.isSealed
-        let question = "Let \(program) use the secrets of \(names.joined(separator: ", "))?"
-        let isAgreed = await asking.confirm(wasSealed ? "\(question) This opens the locked store for all." : question)
-        guard !Task.isCancelled else { return nil }
-        // Others may have opened or closed the store meanwhile.
-        let opensStore = isAgreed && wasSealed && seal.isSealed
-        if opensStore {
-          try await Blocking.write { [seal] in try seal.unseal() }
-          endRules(of: call)
-        }
-        guard isAgreed || !seal.isSealed else { return nil }
-        // The rules are in the store, so a denied program is known only now.
-        do { try await requireNoDenial(call) } catch {
-          if opensStore { seal.seal() }
-          throw error
-        }
-        for collection in wanted.map(\.collection) {
-          try await record(call, .login, collection, isAgreed ? .allowed : .denied)
-        let name = freeName(label)
-        }
-        guard isAgreed else { return nil }
-        admitted[call.sender, default: []].formUnion(wanted.map(\.collection.id))
-        for collection in wanted.map(\.collection) { unlock(collection) }
-        return .paths(wanted.map(\.path))
+      case .unlock(let paths): return try await fulfilUnlock(paths, call)
       case .createCollection(let label, let isDefault):
         let shown = BusItem.inQuestion(label, limit: 100)
         let question = "\(program) wants a new collection '\(shown)'. To make the group, enter the store's passphrase."
         let seals = seal.seals
+        let name = freeName(label)
         let made = try await asOwner(question, for: call, .createGroup) { owner in
           try Self.makeGroup(label: label, named: name, in: owner)
         }
@@ -125,6 +116,87 @@
       }
     }
 
+    /// What a question to unlock collections is about, when it is asked.
+    private struct Asked: Sendable {
+      let collections: [BusCollection]
+      let wasSealed: Bool
+    }
+
+    private func fulfilUnlock(_ paths: [String], _ call: BusCall) async throws -> BusValue? {
+      let wanted = try collections(of: paths)
+      let reply = try await asking.confirm(program: call.program.name) { [self] in
+        try await question(about: wanted.map(\.collection), call)
+      } then: { [self] asked, isAgreed in
+        try await act(on: isAgreed, asked, call)
+      }
+      switch reply {
+      case .answered(true): return .paths(wanted.map(\.path))
+      case .unneeded where !Task.isCancelled:
+        try await requireNoDenial(call)
+        return .paths(wanted.map(\.path))
+      case .answered, .unneeded, .unasked: return nil
+      }
+    }
+
+    /// Does what follows from the answer to the question whether a program may use collections.
+    ///
+    /// - Returns: whether it may.
+    private func act(on isAgreed: Bool, _ asked: Asked, _ call: BusCall) async throws -> Bool {
+      guard !Task.isCancelled else { return false }
+      if !isAgreed {
+        let ids = Set(asked.collections.map(\.id))
+        dismissOthers(of: call) { wish in
+          guard case .unlock(let others) = wish else { return false }
+          return asked.wasSealed || ((try? collections(of: others)) ?? []).allSatisfy { ids.contains($0.collection.id) }
+        }
+      }
+      // Others may have opened or closed the store meanwhile.
+      let opensStore = isAgreed && asked.wasSealed && seal.isSealed
+      if opensStore { try await Blocking.write { [seal] in try seal.unseal() } }
+      endRules(of: call)
+      guard isAgreed || !seal.isSealed else { return false }
+      // The rules are in the store, so a denied program is known only now.
+      do { try await requireNoDenial(call) } catch {
+        if opensStore { seal.seal() }
+        throw error
+      }
+      for collection in asked.collections {
+        try await record(call, .login, collection, isAgreed ? .allowed : .denied)
+      }
+      guard isAgreed else { return false }
+      admitted[call.sender, default: []].formUnion(asked.collections.map(\.id))
+      // Before the answer, because it is then that programs look at what they had read.
+      await lookForChanges()
+      for collection in asked.collections {
+        let shown = readItems(of: collection, by: call.sender).compactMap { collection.known($0)?.name }
+        try await recordAll(shown.map { (call, collection, $0) })
+        unlock(collection)
+        tellAdmitted(call.sender, to: collection)
+      }
+      return true
+    }
+
+    /// The question whether a program may use collections, when its turn has come. An answer to another question may have
+    /// opened them meanwhile.
+    ///
+    /// - Returns: `nil` if none of them is locked for the program any more.
+    private func question(
+      about collections: [BusCollection], _ call: BusCall
+    ) async throws -> (text: String, subject: Asked)? {
+      endRules(of: call)
+      if seal.current != nil { try await requireNoDenial(call) }
+      var closed: [BusCollection] = []
+      for collection in collections where !closed.contains(where: { $0.id == collection.id }) {
+        if try await isLocked(collection, for: call) { closed.append(collection) }
+      }
+      guard !closed.isEmpty else { return nil }
+      let program = BusItem.inQuestion(call.program.name, limit: 200)
+      let names = closed.map { $0.group ?? $0.id }.sorted()
+      let question = "Let \(program) use the secrets of \(names.joined(separator: ", "))?"
+      let asked = Asked(collections: closed, wasSealed: seal.isSealed)
+      return (asked.wasSealed ? "\(question) This opens the locked store for all." : question, asked)
+    }
+
     /// Makes a change as the owner, with the passphrase that somebody types, who may mistype it twice.
     ///
     /// - Returns: `nil` if nobody typed one.
@@ -134,7 +206,10 @@
     ) async throws -> Result? {
       for attempt in 1... {
         let words = attempt == 1 ? question : "That was not the passphrase. \(question)"
-        guard let passphrase = await asking.passphrase(words, program: call.program.name) else { return nil }
+        guard let passphrase = await asking.passphrase(words, program: call.program.name) else {
+          if !Task.isCancelled { dismissOthers(of: call) { $0.isForOwner } }
+          return nil
+        }
         // Meanwhile, the daemon may have been sealed, which the question did not say that it ends.
         if collection == nil { try await requireNoDenial(call) }
         // What follows is recorded as the owner's act, which does not say who asked for it.
@@ -171,6 +246,7 @@
       let known = Set(try owner.groupNames())
       let names = [base] + (2...1_000).map { "\(base)-\($0)" }
       guard let name = names.first(where: { !known.contains($0) }) else { throw BusFailure.overLimit }
+      let kept = path.flatMap { $0 == name || $0 == ProgramRules.ownName ? nil : $0 }
       try owner.createGroup(name)
       try owner.grant(.write, in: name, to: Applications.service)
       let settings = try owner.group(Applications.service)
@@ -181,4 +257,3 @@
     }
   }
 #endif
-      let kept = path.flatMap { $0 == name || $0 == ProgramRules.ownName ? nil : $0 }
