@@ -264,7 +264,7 @@ def hostile():
     path = gone.session()
     gone.bus.close()
     assert client.error(path, "Session", "Close") == SECRET + "Error.NoSession"
-    # More sessions and prompts than one client may have.
+    # More prompts than one client may have.
     greedy = Client()
     greedy.call(ROOT, "Service", "Lock", "ao", [collection])
     paths = [greedy.call(ROOT, "Service", "Unlock", "ao", [collection])[1] for _ in range(16)]
