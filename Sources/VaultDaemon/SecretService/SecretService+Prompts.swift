@@ -96,8 +96,10 @@
         guard let made else { return nil }
         // If somebody has sealed the daemon since the question, it stays sealed.
         try await Blocking.write { [seal] in try seal.reopen(unlessSealedSince: seals) }
-        let collection = BusCollection(group: made.group, name: freeName(made.name))
-        add(collection)
+        // Others may have looked for new collections as soon as the store was open again.
+        let known = collections.first { $0.group == made.group }
+        let collection = known ?? BusCollection(group: made.group, name: freeName(made.name))
+        if known == nil { add(collection) }
         if isDefault { setDefault(collection) }
         return .path(BusObject.collection(collection.id).path)
       case .deleteCollection(let collection):

@@ -222,12 +222,20 @@ extension SecretServiceAnswerTests {
       let wanted = ["org.freedesktop.Secret.Collection.Label": BusValue.text(label)]
       try await prompt(call("CreateCollection", at: .service, .properties(wanted), .text("")))
     }
+    // As the daemon does: the group may be seen as soon as the store is open again.
+    let turns = daemon.seal.turns()
+    let watching = Task { for await _ in turns { await service.lookForChanges() } }
+    defer { watching.cancel() }
     for (label, id) in names {
       try await make(label)
       let shown = try await properties(of: .collection(id))
       #expect(shown["Label"] == .text(label))
     }
     #expect(try Set(daemon.owner().groupNames()).isSuperset(of: ["my_tool", "mytool", "login.items"]))
+    let shown = try await call(
+      "Get", at: .service, of: .properties, .text(BusInterface.service.name), .text("Collections"))
+    guard case .variant(.paths(let paths))? = shown.first else { throw BusFailure.noObject }
+    #expect(paths.count == 6 && Set(paths).count == 6)
     // The next daemon has them at the same paths.
     let next = SecretServiceAnswerTests(after: self)
     await next.service.addMadeCollections()
@@ -237,8 +245,8 @@ extension SecretServiceAnswerTests {
     }
     // A second one of that name has another path.
     try await make("MyTool")
-    let shown = try await properties(of: .collection("mytool_2d2"))
-    #expect(shown["Label"] == .text("MyTool"))
+    let second = try await properties(of: .collection("mytool_2d2"))
+    #expect(second["Label"] == .text("MyTool"))
   }
 
   @Test func `login is another name of the default collection`() async throws {
