@@ -26,8 +26,7 @@ final class Session {
   static let variables = [
     "VAULT_HOME", "VAULT_STATE", "VAULT_GROUP", "VAULT_KEY_FILE", "VAULT_CREDENTIAL", "CREDENTIALS_DIRECTORY",
     "VAULT_SOCKET", "PASSWORD_STORE_DIR", "SOPS_AGE_KEY_FILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME",
-    "HOME", "NO_COLOR", "TERM", "VISUAL", "EDITOR", "PATH", "XDG_RUNTIME_DIR", "SSH_ASKPASS_PROMPT",
-    "SUDO_USER",
+    "HOME", "NO_COLOR", "TERM", "VISUAL", "EDITOR", "PATH", "XDG_RUNTIME_DIR", "SSH_ASKPASS_PROMPT", "SUDO_USER",
   ]
 
   init(
@@ -129,8 +128,7 @@ final class Session {
     // The library can throw only its own errors. An error at the terminal is the one to report.
     let error = question?.failure ?? near(withoutNamedPath(error))
     if case VaultError.denied = error { circumstances.closedUnixGroup = closedUnixGroup }
-    circumstances.isSudo =
-      geteuid() == 0 && variable("VAULT_HOME") == nil && variable("SUDO_USER").map { $0 != "root" } == true
+    circumstances.isSudo = geteuid() == 0 && variable("VAULT_HOME") == nil && variable("SUDO_USER") ?? "root" != "root"
     if let home = try? StoreLocation(environment: environment).home { circumstances.store = UTF8Text.onOneLine(home) }
     let report = ErrorReport(error, in: circumstances)
     if let failure = error as? Failure, failure.isSilent { return report.status }
