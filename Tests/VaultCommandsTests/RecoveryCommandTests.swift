@@ -183,6 +183,7 @@ import Testing
     let home = store.folder.file("new/store")
     _ = store.shell(#"rm -r "$folder/new/store/identity""#)
     let terminal = PseudoTerminal()
+    terminal.type(code + "new one\nnew one\n")
     let refused = run("init", "--recover", backup, terminal: terminal.path)
     #expect(refused.status == 13)
     #expect(
