@@ -1,4 +1,5 @@
 import Glibc
+import Foundation
 import Testing
 
 @testable import VaultCommands
