@@ -57,12 +57,12 @@ import Testing
     (
       ["set", "x", "s3cret"],
       "a value is never taken from an argument, because other users and your shell's history would see it",
-      "pipe it: printf %s \"$VALUE\" | vault set NAME"
+      "pipe it: printf %s \"$VALUE\" | vault set NAME; or, from a file: --file PATH"
     ),
     (
       ["set", "x", "s3cret", "s3cret"],
       "a value is never taken from an argument, because other users and your shell's history would see it",
-      "pipe it: printf %s \"$VALUE\" | vault set NAME"
+      "pipe it: printf %s \"$VALUE\" | vault set NAME; or, from a file: --file PATH"
     ),
     (["slot", "remove", "s3cret"], "the value of NUMBER is not valid", "see vault slot remove --help"),
     (["run", "s3cret"], "the program and its arguments come after --", "vault run -- PROGRAM ARG..."),

@@ -40,14 +40,17 @@ public struct StoreLocation: Sendable {
       if let base = rooted(variable) { return StoreLocation.join(base, "vault") }
       return (rooted("HOME") ?? homeFolder(user)).map { StoreLocation.join($0, "\(below)/vault") }
     }
-    let usualHome = usual("XDG_DATA_HOME", ".local/share", root: "/var/lib/vault")
-    guard let home = named("VAULT_HOME") ?? usualHome else { throw .noStore(path: "") }
+    func usualHome() -> String? { usual("XDG_DATA_HOME", ".local/share", root: "/var/lib/vault") }
+    let namedHome = named("VAULT_HOME")
+    guard let home = namedHome ?? usualHome() else { throw .noStore(path: "") }
     self.home = home
     let namedState = named("VAULT_STATE")
     let state = namedState ?? usual("XDG_STATE_HOME", ".local/state", root: "/var/lib/vault-state")
     // The store at the usual place has the same state folder however its place is spelled.
-    let isElsewhere = usualHome.map { StoreLocation.canonical($0) != StoreLocation.canonical(home) } ?? true
-    self.state = state.map { ($0, namedState == nil && isElsewhere) }
+    func isElsewhere() -> Bool {
+      usualHome().map { StoreLocation.canonical($0) != StoreLocation.canonical(home) } ?? true
+    }
+    self.state = state.map { ($0, namedState == nil && namedHome != nil && isElsewhere()) }
   }
 
   /// A store at `home` with its state folder at `state`; the environment is ignored.

@@ -43,11 +43,6 @@ import Testing
     #expect(inProject(#""$vault" env -g default --only STRIPE"#).output == "export STRIPE='k3y'\n")
   }
 
-  @Test func `a program that gets no value is started with a notice`() {
-    let result = store.shell(#"cd / && "$vault" run -- echo x"#)
-    #expect(result.status == 0 && result.output == "x\n" && result.errors.contains("the program gets no value"))
-  }
-
   @Test func `with a file that was not allowed, no program is started`() {
     let refused = run()
     #expect(refused.status == 12 && refused.output.isEmpty)

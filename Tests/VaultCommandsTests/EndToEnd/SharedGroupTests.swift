@@ -519,7 +519,7 @@ import Testing
       as 12345 "$vault" group list 2>&1; as 12345 "$vault" get a -g other 2>&1 | grep hint
       """)
     let join =
-      "vault: hint: the group is shared with the Unix group 34567; let this user join it: usermod -aG 34567 USER; or, for a service, in its unit: SupplementaryGroups=34567\n"
+      "vault: hint: if this user is meant to open the group, which is shared with the Unix group 34567, let the user join it: usermod -aG 34567 USER; or, for a service, in its unit: SupplementaryGroups=34567\n"
     #expect(
       result.output == String(repeating: join, count: 4) + """
         vault: error: the system's permissions do not allow it: listing the groups in '\(users.store.folder.path)/store/groups', which only its owner may do

@@ -109,7 +109,7 @@ struct RunProgram: Command {
         session.warn("\(place): the value is shorter than \(MaskPatterns.shortestValue) bytes, and not masked")
       }
     }
-    if variables.secrets.isEmpty, session.output.isTerminal || files.isEmpty {
+    if variables.secrets.isEmpty, session.output.isTerminal {
       session.say("the program gets no value: name a group (-g GROUP), a reference (--set), or make a file '.vault'")
     }
     try session.finish()
