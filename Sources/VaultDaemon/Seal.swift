@@ -85,6 +85,8 @@
         }
         end(old)
         tellTurn()
+        // The list of users may be on the network.
+        Task.detached { try? await Blocking.read { new.callers.prime(in: store) } }
       } catch {
         state.withLock { if $0.seals == seals { $0.isShut = false } }
         throw error

@@ -81,8 +81,12 @@ extension Applications {
     // Whether an earlier run of this command wrote the file before it failed to change every group.
     func isWritten(_ entry: Application) -> Bool {
       guard entry.standing == .interrupted, let found else { return false }
-      return found.application == id && found.issue == entry.issue && found.ownerKey == identity.ownerKey
-        && found.remote?.name == remote
+      guard found.application == id, found.issue == entry.issue, found.ownerKey == identity.ownerKey else {
+        return false
+      }
+      let known = found.floors.map(\.group)
+      return found.remote?.name == remote
+        && (isReplacing || remote == nil && grants.allSatisfy { known.contains($0.group) })
     }
     var entry = try begin(name, known, issuance, lifetime, registry, isWritten)
     let place = try CredentialFile.Place(path, outside: store.location.home, isWritten: isWritten(entry))

@@ -314,7 +314,8 @@ extension SecretStore {
     let rosters = (try? rostersFound().map(\.roster)) ?? []
     return known.flatMap { id, entry in
       let steps = (0...4).flatMap { [$0, $0 * Applications.lead, $0 * Applications.lead + 1] }
-      var issues = Set(steps.filter { $0 < entry.issue }.map { entry.issue - $0 })
+      // The first ones, too: the next is far above, because it rises with the clock.
+      var issues = Set(steps.filter { $0 < entry.issue }.map { entry.issue - $0 }).union(1...4)
       for roster in rosters {
         issues.formUnion(roster.members.filter { $0.application == id }.map(\.issue))
         issues.formUnion(roster.removed.filter { $0.application == id }.map(\.issue))

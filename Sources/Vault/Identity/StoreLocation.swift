@@ -8,8 +8,9 @@ internal import Sealing
 /// | store | `$XDG_DATA_HOME/vault` | `/var/lib/vault` | `VAULT_HOME` |
 /// | state | `$XDG_STATE_HOME/vault` | `/var/lib/vault-state` | `VAULT_STATE` |
 ///
-/// If only `VAULT_HOME` is set, the state is in a folder inside the usual state folder, named after the owner's key,
-/// because two stores must not share witnesses.
+/// If only `VAULT_HOME` is set, to another place than the usual one, the state is in a folder inside the usual state
+/// folder, named after the owner's key, because two stores must not share witnesses. That folder is also used for a store
+/// at the usual place if it is there.
 ///
 /// The store belongs in backups. The state folder must not be restored with it, because it records the newest states
 /// seen.
@@ -18,7 +19,7 @@ public struct StoreLocation: Sendable {
   public let home: String
   let environment: [String: String]
   /// The path of the state folder, or of the folder with one for each owner; `nil` if it cannot be determined.
-  private let state: (path: String, hasOneForEachOwner: Bool)?
+  private let state: (path: String, hasOneForEachOwner: Bool, isOfUsualStore: Bool)?
 
   /// The places that `environment` names.
   ///
@@ -47,10 +48,10 @@ public struct StoreLocation: Sendable {
     let namedState = named("VAULT_STATE")
     let state = namedState ?? usual("XDG_STATE_HOME", ".local/state", root: "/var/lib/vault-state")
     // The store at the usual place has the same state folder however its place is spelled.
-    func isElsewhere() -> Bool {
-      usualHome().map { StoreLocation.canonical($0) != StoreLocation.canonical(home) } ?? true
-    }
-    self.state = state.map { ($0, namedState == nil && namedHome != nil && isElsewhere()) }
+    let isNamedAlone = namedState == nil && namedHome != nil
+    let isUsual =
+      isNamedAlone && usualHome().map { StoreLocation.canonical($0) == StoreLocation.canonical(home) } == true
+    self.state = state.map { ($0, isNamedAlone, isUsual) }
   }
 
   /// A store at `home` with its state folder at `state`; the environment is ignored.
@@ -78,7 +79,9 @@ public struct StoreLocation: Sendable {
 
   /// The state folder of a store; `nil` if it cannot be determined.
   func stateFolder(of ownerKey: PublicKey) -> String? {
-    state.map { $0.hasOneForEachOwner ? StoreLocation.join($0.path, ownerKey.shortName) : $0.path }
+    guard let state, state.hasOneForEachOwner else { return self.state?.path }
+    let own = StoreLocation.join(state.path, ownerKey.shortName)
+    return state.isOfUsualStore && unsafe access(own, F_OK) != 0 ? state.path : own
   }
 
   /// Whether the state folder is inside the store, of which a copy would then bring back an older witness.

@@ -47,10 +47,9 @@ extension SecretStore {
       if shape != .closed {
         try lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups, opening: true) }
       }
-      if try inGroup(name, file.take(shape, at: places)) {
-        notices.post([.groupRemade(group: name, keptAside: places.kept)])
-      }
+      let taken = Result { () throws(VaultError) in try inGroup(name, file.take(shape, at: places)) }
       try lockingGroups { (groups) throws(VaultError) in try location.settleEntrance(groups) }
+      if try taken.get() { notices.post([.groupRemade(group: name, keptAside: places.kept)]) }
     }
   }
 }

@@ -36,8 +36,8 @@ extension SecretStore {
 
   /// Adds the key file at `path`, outside the store: exactly 32 random bytes. It is created if missing, its folder not.
   ///
-  /// The store remembers it as the key file to open with only in place of one that does not exist any more. If a slot for a
-  /// created file cannot be added, the file stays, and the next call uses it.
+  /// It is remembered as the key file to open with only in place of one that does not exist any more, or if there is none
+  /// and no passphrase. If a slot for a created file cannot be added, the file stays, and the next call uses it.
   ///
   /// - Returns: the new slot.
   /// - Throws: ``VaultError/exists(_:)`` if it opens the store already, ``VaultError/locked(_:)`` if it cannot be used;

@@ -267,7 +267,7 @@ extension VaultError {
     case .noStore where circumstances.isRestoring:
       "make the store from the backup: vault init --recover \(circumstances.backup); or, if it is elsewhere, set VAULT_HOME"
     case .noStore where circumstances.isSudo:
-      "leave out sudo: the store of the user who called it opens without; a program that needs root gets a value with: vault run --set NAME=vault:///ITEM -- sudo --preserve-env=NAME PROGRAM"
+      "leave out sudo: the store of the user who called it opens without it; a program that needs root gets a value with: vault run --set NAME=vault:///ITEM -- sudo --preserve-env=NAME PROGRAM"
     case .noStore: "make one: vault init; or, if it is elsewhere, set VAULT_HOME"
     case .storage(.unconfirmed) where circumstances.changesMembers: "to finish the change, repeat the command"
     case .storage(.stateFolder):

@@ -45,6 +45,13 @@
       }
     }
 
+    /// Reads the bindings and looks up the users that they name, so that ``recognizes(_:)`` knows them.
+    func prime(in store: SecretStore) {
+      for binding in (try? bindings(of: store)) ?? [] {
+        for alternative in binding.alternatives { if let user = alternative.user { _ = number(of: user) } }
+      }
+    }
+
     /// As ``application(of:in:)``, with what identifies the process.
     func match(of peer: Peer, in store: SecretStore) throws(VaultError) -> Match? {
       guard peer.user != nil else { return nil }

@@ -136,8 +136,6 @@
           found = item
         } catch VaultError.notFound {
           continue
-        } catch VaultError.denied {
-          continue
         } catch {
           failure = failure ?? error
           continue

@@ -11,6 +11,8 @@ enum Machine {
   static let canTrace = succeeds("strace -qq -o /dev/null -e inject=getppid:error=EPERM true")
   static let canLimit = succeeds("prlimit --memlock=0 true")
   static let hasFUSE = succeeds("test -c /dev/fuse")
+  static let makesDevices = succeeds(
+    "unshare --mount sh -c 'mount -t tmpfs none /mnt && mknod /mnt/random c 1 9 && test -r /mnt/random'")
   static let hasPython = succeeds("/usr/bin/python3 -c pass")
 
   /// Containers usually forbid it.
@@ -30,6 +32,7 @@ extension Trait where Self == ConditionTrait {
   static var needsRoot: Self { .enabled(if: Machine.isRoot, "needs root") }
   static var needsMounts: Self { .enabled(if: Machine.canMount, "needs root and mount namespaces") }
   static var needsFUSE: Self { .enabled(if: Machine.hasFUSE, "needs file systems in user space") }
+  static var needsDevices: Self { .enabled(if: Machine.makesDevices, "needs mounts and device files of its own") }
   static var needsOtherUsers: Self { .enabled(if: Machine.canChangeUser, "needs root and setpriv") }
   static var needsTracing: Self { .enabled(if: Machine.canTrace, "needs strace, and the right to trace") }
   static var needsLimits: Self { .enabled(if: Machine.canLimit, "needs prlimit") }

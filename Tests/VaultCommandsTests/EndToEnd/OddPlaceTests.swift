@@ -51,7 +51,7 @@ import Testing
   }
 
   /// Descriptor 0 would be that of the first file opened, such as the witness.
-  @Test(.needsRoot) func `a closed stdin is no value, also without a null device`() {
+  @Test(.needsRoot, .needsDevices) func `a closed stdin is no value, also without a null device`() {
     let result = store.shell(
       """
       unshare --mount sh -c 'mount -t tmpfs -o mode=755 none /dev && mknod -m 666 /dev/urandom c 1 9 || exit 99

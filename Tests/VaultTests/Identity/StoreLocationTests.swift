@@ -57,6 +57,13 @@ import Testing
       )
     }
     try expect(["VAULT_HOME": "/var/lib/vault"], user: 0, home: "/var/lib/vault", state: "/var/lib/vault-state")
+    // A state folder for this owner alone, which an earlier build made, stays in use.
+    let base = "/tmp/\(UInt64.random(in: .min ... .max))"
+    let own = base + "/vault/" + shortName
+    for folder in [base, base + "/vault", own] { try #require(unsafe mkdir(folder, 0o700) == 0) }
+    defer { for folder in [own, base + "/vault", base] { unsafe rmdir(folder) } }
+    try expect(
+      ["XDG_DATA_HOME": "/data", "XDG_STATE_HOME": base, "VAULT_HOME": "/data/vault"], home: "/data/vault", state: own)
   }
 
   @Test func `a state folder that is named is used as given`() throws {

@@ -39,7 +39,6 @@ import Testing
     #expect(throws: VaultError.self) { try open.shareGroup("vault.owner", with: unixGroup) }
   }
 
-  /// Users of the Unix group can keep the lock for as long as they like.
   @Test func `a group whose sharing fails is still closed`() throws {
     let store = try StoreFixture()
     let open = try store.open()
@@ -53,6 +52,7 @@ import Testing
     #expect(try open.group("team").info().unixGroup == nil)
   }
 
+  /// Users of the Unix group can keep the lock for as long as they like.
   @Test func `a kept lock does not keep a shared group from being removed`() throws {
     let store = try StoreFixture()
     let open = try store.open()

@@ -35,6 +35,7 @@ struct AcceptGroup: Command {
   }
 
   func run(in session: Session) throws {
+    session.circumstances.changesMembers = true
     let store = try session.openStore(key)
     if try isGone(store) {
       try consent.confirm(

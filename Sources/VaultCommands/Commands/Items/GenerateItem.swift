@@ -103,7 +103,7 @@ struct RandomText {
     let ranges = bytes.indices.dropFirst().dropLast()
     guard !ranges.contains(where: { bytes[$0] == UInt8(ascii: "-") && isEnd($0 - 1) && isEnd($0 + 1) }) else {
       throw Failure(
-        .usage, "an alphabet lists its characters; ranges are not known",
+        .usage, "there is no alphabet of this name, and ranges are not known",
         hint: "use \(Self.names); to draw from these characters only: --alphabet \(prefix)CHARACTERS")
     }
     guard alphabet.utf8.count < 3 || !alphabet.utf8.allSatisfy(\.isLetter) else {

@@ -71,6 +71,6 @@ struct AnswerAWS: Command {
   private static let unfit = Failure(
     .usage, "the item is not JSON with the texts AccessKeyId and SecretAccessKey",
     hint:
-      #"printf '{"AccessKeyId":"%s","SecretAccessKey":"%s"}' ID KEY | vault set NAME --type json; or what aws iam create-access-key writes"#
+      #"printf '{"AccessKeyId":"%s","SecretAccessKey":"%s"}' "$AWS_ACCESS_KEY_ID" "$AWS_SECRET_ACCESS_KEY" | vault set NAME --type json; or what aws iam create-access-key writes"#
   )
 }

@@ -51,9 +51,9 @@ enum LoginName {
 
   /// Whether a helper stored the item, going by its name: with a URL, or below a protocol of git's.
   static func isHelpers(_ name: String) -> Bool {
-    let prefixes = ["git/https/", "git/http/", "git/ssh/", "git/smtp/", "git/imap/"]
-    let begins = prefixes.contains { name.hasPrefix($0) }
-    return begins || ["docker/", "cargo/", "python/"].contains { name.hasPrefix($0) } && name.holds("://")
+    let protocols = ["git/https/", "git/http/", "git/ssh/", "git/smtp/", "git/imap/"]
+    if protocols.contains(where: { name.hasPrefix($0) }) { return (try? Item.Name(name)).flatMap(gitCredential) != nil }
+    return ["docker/", "cargo/", "python/"].contains { name.hasPrefix($0) } && name.holds("://")
   }
 
   static func docker(_ server: [UInt8]) throws(VaultError) -> String {

@@ -282,21 +282,6 @@ struct HealthTests {
     #expect(try await daemon.curl("/v1/web/data/a").status == 200)
   }
 
-  @Test(.timeLimit(.minutes(5)))
-  func `a deleted log of the record is noticed with the next decision, which is refused`() async throws {
-    let daemon = try RunningDaemon()
-    try daemon.set("a", in: "web", to: "secret")
-    #expect(try await daemon.curl("/v1/web/data/a").status == 200)
-    let (file, aside) = (daemon.folder + "/home/groups/vault.audit/group.vault-wal", daemon.folder + "/aside")
-    try FileManager.default.moveItem(atPath: file, toPath: aside)
-    #expect(try await daemon.curl("/v1/sys/health").status == 200)
-    #expect(try await daemon.curl("/v1/web/data/a").status == 503)
-    // The answer may be a second old.
-    while try await daemon.curl("/v1/sys/health").status != 503 {}
-    try FileManager.default.moveItem(atPath: aside, toPath: file)
-    while try await daemon.curl("/v1/sys/health").status != 200 {}
-  }
-
   @Test func `without its state folder a daemon answers, and says that it is not well`() async throws {
     let daemon = try RunningDaemon()
     try daemon.set("a", in: "web", to: "secret")

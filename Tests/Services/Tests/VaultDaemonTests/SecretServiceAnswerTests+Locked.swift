@@ -47,7 +47,6 @@ extension SecretServiceAnswerTests {
   /// Lets the question be answered as soon as it is asked.
   private func answerNow() async throws {
     try await wait { questions > 0 }
-    // What else waits for its turn must have had the time to come.
     try Data().write(to: URL(filePath: pinentry + ".agreed"))
   }
 
