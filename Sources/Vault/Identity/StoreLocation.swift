@@ -81,7 +81,7 @@ public struct StoreLocation: Sendable {
   func stateFolder(of ownerKey: PublicKey) -> String? {
     guard let state, state.hasOneForEachOwner else { return self.state?.path }
     let own = StoreLocation.join(state.path, ownerKey.shortName)
-    return state.isOfUsualStore && unsafe access(own, F_OK) != 0 ? state.path : own
+    return unsafe state.isOfUsualStore && access(own, F_OK) != 0 ? state.path : own
   }
 
   /// Whether the state folder is inside the store, of which a copy would then bring back an older witness.
