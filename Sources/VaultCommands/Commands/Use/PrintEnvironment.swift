@@ -7,7 +7,7 @@ struct PrintEnvironment: Command {
     "Write a group's items as variables, for a shell, a JSON reader or an env file.",
     usage: """
       vault env [-g GROUP] [--prefix P] [--only NAMES] [--env-prefix TEXT] [--trust-names]
-                [--shell bash|zsh|sh|fish|json|yaml|dotenv|docker|github]
+                [--shell bash|fish|json|yaml|dotenv|docker|github]
       """,
     more: """
       Without -g and similar options, env uses the .vault of the folder or of one above it, as vault run does, and \
