@@ -224,16 +224,8 @@ extension StoreRestoration.Group {
         try json.number("epoch", group.epoch)
         try json.flag("renewed", group.isRenewed)
         try json.string("kept", orNull: group.keptAside)
-        for (key, members) in [("members" as StaticString, group.members), ("left", group.left)] {
-          try json.array(key) { (json) throws(Failure) in
-            for member in members {
-              try json.object { (json) throws(Failure) in
-                try json.string("member", member.who.text)
-                try json.string("rights", member.rights.rawValue)
-              }
-            }
-          }
-        }
+        try group.members.write("members", to: &json)
+        try group.left.write("left", to: &json)
       case .unchanged: try json.string("result", "unchanged")
       case .kept: try json.string("result", "kept")
       case .failed(let error):

@@ -150,16 +150,8 @@ extension RestorePlan {
         try json.string("result", "restored")
         try json.number("items", orNull: change.items)
         try json.number("epoch", orNull: change.epoch)
-        for (key, members) in [("members" as StaticString, change.members), ("losing", change.losing)] {
-          try json.array(key) { (json) throws(Failure) in
-            for member in members {
-              try json.object { (json) throws(Failure) in
-                try json.string("member", member.who.text)
-                try json.string("rights", member.rights.rawValue)
-              }
-            }
-          }
-        }
+        try change.members.write("members", to: &json)
+        try change.losing.write("losing", to: &json)
       case .unchanged: try json.string("result", "unchanged")
       case .kept: try json.string("result", "kept")
       case .failed(let error):

@@ -183,12 +183,19 @@ extension GroupInfo {
       if case .success(let epoch?)? = log { try json.number("logEpoch", epoch) }
       if case .failure(let error)? = log { try json.string("notUpToDate", error.message) }
       try unixGroup.write(to: &json)
-      try json.array("members") { (json) throws(Failure) in
-        for member in members {
-          try json.object { (json) throws(Failure) in
-            try json.string("member", member.who.text)
-            try json.string("rights", member.rights.rawValue)
-          }
+      try members.write("members", to: &json)
+    }
+  }
+}
+
+extension [Member] {
+  /// Writes an array of members under `key`.
+  func write(_ key: StaticString, to json: inout JSONWriter) throws(Failure) {
+    try json.array(key) { (json) throws(Failure) in
+      for member in self {
+        try json.object { (json) throws(Failure) in
+          try json.string("member", member.who.text)
+          try json.string("rights", member.rights.rawValue)
         }
       }
     }

@@ -11,9 +11,9 @@ struct PrintEnvironment: Command {
       """,
     more: """
       Without -g and similar options, env uses the .vault of the folder or of one above it, as vault run does, and \
-      otherwise the group default. db/password becomes DB_PASSWORD, and token becomes TOKEN. A name that is already a valid variable with a \
-      capital or _ in it, such as http_port or TF_VAR_region, stays the same. Two items with the same variable are an \
-      error. A group that anyone besides its owner and you can write is refused, because every writer of a group \
+      otherwise the group default. db/password becomes DB_PASSWORD, and token becomes TOKEN. A name that is already a \
+      valid variable with a capital or _ in it, such as http_port or TF_VAR_region, stays the same. Two items with \
+      the same variable are an error. A group that anyone besides its owner and you can write is refused, because every writer of a group \
       chooses names in it: list the variables with --only, give them a prefix with --env-prefix, or accept all names \
       with --trust-names. An item whose variable can hijack a program (PATH, LD_PRELOAD) is refused in any group, \
       unless it is listed or trusted.
