@@ -116,6 +116,16 @@ struct SecretPortalTests {
     #expect(try daemon.items(of: "team").isEmpty)
   }
 
+  @Test func `no other key is made while vaultd is not let into a group that may have it`() async throws {
+    let mail = try await key(of: "org.example.Mail", number: 1)
+    let owner = try daemon.owner()
+    try owner.revoke(Applications.service, from: "desktop")
+    await #expect(throws: (any Error).self) { try await key(of: "org.example.Mail", number: 2) }
+    try owner.grant(.write, in: "desktop", to: Applications.service)
+    #expect(try await key(of: "org.example.Mail", number: 3) == mail)
+    #expect(try daemon.items(of: "team").isEmpty)
+  }
+
   @Test func `calls at once get the same key`() async throws {
     let keys = try await withThrowingTaskGroup(of: [UInt8].self) { tasks in
       for number in 1...4 { tasks.addTask { try await key(of: "org.example.Mail", number: UInt64(number)) } }
