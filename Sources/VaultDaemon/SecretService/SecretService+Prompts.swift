@@ -170,10 +170,11 @@
       // Before the answer, because it is then that programs look at what they had read.
       await lookForChanges()
       for collection in asked.collections {
-        let shown = readItems(of: collection, by: call.sender).compactMap { collection.known($0)?.name }
-        try await recordAll(shown.map { (call, collection, $0) })
-        unlock(collection)
-        tellAdmitted(call.sender, to: collection)
+        guard locked.remove(collection.id) == nil else {
+          await tellLocked(collection, false)
+          continue
+        }
+        await tellAdmitted(call.sender, to: collection)
       }
       return true
     }

@@ -92,7 +92,7 @@
       let path = BusObject.item(collection: collection.id, id).path
       // While the store is closed, the rules and the items are those that were known before.
       if seal.isSealed, lastRules.rule(for: call.program) != .deny, let item = collection.known(id) {
-        readers.note(call, item: path)
+        readers.note(call, item: path, showsContent: showsContent)
         guard lastRules.rule(for: call.program) == .allow,
           !showsContent || noteShown(item, in: collection, to: call)
         else { return hidden }
@@ -102,7 +102,7 @@
       let item = try await item(id, of: collection, opened)
       let isLocked = try await isLocked(collection, for: call)
       let rule = try await rules(for: call).rule(for: call.program)
-      readers.note(call, item: path)
+      readers.note(call, item: path, showsContent: showsContent)
       guard !isLocked || rule == .allow else { return hidden }
       if showsContent { try await record(call, .inspect, collection, item: item.name) }
       return Self.properties(of: item, isLocked: isLocked)
@@ -166,16 +166,8 @@
       try await requireNoDenial(call)
       for collection in collections {
         try await record(call, .logout, collection)
-        lock(collection)
+        if locked.insert(collection.id).inserted { await tellLocked(collection, true) }
       }
-    }
-
-    private func lock(_ collection: BusCollection) {
-      if locked.insert(collection.id).inserted { tellLocked(collection, true) }
-    }
-
-    func unlock(_ collection: BusCollection) {
-      if locked.remove(collection.id) != nil { tellLocked(collection, false) }
     }
 
     /// Unlocks what needs no question, and makes a prompt for the rest.

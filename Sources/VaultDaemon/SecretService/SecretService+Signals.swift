@@ -19,23 +19,23 @@
     ///
     /// All of them, so that a program finds its items after `vault lock`, whether or not anybody asked for them before.
     func lookForChanges() async {
-      guard let opened = seal.current, (try? await readRules(opened)) != nil else { return followSeal() }
+      guard let opened = seal.current, (try? await readRules(opened)) != nil else { return await followSeal() }
       await addMadeCollections()
       for collection in collections {
         guard let changes = try? await Blocking.read({ try collection.refresh(opened.store) }) else { continue }
         tell(changes, in: collection)
       }
-      followSeal()
+      await followSeal()
       await recordShown()
     }
 
     /// Tells whether the store was opened or closed since the last call. Then all collections and items are locked or are not.
-    private func followSeal() {
+    private func followSeal() async {
       let isOpen = seal.current != nil
       guard isOpen != wasOpen else { return }
       wasOpen = isOpen
       for collection in collections where !locked.contains(collection.id) {
-        tellLocked(collection, !isOpen)
+        await tellLocked(collection, !isOpen)
         if isOpen { tellItems(of: collection) }
       }
     }
@@ -73,7 +73,7 @@
 
     // MARK: Collections and items
 
-    /// Tells what changed. Only clients that have read an item's properties are told the new ones.
+    /// Tells what changed. Only clients that have read an item's properties are told the new ones, once that is recorded.
     func tell(_ changes: BusChanges, in collection: BusCollection) {
       guard !changes.isEmpty else { return }
       let object = BusObject.collection(collection.id)
@@ -84,13 +84,12 @@
           let item = BusObject.item(collection: collection.id, id)
           signal(object, .collection, member, [.path(item.path)])
           if member == "ItemDeleted" { readers.forget(item: item.path) }
-          guard member == "ItemChanged", !locked.contains(collection.id), let changed = collection.known(id) else {
-            continue
-          }
-          for (client, program) in readers.ofItem(item.path) where isOpen(collection, to: client, program) {
-            tell(Self.properties(of: changed, isLocked: false), of: item, to: client)
-          }
         }
+      }
+      let changed = Set(changes.changed)
+      for (call, items) in readers.items(of: collection) where mayUse(collection, call) {
+        let items = items.filter { $0.showsContent && changed.contains($0.id) }
+        if !items.isEmpty { Task { await show(items, of: collection, to: call) } }
       }
       tellItems(of: collection)
     }
@@ -103,49 +102,67 @@
         try? await Task.sleep(for: .milliseconds(100))
         toldSoon.remove(collection.id)
         let properties = Self.properties(ofItems: collection.knownItems, in: collection)
-        for (client, program) in readers.ofCollection(collection.id) where lastRules.rule(for: program) != .deny {
-          tell(properties, of: .collection(collection.id), to: client)
+        for call in readers.ofCollection(collection.id) where lastRules.rule(for: call.program) != .deny {
+          tell(properties, of: .collection(collection.id), to: call.sender)
         }
       }
     }
 
     /// Tells whether a collection and its items are locked: everybody, and then the readers for whom that differs.
-    func tellLocked(_ collection: BusCollection, _ isLocked: Bool) {
-      let object = BusObject.collection(collection.id)
+    func tellLocked(_ collection: BusCollection, _ isLocked: Bool) async {
       tellEverybody(["Locked": .bool(isLocked)], of: collection)
       if !isLocked {
-        for (client, program) in readers.ofCollection(collection.id) where lastRules.rule(for: program) == .ask {
-          if !isOpen(collection, to: client, .ask) { tell(["Locked": .bool(true)], of: object, to: client) }
+        for call in readers.ofCollection(collection.id)
+        where lastRules.rule(for: call.program) == .ask && !isOpen(collection, to: call) {
+          tell(["Locked": .bool(true)], of: .collection(collection.id), to: call.sender)
         }
       }
-      for (client, program, items) in readers.items(of: collection) where isOpen(collection, to: client, program) {
-        for item in items { tellLocked(item, of: collection, isLocked, to: client) }
+      for (call, items) in readers.items(of: collection) where isOpen(collection, to: call) {
+        if isLocked {
+          for item in items {
+            tell(["Locked": .bool(true)], of: .item(collection: collection.id, item.id), to: call.sender)
+          }
+        } else {
+          await show(items, of: collection, to: call)
+        }
       }
     }
 
     /// Tells a client that somebody let it use a collection what it was not shown before.
-    func tellAdmitted(_ client: String, to collection: BusCollection) {
-      if readers.ofCollection(collection.id).contains(where: { $0.client == client }) {
+    func tellAdmitted(_ client: String, to collection: BusCollection) async {
+      if readers.ofCollection(collection.id).contains(where: { $0.sender == client }) {
         tell(["Locked": .bool(false)], of: .collection(collection.id), to: client)
       }
-      for item in readItems(of: collection, by: client) { tellLocked(item, of: collection, false, to: client) }
+      for (call, items) in readers.items(of: collection) where call.sender == client {
+        await show(items, of: collection, to: call)
+      }
     }
 
-    /// The ids of a collection's items whose properties a client has read.
-    func readItems(of collection: BusCollection, by client: String) -> [String] {
-      readers.items(of: collection).first { $0.client == client }?.items ?? []
+    /// Tells a client that items which it has read are not locked any more, with all properties of those of which it read
+    /// more than that, because it may not have seen them. Recorded first, like an answer; else nothing is told.
+    private func show(_ items: [BusReaders.ReadItem], of collection: BusCollection, to call: BusCall) async {
+      guard mayUse(collection, call) else { return }
+      let shown = items.filter(\.showsContent).compactMap { collection.known($0.id) }
+      guard (try? await recordAll(shown.map { (call, collection, $0.name) })) != nil, mayUse(collection, call) else {
+        return
+      }
+      let names = Set(shown.map(\.name))
+      for item in items {
+        // It may have changed since, and then another call tells the same.
+        var properties = ["Locked": BusValue.bool(false)]
+        if item.showsContent, let known = collection.known(item.id), names.contains(known.name) {
+          properties = Self.properties(of: known, isLocked: false)
+        }
+        tell(properties, of: .item(collection: collection.id, item.id), to: call.sender)
+      }
     }
 
-    /// An item that is not locked any more is told with all its properties, because the client may not have seen them.
-    private func tellLocked(_ id: String, of collection: BusCollection, _ isLocked: Bool, to client: String) {
-      let known = isLocked ? nil : collection.known(id)
-      tell(
-        known.map { Self.properties(of: $0, isLocked: false) } ?? ["Locked": .bool(isLocked)],
-        of: .item(collection: collection.id, id), to: client)
+    private func mayUse(_ collection: BusCollection, _ call: BusCall) -> Bool {
+      seal.current != nil && !locked.contains(collection.id) && isOpen(collection, to: call)
     }
 
-    private func isOpen(_ collection: BusCollection, to client: String, _ program: BusProgram) -> Bool {
-      isOpen(collection, to: client, lastRules.rule(for: program))
+    private func isOpen(_ collection: BusCollection, to call: BusCall) -> Bool {
+      isOpen(collection, to: call.sender, lastRules.rule(for: call.program))
     }
 
     // MARK: Properties

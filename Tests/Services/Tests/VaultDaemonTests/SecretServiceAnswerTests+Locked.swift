@@ -30,7 +30,7 @@ extension SecretServiceAnswerTests {
       "Prompt", at: prompt, .text(""), by: client, program: BusProgram(executable: executable))
   }
 
-  private func wait(_ condition: () async throws -> Bool) async throws {
+  func wait(_ condition: () async throws -> Bool) async throws {
     while try await !condition() { try await Task.sleep(for: .milliseconds(20)) }
   }
 
@@ -104,6 +104,24 @@ extension SecretServiceAnswerTests {
     await service.lookForChanges()
     daemon.seal.seal()
     #expect(try await search() == [.paths([]), .paths([item.path])])
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `a program that read an item before is told what it is when others open it, and the record says so`()
+    async throws
+  {
+    let item = try await item("mail", ["user": "jo"])
+    _ = try await properties(of: item, by: ":1.2", "/usr/bin/reader")
+    // This one asked for no more than whether the item is locked.
+    _ = try await call(
+      "Get", at: item, of: .properties, .text(BusInterface.item.name), .text("Locked"), by: ":1.3")
+    _ = try await call("LockService", at: .service)
+    try await agree()
+    try await prompt(call("Unlock", at: .service, .paths([item.path])))
+    #expect(signals.changes(of: item, told: ":1.2").last?["Label"] == .text("mail"))
+    #expect(signals.changes(of: item, told: ":1.3") == [["Locked": .bool(false)]])
+    let shown = try daemon.records().filter { $0.action == .inspect }
+    #expect(shown.map(\.caller.exe) == ["/usr/bin/reader", "/usr/bin/reader"])
   }
 
   // MARK: What is told

@@ -90,18 +90,22 @@ struct SecretServiceAnswerTests {
     return .item(collection: group, BusItem.id(of: name, in: try await opened.info().id))
   }
 
-  @Test func `a client that a rule denies now is not told any more how an item changes`() async throws {
+  @Test(.timeLimit(.minutes(5)))
+  func `a client that a rule denies now is not told any more how an item changes`() async throws {
     let item = try await item("mail")
     _ = try await call("GetAll", at: item, of: .properties, .text(BusInterface.item.name))
     try daemon.set("mail", in: "desktop", to: "second")
     await service.lookForChanges()
-    #expect(signals.told(":1.1") == ["PropertiesChanged"])
+    try await wait { signals.told(":1.1") == ["PropertiesChanged"] }
+    // What it was told is in the record, like what it asked for.
+    #expect(try daemon.records().count { $0.action == .inspect && $0.item == "mail" } == 2)
     signals.removeAll()
     try rule("exe" + Self.program, "deny")
     try daemon.set("mail", in: "desktop", to: "third")
     await service.lookForChanges()
     _ = try await call("Lock", at: .service, .paths([item.path]), by: ":1.2", program: BusProgram(executable: "/x"))
     #expect(signals.told(":1.1") == [])
+    #expect(try daemon.records().count { $0.action == .inspect } == 2)
   }
 
   @Test func `a program that a rule denies cannot make, lock, unlock or rename a collection or make it the default`()
