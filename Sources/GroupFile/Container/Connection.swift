@@ -28,6 +28,8 @@ internal import CVaultSQLite
   struct Companions: Equatable { let log, index: FileIdentity? }
   /// How many bytes the log held when this connection last checkpointed it; 0 after the log was restarted.
   var checkpointedByteCount = 0
+  /// How many bytes the log held when a checkpoint last waited for a reader in vain; 0 after one succeeded.
+  private var heldByteCount = 0
   /// Whether this is a new file without its final name, which is removed if it never gets one.
   var isDraft = false
   private var statements: [(key: UInt, statement: Statement)] = []
@@ -239,10 +241,15 @@ internal import CVaultSQLite
     guard byteCount > checkpointedByteCount + limit else { return }
     checkpointedByteCount = byteCount
     let isLasting = isBusy && byteCount < limit + Connection.logLimit
+    // A reader may hold the log for minutes. Its writers then wait for it only when the log has doubled.
+    let waits = byteCount >= 2 * heldByteCount
     do throws(VaultError) {
-      try checkpoint(isLasting ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE, waiting: milliseconds)
+      try checkpoint(
+        isLasting ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE, waiting: waits ? milliseconds : 0)
+      heldByteCount = 0
     } catch {
       guard error == .busy(group: nil) else { throw error }
+      if waits { heldByteCount = byteCount }
     }
   }
 

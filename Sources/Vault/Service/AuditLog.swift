@@ -29,6 +29,9 @@ package final class AuditLog: Sendable {
     self.ownersKey = ownersKey
   }
 
+  /// How many batches are dropped in one transaction, which takes about 20 ms.
+  private static let dropLimit = 256
+
   /// The item of the group `vault.service` with the public key that batches are sealed to.
   static let keyName = "audit-key"
 
@@ -121,18 +124,24 @@ package final class AuditLog: Sendable {
     let isAhead = months.count > 1 && months[months.count - 2] < months[months.count - 1].earlier(by: 1)
     guard let oldest = months.suffix(min(count, AuditMonth.limit) + (isAhead ? 1 : 0)).first else { return 0 }
     let dropped = batches.prefix { $0.month < oldest }
-    guard let last = dropped.last else { return 0 }
+    guard !dropped.isEmpty else { return 0 }
     let record = AuditRecord(
       time: time, caller: caller, action: .dropMonths, group: group.name.description,
       detail: "before \(oldest), \(dropped.count) batches")
-    try group.writing { (edit) throws(VaultError) in
-      guard let link = StoredBatch(try edit.view.bytes(of: edit.present(last.name))).link else {
-        throw .damaged(.row, "a batch of the record")
+    // A few at a time, because nothing is answered while the record is locked. The first change says what will be dropped;
+    // if the process ends before the last one, the next call goes on.
+    for start in stride(from: 0, to: dropped.count, by: AuditLog.dropLimit) {
+      let slice = dropped.dropFirst(start).prefix(AuditLog.dropLimit)
+      guard let end = slice.last else { break }
+      try group.writing { (edit) throws(VaultError) in
+        guard let link = StoredBatch(try edit.view.bytes(of: edit.present(end.name))).link else {
+          throw .damaged(.row, "a batch of the record")
+        }
+        let anchor = AuditHead(sequence: end.sequence, link: link, month: end.month)
+        for batch in slice { try edit.destroy(batch.name) }
+        try edit.set(anchor.serialized(), at: AuditHead.anchorName)
+        if start == 0 { try append(record, after: AuditHead(endIn: edit), at: time, in: edit) }
       }
-      let anchor = AuditHead(sequence: last.sequence, link: link, month: last.month)
-      for batch in dropped { try edit.destroy(batch.name) }
-      try edit.set(anchor.serialized(), at: AuditHead.anchorName)
-      try append(record, after: AuditHead(endIn: edit), at: time, in: edit)
     }
     // Frees the space. If this fails, the next call does it.
     _ = try? group.file.compact()

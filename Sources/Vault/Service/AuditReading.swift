@@ -2,10 +2,11 @@ internal import Sealing
 
 /// The records of a store, oldest first, one at a time. For use on one thread at a time.
 ///
-/// It shows one state of the record, as long as it exists. Only the owner can open it.
+/// It shows the batches that there were when it was made; those that are dropped meanwhile are left out. Only the owner
+/// can open it.
 public final class AuditRecords {
   private let key: RecipientKey
-  private let list: ItemList
+  private let group: AccessGroup
   private let since: Timestamp
   /// Batches that were written before this time are skipped.
   private let earliest: Timestamp
@@ -19,7 +20,8 @@ public final class AuditRecords {
   init(_ key: consuming RecipientKey, _ group: AccessGroup, since: Timestamp, after: AuditHead?) throws(VaultError) {
     self.key = key
     self.since = since
-    list = try group.auditList()
+    self.group = group
+    let list = try group.auditList()
     end = try list.reading { (view) throws(VaultError) in try AuditHead(in: view, AuditHead.name) }
     if let after, let following = AuditRecords.following(after, through: end) {
       earliest = since
@@ -49,13 +51,27 @@ public final class AuditRecords {
   public func next() throws(VaultError) -> AuditRecord? {
     while true {
       while let record = ready.popFirst() { if record.time >= since { return record } }
-      guard let batch = batches.popFirst() else { return nil }
-      let stored: StoredBatch
-      do throws(VaultError) { stored = try list.stored(batch) } catch .notFound { continue }
-      guard stored.time >= earliest else { continue }
-      if let records = stored.records(of: batch, with: key) { ready = records[...] } else { unreadableCount += 1 }
+      guard !batches.isEmpty else { return nil }
+      try readAhead()
     }
   }
+
+  /// Opens the next batches in one state and releases it: as long as a state is shown, the log of the group cannot be
+  /// emptied, and the caller may wait for a reader of its output for hours.
+  private func readAhead() throws(VaultError) {
+    let list = try group.auditList()
+    var (records, byteCount) = ([AuditRecord](), 0)
+    while byteCount < AuditRecords.readAheadByteCount, let batch = batches.popFirst() {
+      let stored: StoredBatch
+      do throws(VaultError) { stored = try list.stored(batch) } catch .notFound { continue }
+      byteCount += stored.bytes.count
+      guard stored.time >= earliest else { continue }
+      if let opened = stored.records(of: batch, with: key) { records += opened } else { unreadableCount += 1 }
+    }
+    ready = records[...]
+  }
+
+  private static let readAheadByteCount = 1 << 20
 }
 
 extension AccessGroup {

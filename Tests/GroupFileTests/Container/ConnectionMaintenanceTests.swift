@@ -58,6 +58,26 @@ import Testing
     #expect(folder.bytes(of: "group.vault-wal").isEmpty)
   }
 
+  @Test(.timeLimit(.minutes(5)))
+  func `while a reader holds the log, its writers wait for it only when the log has doubled`() throws {
+    let folder = try TemporaryFolder().makeGroup()
+    let reader = try Connection(folder: folder.path, access: .reading)
+    let connection = try Connection(folder: folder.path, access: .writing)
+    try reader.begin(.reading)
+    try write(connection, 2_000_000)
+    try connection.checkpointIfLarge(waiting: 1)
+    for _ in 0..<4 {
+      try write(connection, 400_000)
+      // Waits for the reader, who never finishes.
+      try connection.checkpointIfLarge(waiting: .max)
+    }
+    try reader.commit()
+    // More than four times what the first attempt found, so this one waits, and finds the log free.
+    try write(connection, 5_000_000)
+    try connection.checkpointIfLarge()
+    #expect(folder.bytes(of: "group.vault-wal").isEmpty)
+  }
+
   @Test func `a reader keeps the log from being moved, and commits do not wait for the reader`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let reader = try Connection(folder: folder.path, access: .reading)

@@ -1,4 +1,5 @@
 import Foundation
+import GroupFile
 import Sealing
 import TestSupport
 import Testing
@@ -92,6 +93,30 @@ import Testing
     #expect(try fixture.owner().verifyAudit(at: .month(6)).confirmed == report.last)
     #expect(try fixture.owner().group("vault.audit").listing(removed: true).items.isEmpty)
     #expect(throws: VaultError.self) { try log.dropMonths(keeping: 0, by: caller) }
+  }
+
+  @Test func `many batches are dropped in several changes, so that the record is not locked for long`() throws {
+    let fixture = try ServiceFixture()
+    let log = try AuditLog(of: fixture.service())
+    for number in 1...300 { try log.append([ServiceFixture.record("\(number)")], at: .month(1)) }
+    try log.append([ServiceFixture.record("kept")], at: .month(9))
+    func epoch() throws -> UInt64 { try fixture.owner().group("vault.audit").info().epoch }
+    let before = try epoch()
+    #expect(try log.dropMonths(keeping: 1, by: Record.Caller(.nobody), at: .month(9)) >= 300)
+    #expect(try epoch() >= before + 2)
+    #expect(try fixture.records().map { $0.item ?? $0.action.name } == ["kept", "drop-months"])
+    #expect(try fixture.owner().verifyAudit(at: .month(9)).isWhole)
+  }
+
+  @Test func `whoever shows the record does not hold a state of it, so its log can be emptied`() throws {
+    let fixture = try ServiceFixture()
+    let log = try AuditLog(of: fixture.service())
+    try log.append([ServiceFixture.record("a")])
+    let records = try fixture.owner().auditRecords()
+    #expect(try records.next() != nil)
+    let writer = try Connection(folder: fixture.service().group("vault.audit").file.folder, access: .writing)
+    #expect(throws: Never.self) { try writer.truncatingCheckpoint(waiting: 1) }
+    while try records.next() != nil {}
   }
 
   @Test func `a clock that is ahead does not drop the record`() throws {
