@@ -15,6 +15,7 @@ public struct ItemChange: Sendable, Equatable {
 public final class GroupWatch: Sendable {
   private let group: AccessGroup
   private let folder: String
+  /// Reports writes to the folder; negative if the system allows this user no further one (usually 128).
   private let events: Int32
   /// A socket, which becomes readable when the watch is cancelled. A pipe could be inherited by a program that another
   /// thread starts meanwhile.
@@ -30,6 +31,8 @@ public final class GroupWatch: Sendable {
     var items: [Token: KnownItem] = [:]
     /// How long ago the files were last written to, as counted by the waits since then, in milliseconds.
     var quiet: Int32 = 0
+    /// Whether writes to the folder are reported. If not, the group is looked at every second.
+    var isReported = false
   }
 
   private struct KnownItem: Equatable {
@@ -52,8 +55,8 @@ public final class GroupWatch: Sendable {
     _ = try group.verifiedState()
     events = inotify_init1(Int32(IN_CLOEXEC | IN_NONBLOCK))
     cancelled = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard events >= 0, cancelled >= 0 else {
-      for descriptor in [events, cancelled] { close(descriptor) }
+    guard cancelled >= 0 else {
+      if events >= 0 { close(events) }
       throw .storage(.tooManyFiles)
     }
     known = Locked(Known())
@@ -62,7 +65,7 @@ public final class GroupWatch: Sendable {
     _ = try look()
   }
 
-  deinit { for descriptor in [events, cancelled] { close(descriptor) } }
+  deinit { for descriptor in [events, cancelled] where descriptor >= 0 { close(descriptor) } }
 
   /// Waits until the group differs from what the previous call returned; at first, from what it was when the watch
   /// began.
@@ -101,12 +104,16 @@ public final class GroupWatch: Sendable {
   private func watchFolder() throws(VaultError) {
     let mask = IN_MODIFY | IN_CREATE | IN_MOVED_TO | IN_MOVE_SELF | IN_DELETE_SELF
     for _ in 0..<GroupWatch.patience {
-      guard unsafe inotify_add_watch(events, folder, UInt32(mask)) < 0 else { return }
-      switch errno {
+      let isReported = unsafe inotify_add_watch(events, folder, UInt32(mask)) >= 0
+      let problem = errno
+      known.withLock { $0.isReported = isReported }
+      if isReported { return }
+      switch problem {
       case ENOENT, ENOTDIR: throw .notFound(.group)
       // The owner may be replacing the files, and a read waits for that.
       case EACCES, EPERM: _ = try group.verifiedState()
-      default: throw .storage(.tooManyFiles)
+      // A limit is reached, or a sandbox forbids it.
+      default: return
       }
     }
     throw .denied(.permissions("the group's folder"))
@@ -148,11 +155,12 @@ public final class GroupWatch: Sendable {
 
   /// Waits until it is time to look again: after a write to the files, and then more and more rarely for some time.
   func wait(atMost limit: Int32 = 1_000) -> Bool {
-    let quiet = known.withLock(\.quiet)
-    let milliseconds = quiet < GroupWatch.settling ? min(max(quiet, 1), limit) : -1
+    let (quiet, isReported) = known.withLock { ($0.quiet, $0.isReported) }
+    let milliseconds = quiet < GroupWatch.settling || !isReported ? min(max(quiet, 1), limit) : -1
     // One deadline for all events, because readers may cause many.
     let end = Deadline(after: Int(milliseconds))
     while true {
+      // poll(2) passes over a negative descriptor.
       var requests = [events, cancelled].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
       unsafe poll(&requests, 2, milliseconds < 0 ? -1 : end.millisecondsLeft)
       if requests[1].revents != 0 { return false }
@@ -161,7 +169,7 @@ public final class GroupWatch: Sendable {
         return true
       }
       if milliseconds >= 0, end.hasPassed {
-        known.withLock { $0.quiet += milliseconds }
+        known.withLock { $0.quiet = min($0.quiet + milliseconds, GroupWatch.settling) }
         return true
       }
     }
@@ -189,6 +197,9 @@ public final class GroupWatch: Sendable {
 extension AccessGroup {
   /// Starts to watch the group for changes.
   ///
-  /// - Throws: ``VaultError/storage(_:)`` if the system allows no more watches; whatever a read of the group throws.
+  /// If the system reports no writes to the files, because of its limits for `inotify`, the group is looked at every
+  /// second.
+  ///
+  /// - Throws: whatever a read of the group throws.
   public func watch() throws(VaultError) -> GroupWatch { try GroupWatch(self) }
 }

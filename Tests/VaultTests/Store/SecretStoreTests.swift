@@ -244,6 +244,18 @@ struct SecretStoreTests {
     #expect(try watch.next()?.map(\.version) == [1])
   }
 
+  @Test(.timeLimit(.minutes(5)))
+  func `a watch works although the system allows no further one`() throws {
+    let group = try StoreFixture().open().group("default")
+    var taken: [Int32] = []
+    while case let descriptor = inotify_init1(Int32(IN_CLOEXEC)), descriptor >= 0 { taken.append(descriptor) }
+    let made = Result { try group.watch() }
+    for descriptor in taken { close(descriptor) }
+    let watch = try made.get()
+    try group.set("a", to: "one")
+    #expect(try watch.next()?.map(\.name.description) == ["a"])
+  }
+
   @Test func `a watch reports exactly what changed, whatever was done between two looks`() throws {
     let store = try StoreFixture()
     let owner = try store.open()
