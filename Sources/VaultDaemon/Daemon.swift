@@ -43,6 +43,7 @@
         let logger = Logger(label: "vaultd")
         // Each connection needs a descriptor.
         csystem_raise_descriptor_limit()
+        SecretStore.keepManyGroups()
         if csystem_lock_memory() != 0 { logger.warning("the memory cannot be locked") }
         let signals = await Handover.Signals(ends: [.sigterm, .sigint])
         let sockets = try openSockets(configuration, environment)

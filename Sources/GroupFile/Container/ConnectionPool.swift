@@ -20,7 +20,7 @@ internal import Glibc
   static let shared = ConnectionPool()
 
   /// How many idle connections are kept open; each holds four or five descriptors.
-  static let idleLimit = 24
+  package static let idleLimit = Locked(24)
   /// The number of turns that are kept although no thread may use them; each holds a descriptor.
   static let turnLimit = 32
 
@@ -109,7 +109,7 @@ internal import Glibc
   func keep(_ connection: Connection) {
     let surplus = locked {
       idle.append(connection)
-      return idle.count > ConnectionPool.idleLimit ? idle.removeFirst() : nil
+      return idle.count > ConnectionPool.idleLimit.withLock(\.self) ? idle.removeFirst() : nil
     }
     surplus?.close()
   }

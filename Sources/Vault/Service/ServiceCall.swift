@@ -29,6 +29,8 @@ package struct ServiceCall: Sendable, Equatable {
   package var request: ChangeID?
   /// Lists removed items instead of present ones.
   package var listsRemoved = false
+  /// Has `hello` leave out the groups, for which the daemon would look at every group of the store.
+  package var omitsGroups = false
 
   package init(
     _ operation: Operation, _ group: String = "", _ name: String = "", version: UInt64? = nil,
@@ -78,7 +80,7 @@ package struct ServiceAnswer: Sendable {
 extension ServiceCall {
   private enum Tag: UInt8 {
     case operation = 1
-    case group, name, version, expected, kind, typeName, label, attributes, expires, listsRemoved, request
+    case group, name, version, expected, kind, typeName, label, attributes, expires, listsRemoved, request, omitsGroups
   }
 
   package func encoded() throws(VaultError) -> [UInt8] {
@@ -108,6 +110,7 @@ extension ServiceCall {
     }
     if listsRemoved { fields.write(Tag.listsRemoved.rawValue, [1]) }
     if let request { fields.write(Tag.request.rawValue, Array(request.description.utf8)) }
+    if omitsGroups { fields.write(Tag.omitsGroups.rawValue, [1]) }
     guard fields.bytes.count <= 1 << 18 else { throw .overLimit("256 KiB of names and attributes in one call") }
     return fields.bytes
   }
@@ -152,6 +155,7 @@ extension ServiceCall {
       return time
     }
     listsRemoved = fields[.listsRemoved] != nil
+    omitsGroups = fields[.omitsGroups] != nil
     request = try fields.text(.request).map { text in
       guard let request = ChangeID(text) else { throw ByteReader.Failure() }
       return request

@@ -24,13 +24,21 @@ final class ServiceClient: Sendable {
   ///   ``VaultError/service(_:_:)`` if `vaultd` does not identify this process as an application.
   init(_ path: String, of store: String?) throws(VaultError) {
     let connection = try ServiceConnection(path, of: store)
-    let answer = try connection.answer(to: ServiceCall(.hello), nil)
+    var hello = ServiceCall(.hello)
+    hello.omitsGroups = true
+    let answer = try connection.answer(to: hello, nil)
     if let failure = answer.failure { throw failure }
     guard let caller = answer.caller, let ownerKey = PublicKey(caller.ownerKey) else {
       throw ServiceClient.misunderstood
     }
     (self.path, self.store, self.caller, self.ownerKey) = (path, store, caller, ownerKey)
     idle = Locked([connection])
+  }
+
+  /// The groups that the application is a member of, sorted.
+  func groups() throws(VaultError) -> [String] {
+    guard let caller = try answer(to: ServiceCall(.hello)).caller else { throw ServiceClient.misunderstood }
+    return caller.groups
   }
 
   func answer(to call: ServiceCall, _ value: OpenedSecret? = nil) throws(VaultError) -> ServiceAnswer {

@@ -9,7 +9,7 @@ extension SecretStore {
   ///
   /// - Throws: ``VaultError/denied(_:)``, ``VaultError/storage(_:)``.
   public func groupNames() throws(VaultError) -> [String] {
-    if case .service(let service) = access { return service.caller.groups }
+    if case .service(let service) = access { return try service.groups() }
     do {
       return try location.groupNames()
     } catch .denied(let reason) {

@@ -24,7 +24,13 @@ public final class SecretStore: Sendable {
   let testOnlyBeforeLook = Locked<(@Sendable (String) -> Void)?>(nil)
 
   /// The number of groups that are kept although nobody may use them; each holds up to three descriptors.
-  private static let groupLimit = 32
+  private static let groupLimit = Locked(32)
+
+  /// For a process that serves many groups: one that is not kept is opened and verified anew by its next call.
+  package static func keepManyGroups() {
+    groupLimit.withLock { $0 = 512 }
+    ConnectionPool.idleLimit.withLock { $0 = 64 }
+  }
 
   private enum Source: Sendable {
     /// In this process, as this member.
@@ -101,9 +107,10 @@ public final class SecretStore: Sendable {
   public func takeNotices() -> [Notice] { notices.take() }
 
   func group(_ name: AccessGroup.Name) -> AccessGroup {
+    let limit = SecretStore.groupLimit.withLock(\.self)
     let kept = groups.withLock { groups -> AccessGroup in
       if let group = groups[name] { return group }
-      while groups.count >= SecretStore.groupLimit,
+      while groups.count >= limit,
         let idle = Array(groups.keys).first(where: { isKnownUniquelyReferenced(&groups[$0]!) })
       {
         groups[idle] = nil

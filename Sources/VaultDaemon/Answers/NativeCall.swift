@@ -40,9 +40,13 @@
             var answer =
               call.operation == .list
               ? try Self.list(for: call, in: group, draft) : try Self.answer(to: call, Secret(value), in: group)
-            if !answer.items.isEmpty, answer.encoded().count > call.answerLimit { answer = Self.tooLong }
+            var fields = answer.encoded()
+            if !answer.items.isEmpty, fields.count > call.answerLimit {
+              answer = Self.tooLong
+              fields = answer.encoded()
+            }
             throw AnsweredOtherwise(
-              response: Response(answer), outcome: answer.failure.map { AuditRecord.Outcome($0) } ?? .allowed)
+              response: Response(answer, fields), outcome: answer.failure.map { AuditRecord.Outcome($0) } ?? .allowed)
           })
       } catch let refusal as Refusal where refusal.status == .forbidden {
         let reason: VaultError.Denial =
@@ -93,11 +97,8 @@
         throw AnsweredOtherwise(denied: .notAMember)
       }
       let (store, access) = (visit.opened.store, visit.opened.access)
-      let caller = try await Blocking.read {
-        ServiceAnswer.Caller(
-          application: application, ownerKey: store.ownerKeyBytes,
-          groups: try access.groups(of: application).map(\.name))
-      }
+      let groups = call.omitsGroups ? [] : try await Blocking.list { try access.groups(of: application).map(\.name) }
+      let caller = ServiceAnswer.Caller(application: application, ownerKey: store.ownerKeyBytes, groups: groups)
       try await visit.record(.login)
       return Response(ServiceAnswer(caller: caller))
     }
@@ -125,10 +126,12 @@
   }
 
   extension Response {
-    init(_ answer: ServiceAnswer) {
-      let fields = answer.encoded()
+    /// - Parameter encoded: the fields of `answer`, if they are known: those of a long list take long to make.
+    init(_ answer: ServiceAnswer, _ encoded: [UInt8]? = nil) {
+      let fields = encoded ?? answer.encoded()
       let count = UInt32(fields.count)
       var bytes = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: count >> $0) }
+      bytes.reserveCapacity(bytes.count + fields.count + (answer.secret?.count ?? 0))
       bytes += fields
       if let secret = answer.secret { unsafe secret.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) } }
       self.init(.ok, "application/octet-stream", bytes)

@@ -90,7 +90,8 @@ import Testing
     var folders = [try TemporaryFolder().makeGroup()]
     let lease = try ConnectionPool.reader(at: ContainerPlace(folder: folders[0].path))
     defer { _ = lease.connection.identity }
-    for _ in 0..<ConnectionPool.idleLimit + 10 {
+    let limit = ConnectionPool.idleLimit.withLock(\.self)
+    for _ in 0..<limit + 10 {
       let folder = try TemporaryFolder().makeGroup()
       folders.append(folder)
       _ = try ConnectionPool.reader(at: ContainerPlace(folder: folder.path)).connection.identity
@@ -98,7 +99,7 @@ import Testing
     let open = try folders.flatMap { try openFiles(inside: $0.path) }
     // The file, its log and its index. Other tests share the pool, and may have closed all but the one in use.
     #expect(!(try openFiles(inside: folders[0].path)).isEmpty)
-    #expect(open.count <= 3 * (ConnectionPool.idleLimit + 1))
+    #expect(open.count <= 3 * (limit + 1))
     for folder in folders { ConnectionPool.closeIdle(at: try ContainerPlace(folder: folder.path)) }
   }
 

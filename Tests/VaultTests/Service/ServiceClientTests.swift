@@ -94,7 +94,8 @@ private final class SocketService: Sendable {
     let answer =
       call.operation == .hello
       ? ServiceAnswer(
-        caller: ServiceAnswer.Caller(application: "web", ownerKey: store.ownerKeyBytes, groups: ["default"]))
+        caller: ServiceAnswer.Caller(
+          application: "web", ownerKey: store.ownerKeyBytes, groups: call.omitsGroups ? [] : ["default"]))
       : made(call, value, in: store)
     let fields = answer.encoded()
     var message = unsafe withUnsafeBytes(of: UInt32(fields.count).bigEndian) { unsafe Array($0) } + fields

@@ -16,7 +16,9 @@ struct ServiceMessageTests {
     list.listsRemoved = true
     var open = ServiceCall(.open, "shop", "é")
     open.version = 7
-    return [ServiceCall(.hello), set, change, list, open]
+    var hello = ServiceCall(.hello)
+    hello.omitsGroups = true
+    return [ServiceCall(.hello), hello, set, change, list, open]
   }()
 
   @Test(arguments: calls)
