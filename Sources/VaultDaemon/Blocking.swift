@@ -5,9 +5,10 @@
   import Synchronization
 
   /// Threads that may block on disks and locks, so that the threads that answer clients never do. One caller never has
-  /// all of them: its further calls wait, so that those of others begin at once.
+  /// all of them, nor has one group that is locked: further calls wait, so that those of others begin at once.
   enum Blocking {
     private static let readers = Threads(16)
+    private static let listers = Threads(4)
     private static let writers = Threads(32)
     private static let orderers = Threads(64)
     private static let appliers = Threads(4)
@@ -20,9 +21,18 @@
       try await readers.run(body)
     }
 
+    /// For what looks at all items of a group, or at all groups: it lasts long, and no single answer waits for it.
+    static func list<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+      try await listers.run(body)
+    }
+
     /// Writers block each other, so they have their own threads.
-    static func write<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
-      try await writers.run(body)
+    ///
+    /// - Parameter group: the group that they wait for.
+    static func write<Result: Sendable>(
+      in group: String? = nil, _ body: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
+      try await writers.run(in: group, body)
     }
 
     /// For changes of published groups, which wait for their cluster: for one caller half as many as can share a commit.
@@ -58,49 +68,94 @@
     }
   }
 
-  /// Threads, of which one caller has at most half at a time.
+  /// Threads that callers share. A caller gets another one only while at least as many are free for others, and so do the
+  /// calls that may wait for one group: the first has half of the threads at most, the next half of the others, and so on.
   private final class Threads: Sendable {
-    private struct Line {
-      var running = 0
-      var waiting = CircularBuffer<CheckedContinuation<Void, Never>>()
+    /// What a call takes a share for: its caller, and the group that it may wait for.
+    private struct Key: Hashable {
+      let caller: String
+      let group: String?
+
+      var shares: [String] { group.map { ["caller " + caller, "group " + $0] } ?? ["caller " + caller] }
+    }
+
+    private typealias Waiting = (ticket: UInt64, continuation: CheckedContinuation<Void, Never>)
+
+    private struct State {
+      var free: Int
+      var ticket: UInt64 = 0
+      var running: [String: Int] = [:]
+      var lines: [Key: CircularBuffer<Waiting>] = [:]
+
+      func admits(_ key: Key) -> Bool { key.shares.allSatisfy { running[$0, default: 0] < free } }
+
+      mutating func begin(_ key: Key) {
+        free -= 1
+        for share in key.shares { running[share, default: 0] += 1 }
+      }
+
+      mutating func end(_ key: Key) {
+        free += 1
+        for share in key.shares {
+          let left = running[share, default: 1] - 1
+          running[share] = left > 0 ? left : nil
+        }
+      }
+
+      /// The next call that may begin: of the caller with the fewest, and then the one that has waited for longest.
+      mutating func next() -> CheckedContinuation<Void, Never>? {
+        func rank(_ key: Key) -> (Int, UInt64) {
+          (running["caller " + key.caller, default: 0], lines[key]?.first?.ticket ?? 0)
+        }
+        guard let key = lines.keys.filter({ admits($0) }).min(by: { rank($0) < rank($1) }) else { return nil }
+        let first = lines[key]?.popFirst()
+        if lines[key]?.isEmpty == true { lines[key] = nil }
+        begin(key)
+        return first?.continuation
+      }
     }
 
     private let pool: NIOThreadPool
-    private let limit: Int
-    private let lines = Mutex<[String: Line]>([:])
+    private let state: Mutex<State>
 
     init(_ count: Int) {
-      (pool, limit) = (NIOThreadPool(numberOfThreads: count), count / 2)
+      pool = NIOThreadPool(numberOfThreads: count)
+      state = Mutex(State(free: count))
       pool.start()
     }
 
-    func run<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    /// - Parameter group: the group that the call may wait for.
+    func run<Result: Sendable>(
+      in group: String? = nil, _ body: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
       guard let caller = Blocking.caller else { return try await pool.runIfActive(body) }
-      await withCheckedContinuation { enter($0, caller) }
-      defer { leave(caller) }
+      let key = Key(caller: caller, group: group)
+      await withCheckedContinuation { enter($0, key) }
+      defer { leave(key) }
       return try await pool.runIfActive(body)
     }
 
-    private func enter(_ continuation: CheckedContinuation<Void, Never>, _ caller: String) {
-      let isNext = lines.withLock { lines in
-        guard lines[caller, default: Line()].running == limit else {
-          lines[caller, default: Line()].running += 1
+    private func enter(_ continuation: CheckedContinuation<Void, Never>, _ key: Key) {
+      let isNext = state.withLock { state in
+        guard state.lines[key] != nil || !state.admits(key) else {
+          state.begin(key)
           return true
         }
-        lines[caller]?.waiting.append(continuation)
+        state.ticket += 1
+        state.lines[key, default: []].append((state.ticket, continuation))
         return false
       }
       if isNext { continuation.resume() }
     }
 
-    private func leave(_ caller: String) {
-      let next = lines.withLock { lines -> CheckedContinuation<Void, Never>? in
-        if let next = lines[caller]?.waiting.popFirst() { return next }
-        lines[caller]?.running -= 1
-        if lines[caller]?.running == 0 { lines[caller] = nil }
-        return nil
+    private func leave(_ key: Key) {
+      let next = state.withLock { state in
+        state.end(key)
+        var next: [CheckedContinuation<Void, Never>] = []
+        while let continuation = state.next() { next.append(continuation) }
+        return next
       }
-      next?.resume()
+      for continuation in next { continuation.resume() }
     }
   }
 #endif

@@ -47,7 +47,7 @@
     /// The length of a token's secret part in bytes.
     private static let byteCount = 32
     private static let prefix = "hvs."
-    private static let groupName = "vault.tokens"
+    static let groupName = "vault.tokens"
 
     /// - Parameter limit: the most tokens of one application.
     init(of store: SecretStore, limit: Int = limit) throws(VaultError) {

@@ -20,7 +20,7 @@
         throw Refusal.unknownCaller
       }
       let (opened, access) = (visit.opened, visit.opened.access)
-      let groups = try await Blocking.read { try access.groups(of: application).map(\.name) }
+      let groups = try await Blocking.list { try access.groups(of: application).map(\.name) }
       let listening: Changes.Listening
       do { listening = try await opened.changes.listen(to: groups) } catch {
         try await visit.record(.watch, Refusal(error).outcome, detail: groups.joined(separator: " "))

@@ -40,6 +40,8 @@
       "the application has too many tokens; use each until it ends, or revoke it (token/revoke-self)")
     static let tooManyFailures = Refusal(
       status: .tooManyRequests, retryAfter: 60, "too many failed requests; wait a minute")
+    /// Nobody gets it: the connection is closed.
+    static let abandoned = Refusal(status: HTTPResponse.Status(code: 499), "the client has left")
     static let unknownMethod = Refusal(status: .methodNotAllowed, "unsupported operation")
 
     init(status: HTTPResponse.Status, retryAfter: Int? = nil, _ messages: String...) {
@@ -101,6 +103,7 @@
       case .badRequest, .methodNotAllowed, .unsupportedMediaType: AuditRecord.Outcome(.usage)
       case .contentTooLarge, .tooManyRequests: AuditRecord.Outcome(.overLimit)
       case .serviceUnavailable: AuditRecord.Outcome(.locked)
+      case Self.abandoned.status: AuditRecord.Outcome(.interrupted)
       default: AuditRecord.Outcome(.unexpected)
       }
     }

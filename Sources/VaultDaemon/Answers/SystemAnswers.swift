@@ -90,7 +90,7 @@
         throw Refusal.unknownCaller
       }
       let opened = visit.opened
-      let mounts = try await Blocking.read {
+      let mounts = try await Blocking.list {
         JSONValue.members(
           try opened.access.groups(of: application).filter { !AccessGroup.namesOfInterface.contains($0.name) }
             .map { group in ("\(group.name)/", Self.mount(version: try opened.mountVersion(of: group.name))) })
@@ -127,7 +127,7 @@
       }
       guard list.count <= Self.mostPaths else { throw Refusal.invalid("a request may name at most 1,000 paths") }
       let opened = visit.opened
-      let rights = try await Blocking.read {
+      let rights = try await Blocking.list {
         Dictionary(uniqueKeysWithValues: try opened.access.groups(of: application).map { ($0.name, $0.rights) })
       }
       try await visit.record(.inspect)

@@ -112,7 +112,7 @@
       _ change: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
       try await visit.record(action, subject: subject, detail: detail)
-      do { return try await Blocking.write(change) } catch {
+      do { return try await Blocking.write(in: ServiceTokens.groupName, change) } catch {
         try await visit.record(action, Refusal(error).outcome, subject: subject, detail: detail)
         throw error
       }

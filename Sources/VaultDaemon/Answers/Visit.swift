@@ -75,9 +75,11 @@
       _ operation: Operation, isPublished: Bool
     ) async -> (Result<Response, Refusal>, AuditRecord.Outcome) {
       guard let application else { return (.failure(.unknownCaller), .denied) }
-      let (access, isStill, start) = (opened.access, isStill, ContinuousClock.now)
+      let (access, isStill, start, isWanted) = (opened.access, isStill, ContinuousClock.now, connection.isOpen)
       // While it waits for its turn or for the group, a token or a binding may end. A change asks in its transaction.
       let body: @Sendable () throws -> Response = {
+        // Its client may have left while it waited for its turn.
+        if operation.needed == .read, !isWanted() { throw Refusal.abandoned }
         if operation.needed == .read, start.duration(to: .now) > Self.trust {
           guard try isStill() else { throw Refusal.denied }
         }
@@ -85,8 +87,11 @@
       }
       do {
         let response =
-          try await operation.needed == .read
-          ? Blocking.read(body) : isPublished ? Blocking.order(body) : Blocking.write(body)
+          if operation.needed != .read {
+            try await isPublished ? Blocking.order(body) : Blocking.write(in: operation.group, body)
+          } else {
+            try await operation.action == .list ? Blocking.list(body) : Blocking.read(body)
+          }
         let outcome = response.status.code < 400 ? .allowed : Refusal(status: response.status).outcome
         return (.success(response), outcome)
       } catch let answered as AnsweredOtherwise {

@@ -71,6 +71,8 @@
             // Nobody waits for an answer any more if the connection is closed.
             guard let place else { throw ChannelError.alreadyClosed }
             defer { withExtendedLifetime(place) {} }
+            var connection = connection
+            connection.isOpen = { channel.isActive }
             return await answer(request, connection)
           }
           let response = try await answered()
@@ -91,6 +93,8 @@
   /// The connection that a request came on.
   struct Connection: Sendable {
     let peer: Peer
+    /// Whether somebody may still want an answer.
+    var isOpen: @Sendable () -> Bool = { true }
     /// For a connection with TLS: its channel, and the authorities that a client's certificate was verified with.
     private let secured: (channel: any Channel, authorities: String?)?
 

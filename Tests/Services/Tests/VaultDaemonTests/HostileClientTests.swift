@@ -395,6 +395,62 @@ struct HostileClientTests {
     #expect(budget.take(4, for: "four") && budget.held == 60)
   }
 
+  @Test(.timeLimit(.minutes(5)))
+  func `a locked group leaves threads for changes of others, however many callers change it`() async throws {
+    let (begun, go) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    var waiting: [Task<Void, any Error>] = []
+    for number in 0..<64 {
+      waiting.append(
+        Task {
+          try await Blocking.$caller.withValue("application locked-out-\(number % 2)") {
+            try await Blocking.write(in: "locked-group") {
+              begun.signal()
+              go.wait()
+            }
+          }
+        })
+    }
+    await onThread { for _ in 0..<8 { begun.wait() } }
+    // What else may begin of these has begun then.
+    try await Task.sleep(for: .milliseconds(200))
+    let other = try await Blocking.$caller.withValue("application not-locked-out") {
+      try await Blocking.write(in: "other-group") { true }
+    }
+    #expect(other)
+    for _ in waiting { go.signal() }
+    for task in waiting { try await task.value }
+  }
+
+  @Test(.timeLimit(.minutes(5)))
+  func `lists keep only lists waiting, and one whose client has left is not made`() async throws {
+    let daemon = try RunningDaemon(binds: false)
+    try daemon.bind("lister", user: String(getuid()))
+    try daemon.set("a", in: "lister", to: "1")
+    let (begun, go) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+    let running = (0..<2).map { _ in
+      Task {
+        try await Blocking.$caller.withValue("application lister") {
+          try await Blocking.list {
+            begun.signal()
+            go.wait()
+          }
+        }
+      }
+    }
+    await onThread { for _ in running { begun.wait() } }
+    var client = RawClient(daemon.socket)
+    _ = client?.send(Array("GET /v1/lister/metadata?list=true HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+    for _ in 0..<20 { #expect(try await daemon.curl("/v1/lister/data/a").status == 200) }
+    client = nil
+    for _ in 0..<20 { #expect(try await daemon.curl("/v1/lister/data/a").status == 200) }
+    func lists() throws -> [AuditRecord] { try daemon.records().filter { $0.action == .list } }
+    #expect(try lists().isEmpty)
+    for _ in running { go.signal() }
+    while try lists().isEmpty { try await Task.sleep(for: .milliseconds(20)) }
+    #expect(try lists().map(\.outcome) == [AuditRecord.Outcome(.interrupted)])
+    #expect(try await daemon.curl("/v1/lister/metadata?list=true").status == 200)
+  }
+
   private final class Ended: Sendable { let flag = Atomic(false) }
 
   /// Keeps all threads for reading busy that a caller can have, until the returned closure is called. Not for two

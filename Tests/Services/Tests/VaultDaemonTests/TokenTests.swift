@@ -157,7 +157,7 @@ struct TokenTests {
   }
 
   /// Has a change wait for its turn while its caller loses the right to it.
-  @Test(.timeLimit(.minutes(5)), arguments: ["token", "binding"])
+  @Test(.serialized, .timeLimit(.minutes(5)), arguments: ["token", "binding"])
   func `a change that waits for its turn is not made once its token or binding has ended`(_ end: String) async throws {
     let daemon = try RunningDaemon(binds: false)
     // No other test has an application of that name, and with it the same turns.
