@@ -43,7 +43,8 @@ public struct KeychainStatus: Error, RawRepresentable, Sendable, Hashable {
       case .denied(.throughService): .unimplemented
       case .unordered(_, .tooOld), .unordered(_, .tooEarly): .notAvailable
       case .storage(.memory): .allocate
-      case .contradiction, .otherState, .otherType, .declined, .tooManyStates: .internalComponent
+      case .contradiction, .publishedGroup, .otherCluster, .otherState, .otherType, .declined, .tooManyStates:
+        .internalComponent
       default:
         switch error.exitStatus {
         case .notFound: .itemNotFound

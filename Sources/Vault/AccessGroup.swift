@@ -11,17 +11,16 @@
 /// ``VaultError/storage(_:)``; each call lists its other errors.
 public final class AccessGroup: Sendable {
   /// The group's name.
-  public let name: Name
-  private let place: Place
-  let notices: NoticeBoard
+  public var name: Name { shared.name }
+  var notices: NoticeBoard { shared.notices }
+  /// What all objects of the group share; the store knows it while one of them exists.
+  let shared: Shared
+  /// Stays open while this object exists, because its rules hold for every call.
+  private let store: SecretStore?
   /// The request that all changes are made for; without one, each change is a request of its own.
   let request: ChangeID?
   /// The application that changes are made for, with the rights that it needs; `nil` if this member makes its own.
   private let principal: Principal?
-  /// What the copies of this object share.
-  private let shared: Shared
-  /// What stays while this object does: the store, whose rules hold for every call, and the group that the store knows.
-  private let kept: (store: SecretStore?, group: AccessGroup)?
 
   typealias Principal = (application: String, rights: MemberRights, isStill: @Sendable () throws(VaultError) -> Bool)
 
@@ -31,8 +30,26 @@ public final class AccessGroup: Sendable {
     case service(ServiceClient)
   }
 
-  private final class Shared: Sendable {
-    let made = Locked<(writing: SharedWriting?, asyncQueues: (any AnyObject & Sendable)?)>((nil, nil))
+  final class Shared: Sendable {
+    let name: Name
+    let place: Place
+    let notices: NoticeBoard
+    /// Refuses a state that is too old to be read.
+    let requireRecent: @Sendable (VerifiedState) throws(VaultError) -> Void
+    fileprivate let made = Locked<(writing: SharedWriting?, asyncQueues: (any AnyObject & Sendable)?)>((nil, nil))
+
+    init(
+      _ name: Name, _ place: Place, _ notices: NoticeBoard,
+      requireRecent: @escaping @Sendable (VerifiedState) throws(VaultError) -> Void = { _ in }
+    ) {
+      (self.name, self.place, self.notices, self.requireRecent) = (name, place, notices, requireRecent)
+    }
+  }
+
+  init(
+    _ shared: Shared, of store: SecretStore? = nil, answering request: ChangeID? = nil, for principal: Principal? = nil
+  ) {
+    (self.shared, self.store, self.request, self.principal) = (shared, store, request, principal)
   }
 
   /// Shares commits among the threads that change the group; made by the first of them.
@@ -44,32 +61,11 @@ public final class AccessGroup: Sendable {
     }
   }
 
-  /// Refuses a state that is too old to be read.
-  let requireRecent: @Sendable (VerifiedState) throws(VaultError) -> Void
-
-  init(
-    _ name: Name, _ place: Place, _ notices: NoticeBoard,
-    requireRecent: @escaping @Sendable (VerifiedState) throws(VaultError) -> Void = { _ in }
-  ) {
-    (self.name, self.place, self.notices, request) = (name, place, notices, nil)
-    (shared, kept, principal) = (Shared(), nil, nil)
-    self.requireRecent = requireRecent
-  }
-
-  /// A group that is `group`, and keeps `store` open.
-  init(
-    _ group: AccessGroup, of store: SecretStore?, answering request: ChangeID? = nil,
-    for principal: Principal? = nil
-  ) {
-    (name, place, notices) = (group.name, group.place, group.notices)
-    (shared, self.request, self.principal) = (group.shared, request, principal ?? group.principal)
-    requireRecent = group.requireRecent
-    kept = (store, group.kept?.group ?? group)
-  }
-
   /// This group for one request, which may be repeated: no item is changed for it again as long as a version that was
   /// written for it is kept. The call then returns that version's number, and compares no value.
-  public func answering(_ request: ChangeID) -> AccessGroup { AccessGroup(self, of: kept?.store, answering: request) }
+  public func answering(_ request: ChangeID) -> AccessGroup {
+    AccessGroup(shared, of: store, answering: request, for: principal)
+  }
 
   /// This group for changes on behalf of an application: each throws ``VaultError/denied(_:)`` unless the application is
   /// a member with `rights` in the very state that is changed, and unless `isStill` says that the caller is still the
@@ -77,7 +73,7 @@ public final class AccessGroup: Sendable {
   package func acting(
     for application: String, with rights: MemberRights, if isStill: @escaping @Sendable () throws(VaultError) -> Bool
   ) -> AccessGroup {
-    AccessGroup(self, of: kept?.store, answering: request, for: (application, rights, isStill))
+    AccessGroup(shared, of: store, answering: request, for: (application, rights, isStill))
   }
 
   func requireRights(in state: VerifiedState) throws(VaultError) {
@@ -90,12 +86,12 @@ public final class AccessGroup: Sendable {
   /// - Throws: ``VaultError/denied(_:)`` if only `vaultd` can open it.
   package var file: AccessGroupFile {
     get throws(VaultError) {
-      guard case .file(let file) = place else { throw .denied(.throughService) }
+      guard case .file(let file) = shared.place else { throw .denied(.throughService) }
       return file
     }
   }
 
-  var service: ServiceClient? { if case .service(let service) = place { service } else { nil } }
+  var service: ServiceClient? { if case .service(let service) = shared.place { service } else { nil } }
   /// Whether `vaultd` answers the calls, which then has none for transactions.
   package var isThroughService: Bool { service != nil }
 
@@ -282,7 +278,7 @@ public final class AccessGroup: Sendable {
   private func readingItems<Result>(_ body: (Snapshot) throws(VaultError) -> Result) throws(VaultError) -> Result {
     try observed(.read) { () throws(VaultError) in
       try reading { (transaction) throws(VaultError) in
-        try requireRecent(transaction.state)
+        try shared.requireRecent(transaction.state)
         return try body(transaction)
       }
     }

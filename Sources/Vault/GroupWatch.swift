@@ -138,7 +138,7 @@ public final class GroupWatch: Sendable {
             name: item.name, version: item.version, changed: item.changed.milliseconds)
         }
         // A state that was already seen may grow too old; nothing of it is read again.
-        if tree !== known.tree { try group.requireRecent(state) }
+        if tree !== known.tree { try group.shared.requireRecent(state) }
         found.tree = tree
         return (hasKey ? before : known.items, found)
       }

@@ -297,7 +297,7 @@ extension AccessGroup {
   func beginReading() throws(VaultError) -> Snapshot {
     let file = try file
     let transaction = try inGroup(name.description, file.beginReading())
-    try inGroup(name.description, requireRecent(transaction.state))
+    try inGroup(name.description, shared.requireRecent(transaction.state))
     notices.post(transaction.notices)
     return transaction
   }

@@ -60,23 +60,18 @@ extension AccessGroup {
   package func listing(
     _ query: ItemQuery, removed: Bool, progress: (Int) -> Void
   ) throws(VaultError) -> (items: [Item], strange: [StrangeRow]) {
-    try observed(.read) { () throws(VaultError) in try all(query, removed: removed, progress: progress) }
-  }
-
-  /// As ``listing(_:removed:progress:)``, but no observer hears of it.
-  func all(
-    _ query: ItemQuery = ItemQuery(), removed: Bool = false, progress: (Int) -> Void = { _ in }
-  ) throws(VaultError) -> (items: [Item], strange: [StrangeRow]) {
-    let list = try list(query, removed: removed)
-    var items: [Item] = []
-    var names = JoinedTexts()
-    while let item = try list.nextItem() {
-      items.append(item)
-      names.append(item.name.description)
-      if items.count % 1_024 == 0 { progress(items.count) }
+    try observed(.read) { () throws(VaultError) in
+      let list = try list(query, removed: removed)
+      var items: [Item] = []
+      var names = JoinedTexts()
+      while let item = try list.nextItem() {
+        items.append(item)
+        names.append(item.name.description)
+        if items.count % 1_024 == 0 { progress(items.count) }
+      }
+      names.sort(&items)
+      return (items, list.strangeRows)
     }
-    names.sort(&items)
-    return (items, list.strangeRows)
   }
 
   /// As ``listing(_:removed:progress:)``, but with a text for each item instead of the item.

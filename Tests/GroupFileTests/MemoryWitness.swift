@@ -28,7 +28,7 @@ final class MemoryWitness: Witnessing {
 
   func read() -> WitnessReading { reading }
 
-  func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool {
+  func raise(durably isDurable: Bool, _ update: (WitnessReading) -> WitnessRecord?) -> Bool {
     let isStuck = writes.withLock { writes in
       defer { writes = writes.map { max($0 - 1, 0) } }
       return writes == 0

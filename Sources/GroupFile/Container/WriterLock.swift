@@ -62,10 +62,8 @@ package struct WriterLock: ~Copyable {
     _ opened: LockFile, _ turn: WriterTurn, until deadline: Deadline
   ) throws(VaultError) -> LockFile? {
     guard !deadline.hasPassed else { return nil }
-    let begun = turn.wait.flatMap { $0.resume(for: opened.identity) ? $0 : nil }
-    let isBlocked = begun == nil && turn.wait?.isBlocked == true
-    guard let wait = begun ?? (isBlocked ? nil : LockWait(opened)) else {
-      // No thread can wait in turn, or one still waits for a file that was at the path before; there is never a second.
+    guard turn.wait?.isBlocked != true, let wait = LockWait(opened) else {
+      // No thread can wait in turn, or one that was given up still waits; there is never a second.
       try onDisk(opened.file.lock(until: deadline))
       return opened
     }

@@ -60,8 +60,7 @@ final class WriterTurn: @unchecked Sendable {
 /// Waits for a `flock` in a separate thread, so that the caller can stop waiting.
 ///
 /// The blocking call grants the lock in turn but has no time limit; repeated attempts have no order, and with eight
-/// writers they starved some for seconds. A wait that was given up continues and can be resumed; otherwise it releases
-/// the lock as soon as it gets it.
+/// writers they starved some for seconds. A wait that was given up continues, and releases the lock as soon as it gets it.
 final class LockWait: Sendable {
   private enum State {
     case wanted, unwanted, taken
@@ -92,15 +91,6 @@ final class LockWait: Sendable {
     case .taken: file
     case .failed(let number): throw VaultError(FileFault(errno: number))
     case .wanted, .unwanted: nil
-    }
-  }
-
-  /// Resumes a wait that was given up; returns `false` if it has ended meanwhile, or was for another file.
-  func resume(for identity: FileIdentity) -> Bool {
-    state.withLock { state in
-      guard case .unwanted = state, file.identity == identity else { return false }
-      state = .wanted
-      return true
     }
   }
 

@@ -13,7 +13,7 @@ extension VaultError: CustomStringConvertible {
     case .busy, .unordered: .busy
     case .wrongKey, .mistypedCode: .wrongKey
     case .newerFormat: .newerFormat
-    case .conflict, .contradiction, .otherType: .conflict
+    case .conflict, .contradiction, .publishedGroup, .otherCluster, .otherType: .conflict
     case .overLimit, .tooManyStates: .overLimit
     case .noStore: .noStore
     case .exists, .otherState: .exists
@@ -110,7 +110,9 @@ extension VaultError: CustomStringConvertible {
     case .newerFormat: "made by a newer version"
     case .conflict(_, 0): "there is no current version"
     case .conflict(let expected, let present): "the current version is \(present), not \(expected)"
-    case .contradiction(let contradiction): contradiction.words
+    case .contradiction(let contradiction): contradiction.rawValue
+    case .publishedGroup(let group): "'\(group)' is published there"
+    case .otherCluster(let group): "the servers at the new address do not have the newest known state of '\(group)'"
     case .otherState(let group): "'\(group)' exists in a state other than the backup's"
     case .declined: "nothing was accepted"
     case .overLimit(let limit): "more than \(limit)"
@@ -176,28 +178,6 @@ extension VaultError.Lock {
     case .otherStore(let store, let served):
       "vaultd serves another store than '\(store)'" + (served.map { ": the one at '\($0)'" } ?? "")
     case .joinedStore: "applications were joined here, and the owner of their groups is elsewhere"
-    }
-  }
-}
-
-extension VaultError.Contradiction {
-  fileprivate var words: String {
-    switch self {
-    case .lastSlot: "the last slot cannot be removed: nothing would open the store"
-    case .recovering: "the recovery of this store was not finished"
-    case .anotherStoresBackup: "the backup belongs to another store"
-    case .anotherStore: "another store has replaced this one"
-    case .nothingToBackUp: "there is nothing to back up"
-    case .backupInProgress: "another backup is being made in this folder"
-    case .revokedApplication: "the application's credentials were revoked"
-    case .interruptedReplacement: "replacing the application's credential was interrupted"
-    case .superseded: "the application was replaced or revoked meanwhile"
-    case .presentItem: "the item is present; name the version to bring back"
-    case .publishedGroup(let group): "'\(group)' is published there"
-    case .otherCluster(let group): "the servers at the new address do not have the newest known state of '\(group)'"
-    case .notByLog: "only a new key makes a published group smaller"
-    case .remotelessCredential: "the credential does not say where the application's groups are published"
-    case .newerCredential: "a newer credential of the application was joined here"
     }
   }
 }

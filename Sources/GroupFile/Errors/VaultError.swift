@@ -49,6 +49,10 @@ public enum VaultError: Error, Sendable, Equatable {
   case conflict(expected: UInt64, present: UInt64)
   /// The operation contradicts the current state.
   case contradiction(Contradiction)
+  /// This group is published at the remote.
+  case publishedGroup(String)
+  /// The servers do not have the log of this published group, or not up to the state that is known here.
+  case otherCluster(group: String)
   /// A group that a backup would replace exists in a state other than the backup's.
   case otherState(group: String)
   /// `confirm` refused to accept the state of a group; nothing was changed.
@@ -174,37 +178,22 @@ public enum VaultError: Error, Sendable, Equatable {
     case joinedStore
   }
 
-  /// The contradiction with the current state.
+  /// The contradiction with the current state; the raw value is the text for messages.
   @nonexhaustive
-  public enum Contradiction: Sendable, Equatable {
-    /// Nothing would open the store afterwards.
-    case lastSlot
-    /// A recovery of the store was begun and not finished.
-    case recovering
-    /// The backup belongs to another store.
-    case anotherStoresBackup
-    /// Another store has replaced the one that was opened.
-    case anotherStore
-    case nothingToBackUp
-    case backupInProgress
-    /// The application's credentials were revoked, and it has no new one.
-    case revokedApplication
-    /// Replacing the application's credential was begun and not finished.
-    case interruptedReplacement
-    /// The application was replaced or revoked while it was being given rights.
-    case superseded
-    /// The item is present, so a restore must name a version.
-    case presentItem
-    /// This group is published at the remote.
-    case publishedGroup(String)
-    /// The servers do not have the log of this published group, or not up to the state that is known here.
-    case otherCluster(String)
-    /// Only a new key makes a published group smaller.
-    case notByLog
-    /// The credential does not say where the application's groups are published.
-    case remotelessCredential
-    /// A newer credential of the application was joined here.
-    case newerCredential
+  public enum Contradiction: String, Sendable {
+    case lastSlot = "the last slot cannot be removed: nothing would open the store"
+    case recovering = "the recovery of this store was not finished"
+    case anotherStoresBackup = "the backup belongs to another store"
+    case anotherStore = "another store has replaced this one"
+    case nothingToBackUp = "there is nothing to back up"
+    case backupInProgress = "another backup is being made in this folder"
+    case revokedApplication = "the application's credentials were revoked"
+    case interruptedReplacement = "replacing the application's credential was interrupted"
+    case superseded = "the application was replaced or revoked meanwhile"
+    case presentItem = "the item is present; name the version to bring back"
+    case notByLog = "only a new key makes a published group smaller"
+    case remotelessCredential = "the credential does not say where the application's groups are published"
+    case newerCredential = "a newer credential of the application was joined here"
   }
 
   /// The thing that already exists; the raw value is the text for messages.

@@ -126,7 +126,7 @@ struct NoWitness: Witnessing {
 
   func read() -> WitnessReading { known?.read() ?? .absent }
 
-  func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { true }
+  func raise(durably _: Bool, _ update: (WitnessReading) -> WitnessRecord?) -> Bool { true }
 }
 
 extension AccessGroupFile {

@@ -126,7 +126,7 @@ extension Snapshot {
       switch (try load(digest, place, in: scan), seen?.content) {
       case (.leaf(let entries), _):
         seen?.forEachToken(former)
-        for entry in entries { try row(storedRow(entry.token, entry.digest)) }
+        for entry in entries { try row(self.row(entry.token, digest: entry.digest)) }
         return SeenTree(digest, .leaf(entries.map(\.token)))
       case (.branch(let bitmap, let children), let content):
         var known = [SeenTree?](repeating: nil, count: 16)

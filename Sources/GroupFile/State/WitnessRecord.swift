@@ -110,19 +110,17 @@ package protocol Witnessing: Sendable {
 
   /// Reads the witness again while no other process can write it, and replaces it by the result of `update`.
   ///
-  /// - Parameter update: receives the current reading; `nil` changes nothing. The sequence of its result is ignored,
-  ///   because the record gets the next one.
-  /// - Returns: `false` if the witness cannot be written; it is unchanged then.
-  func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool
-
-  /// The same for a record that the group's file alone does not justify: it is on the disk when the call returns.
-  ///
-  /// - Returns: `false` also if it was written, but is perhaps not on the disk.
-  func raiseDurably(_ update: (WitnessReading) -> WitnessRecord?) -> Bool
+  /// - Parameters:
+  ///   - isDurable: for a record that the group's file alone does not justify: it is on the disk when the call returns.
+  ///   - update: receives the current reading; `nil` changes nothing. The sequence of its result is ignored, because the
+  ///     record gets the next one.
+  /// - Returns: `false` if the witness cannot be written; it is unchanged then, unless only the disk did not confirm it.
+  func raise(durably isDurable: Bool, _ update: (WitnessReading) -> WitnessRecord?) -> Bool
 }
 
 extension Witnessing {
-  package func raiseDurably(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { raise(update) }
+  package func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { raise(durably: false, update) }
+  package func raiseDurably(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { raise(durably: true, update) }
   package func readToWrite() -> WitnessReading { read() }
 }
 

@@ -87,15 +87,6 @@ package final class Snapshot: ItemReading {
 
   /// The current row at `token`, whose bytes must have the proved `digest`.
   func row(_ token: Token, digest: Digest) throws(VaultError) -> Row {
-    // A writer also needs to know that the row is in its table.
-    let isReading = connection.access == .reading
-    if isReading, let row = cache.row(digest) { return row }
-    let row = try storedRow(token, digest)
-    if isReading { cache.keep(row, digest, itemCount: state.manifest.itemCount) }
-    return row
-  }
-
-  func storedRow(_ token: Token, _ digest: Digest) throws(VaultError) -> Row {
     guard let row = try connection.currentRow(token) else { throw .damaged(.row, "a row is missing") }
     guard row.digest == digest else { throw .damaged(.row, "a row does not match the tree") }
     return row
@@ -110,7 +101,7 @@ package final class Snapshot: ItemReading {
     if let kept = cache.value(token, nil, under: root) { return try keys.secret(kept) }
     guard let digest = try provedDigest(of: token) else { throw .notFound(.item) }
     if let kept = cache.value(token, digest, under: root) { return try keys.secret(kept) }
-    let row = if let kept = cache.row(digest) { kept } else { try storedRow(token, digest) }
+    let row = try row(token, digest: digest)
     guard row.state == .present else { throw .notFound(.item) }
     // A kept value needs no name: its token is that of the name that is compared here.
     var opened: [UInt8] = []

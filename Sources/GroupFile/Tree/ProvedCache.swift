@@ -1,14 +1,13 @@
 import Sealing
 
-/// Proved nodes, sealed rows and sealed values.
+/// Proved nodes and sealed values.
 ///
 /// A digest never names another content, so cached content stays valid whatever other processes commit. Whether it
 /// belongs to the current state is decided by the signed root: each search begins there, or takes what a search from
 /// the same root has found.
 final class ProvedCache: Sendable {
   private struct Contents {
-    var nodes = Halves<TreeNode>()
-    var rows = Halves<Row>()
+    var nodes = Halves()
     var values = SealedValues()
 
     /// How many values were read from their rows, one by one.
@@ -19,14 +18,14 @@ final class ProvedCache: Sendable {
     var counted = 0
     var changeCount: UInt8 = 0
 
-    var byteCount: Int { nodes.byteCount + rows.byteCount + values.byteCount }
+    var byteCount: Int { nodes.byteCount + values.byteCount }
   }
 
   private let contents: Locked<Contents>
   private let budget: CacheBudget
 
-  /// Creates a cache of at most about what `budget` leaves it, of which at most two thirds are nodes and a third rows.
-  /// The tree of a million items takes 58 MiB, and the values 160 bytes each.
+  /// Creates a cache of at most about what `budget` leaves it, of which at most two thirds are nodes. The
+  /// tree of a million items takes 58 MiB, and the values 160 bytes each.
   init(_ budget: CacheBudget = .process) {
     self.budget = budget
     contents = Locked(Contents(limit: budget.limit(of: 0, before: nil)))
@@ -51,14 +50,7 @@ final class ProvedCache: Sendable {
 
   /// Adds a node of a group of `itemCount` items, whose digest was computed from its bytes.
   func keep(_ node: TreeNode, _ digest: Digest, itemCount: UInt64) {
-    changing { $0.nodes.keep(node, digest, byteCount: node.byteCount, half: $0.limit / 3, itemCount) }
-  }
-
-  func row(_ digest: Digest) -> Row? { contents.withLock { $0.rows[digest] } }
-
-  /// Adds a row of a group of `itemCount` items, whose digest was computed from its bytes.
-  func keep(_ row: Row, _ digest: Digest, itemCount: UInt64) {
-    changing { $0.rows.keep(row, digest, byteCount: row.encoded.count, half: $0.limit / 6, itemCount) }
+    changing { $0.nodes.keep(node, digest, half: $0.limit / 3, itemCount) }
   }
 
   /// The value at `token` in the state of `root`.
@@ -71,7 +63,7 @@ final class ProvedCache: Sendable {
 
   /// Adds the value in a row that a search from `root` has found by the token of the name in its attributes.
   func keepValue(of row: Row, _ digest: Digest, under root: Digest) {
-    changing { $0.values.keep(row, digest, under: root, limit: $0.limit - $0.nodes.byteCount - $0.rows.byteCount) }
+    changing { $0.values.keep(row, digest, under: root, limit: $0.limit - $0.nodes.byteCount) }
   }
 
   /// The entries of the leaf of `token`, whose value was just kept, if those of the others should be kept, too: whoever has
@@ -104,25 +96,25 @@ final class ProvedCache: Sendable {
 }
 
 /// When the newer half is full it becomes the older one, whose content is dropped.
-private struct Halves<Content: Sendable>: Sendable {
-  private var young = DigestTable<Content>()
-  private var old = DigestTable<Content>()
+private struct Halves: Sendable {
+  private var young = DigestTable()
+  private var old = DigestTable()
 
   var byteCount: Int { young.byteCount + old.byteCount }
 
-  subscript(_ digest: Digest) -> Content? {
+  subscript(_ digest: Digest) -> TreeNode? {
     mutating get {
-      if let content = young[digest] { return content }
-      guard let content = old[digest] else { return nil }
+      if let node = young[digest] { return node }
+      guard let node = old[digest] else { return nil }
       // The half ends when something new is added.
-      young.insert(content, digest, byteCount: max(old.averageByteCount - DigestTable<Content>.overhead, 0))
-      return content
+      young.insert(node, digest)
+      return node
     }
   }
 
-  mutating func keep(_ content: Content, _ digest: Digest, byteCount: Int, half: Int, _ itemCount: UInt64) {
-    young.insert(content, digest, byteCount: byteCount)
-    // Beyond about one for each item, content belongs to former states, of which a group that often changes has many.
+  mutating func keep(_ node: TreeNode, _ digest: Digest, half: Int, _ itemCount: UInt64) {
+    young.insert(node, digest)
+    // Beyond about one for each item, nodes belong to former states, of which a group that often changes has many.
     if young.byteCount > half || young.count > 256 + Int(clamping: itemCount) {
       old = young
       young = DigestTable()
@@ -130,31 +122,28 @@ private struct Halves<Content: Sendable>: Sendable {
   }
 }
 
-/// A hash table from digests to content. A `Dictionary` would hash the digests again, and would spend 50 µs on setting
+/// A hash table from digests to nodes. A `Dictionary` would hash the digests again, and would spend 50 µs on setting
 /// up its types in a process that reads one item.
-private struct DigestTable<Content: Sendable>: Sendable {
-  // A digest of zeros marks a free slot; no content has it. The digests stand apart so that a search touches few cache
+private struct DigestTable: Sendable {
+  // A digest of zeros marks a free slot; no node has it. The digests stand apart so that a search touches few cache
   // lines.
   private var digests = [Digest](repeating: .zero, count: 16)
-  private var contents = [Content?](repeating: nil, count: 16)
+  private var nodes = [TreeNode?](repeating: nil, count: 16)
   private(set) var count = 0
   // Random for each table, so that a hostile writer cannot choose digests that collide.
   private let multiplier = UInt64.random(in: .min ... .max) | 1
-  /// What the table and the allocator add to each content, approximately.
-  static var overhead: Int { 160 }
   private(set) var byteCount = 0
 
-  var averageByteCount: Int { byteCount / max(count, 1) }
+  subscript(_ digest: Digest) -> TreeNode? { nodes[index(of: digest)] }
 
-  subscript(_ digest: Digest) -> Content? { contents[index(of: digest)] }
-
-  mutating func insert(_ content: Content, _ digest: Digest, byteCount: Int) {
+  mutating func insert(_ node: TreeNode, _ digest: Digest) {
     let index = index(of: digest)
     guard digests[index] == .zero, digest != .zero else { return }
     digests[index] = digest
-    contents[index] = content
+    nodes[index] = node
     count += 1
-    self.byteCount += Self.overhead + byteCount
+    // The table and the allocator add about 160 bytes.
+    byteCount += 160 + node.byteCount
     if count * 4 > digests.count * 3 { grow() }
   }
 
@@ -167,13 +156,13 @@ private struct DigestTable<Content: Sendable>: Sendable {
   }
 
   private mutating func grow() {
-    let (full, content) = (digests, contents)
+    let (full, old) = (digests, nodes)
     digests = [Digest](repeating: .zero, count: full.count * 2)
-    contents = [Content?](repeating: nil, count: full.count * 2)
-    for (old, digest) in full.enumerated() where digest != .zero {
+    nodes = [TreeNode?](repeating: nil, count: full.count * 2)
+    for (place, digest) in full.enumerated() where digest != .zero {
       let new = index(of: digest)
       digests[new] = digest
-      contents[new] = content[old]
+      nodes[new] = old[place]
     }
   }
 }

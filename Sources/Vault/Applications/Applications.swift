@@ -21,9 +21,9 @@ public struct Applications: Sendable {
 
   func unknown(_ id: String) throws(VaultError) -> VaultError {
     guard let (issue, group) = try knownIssues()[id] else { return .notFound(.application) }
-    for (name, state) in try store.verifiedStates() {
-      guard let membership = Membership(of: id, in: name, state) else { continue }
-      return .unlistedMember(group: name.description, application: id, issue: membership.member.issue)
+    for state in try store.verifiedStates() {
+      guard let membership = Membership(of: id, in: state) else { continue }
+      return .unlistedMember(group: state.roster.groupName, application: id, issue: membership.member.issue)
     }
     return .rolledBack(group: group, found: 0, known: UInt64(issue), reason: .olderIssue)
   }
@@ -41,20 +41,20 @@ public struct Applications: Sendable {
   }
 
   struct Membership {
-    let name: AccessGroup.Name
     let member: Member
     let state: VerifiedState
 
+    var name: AccessGroup.Name { state.roster.name }
     var group: ApplicationGroup {
       ApplicationGroup(name: name.description, rights: member.rights, lifetime: GroupLifetime(state.roster.flags))
     }
 
     /// - Returns: `nil` if the application `id` is not a member.
-    init?(of id: String, in name: AccessGroup.Name, _ state: VerifiedState) {
+    init?(of id: String, in state: VerifiedState) {
       guard let member = state.roster.members.first(where: { $0.kind == .application && $0.application == id }) else {
         return nil
       }
-      (self.name, self.member, self.state) = (name, member, state)
+      (self.member, self.state) = (member, state)
     }
   }
 
@@ -105,29 +105,28 @@ public struct Applications: Sendable {
     let states = try store.verifiedStates { name, error in
       store.notices.post(.groupLeftOut(group: name.description, reason: error.message))
     }
-    return ids.map { id in states.compactMap { Membership(of: id, in: $0, $1) } }
+    return ids.map { id in states.compactMap { Membership(of: id, in: $0) } }
   }
 
   /// The highest issue of each application that any roster names, as a member or as removed, with one such group.
   ///
   /// The registry may be an older copy than the groups, so a lower issue in it has been replaced since.
-  func knownIssues(leftOut: () -> Void = {}) throws(VaultError) -> [String: (issue: UInt32, group: String)] {
-    issues(in: try store.verifiedStates { if !store.isOfOtherDevice($1) { leftOut() } })
+  func knownIssues(leftOut: () -> Void = {}) throws(VaultError) -> [String: KnownIssue] {
+    Applications.issues(
+      in: try store.verifiedStates { if !store.isOfOtherDevice($1) { leftOut() } }.map(\.roster))
   }
 
-  private func issues(in states: [GroupState]) -> [String: (issue: UInt32, group: String)] {
-    var known: [String: (issue: UInt32, group: String)] = [:]
-    for (name, state) in states {
-      for (id, issue) in state.roster.issues where issue > known[id]?.issue ?? 0 {
-        known[id] = (issue, name.description)
-      }
+  static func issues(in rosters: [Roster]) -> [String: KnownIssue] {
+    var known: [String: KnownIssue] = [:]
+    for roster in rosters {
+      for (id, issue) in roster.issues where issue > known[id]?.issue ?? 0 { known[id] = (issue, roster.groupName) }
     }
     return known
   }
 
   /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` if a group knows a higher issue of the application.
-  func refuseReplaced(_ issue: UInt32, of id: String, in states: [GroupState]) throws(VaultError) {
-    guard let known = issues(in: states)[id], known.issue > issue else { return }
+  func refuseReplaced(_ issue: UInt32, of id: String, in states: [VerifiedState]) throws(VaultError) {
+    guard let known = Applications.issues(in: states.map(\.roster))[id], known.issue > issue else { return }
     throw .rolledBack(group: known.group, found: UInt64(issue), known: UInt64(known.issue), reason: .olderIssue)
   }
 
@@ -138,22 +137,23 @@ public struct Applications: Sendable {
   /// - Throws: ``VaultError/rolledBack(group:found:known:reason:)`` if the private group names the issue as removed, or
   ///   if groups name it only as removed.
   func refuseRemoved(
-    _ issue: UInt32, of id: String, in states: [GroupState], everywhere: Bool = false
+    _ issue: UInt32, of id: String, in states: [VerifiedState], everywhere: Bool = false
   ) throws(VaultError) {
-    let own = states.filter { $0.name.description == id }
+    let own = states.filter { $0.roster.groupName == id }
     // Somebody may have hidden the private group, or put an older copy of it there.
     guard try !store.registry().hasRemoved(id, issue, from: id) else {
       throw .rolledBack(group: id, found: UInt64(issue), known: UInt64(issue), reason: .olderIssue)
     }
     for states in everywhere ? [own, states] : [own] {
-      if states.contains(where: { Membership(of: id, in: $0, $1) != nil }) { return }
-      guard let group = states.first(where: { $0.state.roster.issues[id] == issue })?.name else { continue }
-      throw .rolledBack(group: group.description, found: UInt64(issue), known: UInt64(issue), reason: .olderIssue)
+      if states.contains(where: { Membership(of: id, in: $0) != nil }) { return }
+      guard let roster = states.map(\.roster).first(where: { $0.issues[id] == issue }) else { continue }
+      throw .rolledBack(group: roster.groupName, found: UInt64(issue), known: UInt64(issue), reason: .olderIssue)
     }
   }
 }
 
-typealias GroupState = (name: AccessGroup.Name, state: VerifiedState)
+/// The highest issue of an application that rosters name, and one group of those that name it.
+typealias KnownIssue = (issue: UInt32, group: String)
 
 extension SecretStore {
   /// The applications that the owner issued credentials to.
@@ -165,12 +165,12 @@ extension SecretStore {
   /// - Throws: ``VaultError/denied(_:)`` for anyone but the owner.
   func verifiedStates(
     leftOut: (AccessGroup.Name, VaultError) -> Void = { _, _ in }
-  ) throws(VaultError) -> [GroupState] {
-    var found: [GroupState] = []
+  ) throws(VaultError) -> [VerifiedState] {
+    var found: [VerifiedState] = []
     for name in try ownersGroupNames() {
       do throws(VaultError) {
         let state = try settled(name.description) { () throws(VaultError) in try group(name).verifiedState() }
-        if let state { found.append((name, state)) } else if let problem = try missing(name) { throw problem }
+        if let state { found.append(state) } else if let problem = try missing(name) { throw problem }
       } catch {
         leftOut(name, error)
       }
@@ -178,6 +178,8 @@ extension SecretStore {
     return found
   }
 }
+
+extension Roster { var name: AccessGroup.Name { AccessGroup.Name(trusted: groupName) } }
 
 extension GroupLifetime {
   init(_ flags: Roster.Flags) { self = flags.contains(.purgedAtUninstall) ? .purged : .survives }

@@ -311,7 +311,7 @@ extension SecretStore {
   func memberSeeds(_ identity: Identity) -> [MemberSeed] {
     guard let known = try? registry().applications() else { return [] }
     // Interrupted changes leave some groups under an earlier issue, which the other groups name as removed.
-    let rosters = (try? rostersFound().map(\.roster)) ?? []
+    let rosters = (try? rostersFound()) ?? []
     return known.flatMap { id, entry in
       let steps = (0...4).flatMap { [$0, $0 * Applications.lead, $0 * Applications.lead + 1] }
       // The first ones, too: the next is far above, because it rises with the clock.

@@ -119,7 +119,7 @@ extension Registry {
         groupName: name.description, ownerKey: identity.ownerKey, confirmOwner: identity.confirmOwner, seed: seed),
       witness: Witness(of: name.description, in: location.witnesses(of: identity.ownerKey)),
       now: { SystemClock.milliseconds() })
-    self.init(group: AccessGroup(name, .file(file), notices))
+    self.init(group: AccessGroup(.init(name, .file(file), notices)))
   }
 
   func applications() throws(VaultError) -> [String: Application] {
@@ -220,16 +220,15 @@ extension Registry {
   ///   - isRevoked: whether the groups show that a credential which the registry calls issued was revoked.
   @discardableResult
   func raiseIssues(
-    above rosters: [(name: AccessGroup.Name, roster: Roster)],
-    revoking isRevoked: (Application) -> Bool = { _ in false }
+    above rosters: [Roster], revoking isRevoked: (Application) -> Bool = { _ in false }
   ) throws(VaultError) -> UInt32 {
-    let (ids, found) = (try applications().keys, SecretStore.issues(in: rosters))
-    let highest = max(try unnamedIssues(), found.values.max() ?? 0)
+    let (ids, found) = (try applications().keys, Applications.issues(in: rosters))
+    let highest = max(try unnamedIssues(), found.values.map(\.issue).max() ?? 0)
     return try group.writing { (edit) throws(VaultError) in
       var unnamed = highest
       for id in ids {
         guard var application = try application(id, in: edit) else { throw .notFound(.item) }
-        let known = max(application.highestIssue, found[id] ?? 0)
+        let known = max(application.highestIssue, found[id]?.issue ?? 0)
         unnamed = max(unnamed, known)
         application.highestIssue = try Applications.issue(Applications.lead, above: known)
         if isRevoked(application) { application.standing = .revoked }

@@ -48,7 +48,7 @@ extension Applications {
       let states = try store.verifiedStates { name, error in
         if name.description == id, store.isBeingRemoved(name, error) { lost.append(name) }
       }
-      lost += states.filter { $0.state.roster.isPurged(with: id, in: $0.name.description) }.map(\.name)
+      lost += states.map(\.roster).filter { $0.isPurged(with: id) }.map(\.name)
       guard lost.isEmpty || areLossesWanted(lost.map(\.description)) else { throw .declined }
       wanted = Set(lost)
     }
@@ -86,15 +86,16 @@ extension Applications {
       }
     }
     var purged: Set<AccessGroup.Name> = []
-    for (name, state) in states {
-      if wanted?.contains(name) ?? true, state.roster.isPurged(with: id, in: name.description) {
-        purged.insert(name)
-      } else if Membership(of: id, in: name, state) == nil {
+    for state in states {
+      let roster = state.roster
+      if wanted?.contains(roster.name) ?? true, roster.isPurged(with: id) {
+        purged.insert(roster.name)
+      } else if Membership(of: id, in: state) == nil {
         continue
       } else if revoking {
-        report.revoked.append(name.description)
+        report.revoked.append(roster.groupName)
       } else {
-        report.kept.append(name.description)
+        report.kept.append(roster.groupName)
       }
     }
     let rotation = RosterChange(rotates: true, dropsUnproved: isDroppingUnproved)
@@ -109,7 +110,7 @@ extension Applications {
       if revoking, wanted == nil, let file = try? store.group(name).file,
         unread.contains(where: { $0.name == group && file.canAvoid($0.problem) }),
         let roster = (try? store.group(name).verifiedState().roster) ?? (try? mend()),
-        roster.isPurged(with: id, in: group)
+        roster.isPurged(with: id)
       {
         purged.insert(name)
       }
@@ -117,7 +118,7 @@ extension Applications {
       do throws(VaultError) {
         func remove() throws(VaultError) {
           try store.removeGroup(group) {
-            $0.isPurged(with: id, in: group) && entry.isUpToDate(with: try? registry.application(id))
+            $0.isPurged(with: id) && entry.isUpToDate(with: try? registry.application(id))
           }
         }
         do throws(VaultError) { try remove() } catch {
@@ -189,10 +190,10 @@ extension Roster {
   /// Whether the group goes with the application `id`: it is purged, and no other application is a member, except that the
   /// service may serve the private one. Where `id` was removed from another group than its private one, the owner may have
   /// kept that group on purpose.
-  fileprivate func isPurged(with id: String, in name: String) -> Bool {
-    let known = name == id ? [id, Applications.service] : [id]
+  fileprivate func isPurged(with id: String) -> Bool {
+    let known = groupName == id ? [id, Applications.service] : [id]
     let isAlone = members.allSatisfy { $0.kind != .application || known.contains($0.application) }
     guard GroupLifetime(flags) == .purged, isAlone else { return false }
-    return name == id || members.contains { $0.application == id }
+    return groupName == id || members.contains { $0.application == id }
   }
 }

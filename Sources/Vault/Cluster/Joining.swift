@@ -1,10 +1,7 @@
 internal import Glibc
 internal import Sealing
 
-/// An application's credential file: which application it is for, and where its groups are.
-public struct ApplicationCredential: Sendable {
-  let credential: Credential
-
+extension ApplicationCredential {
   /// Reads a credential.
   ///
   /// - Parameters:
@@ -14,23 +11,13 @@ public struct ApplicationCredential: Sendable {
   ///   passphrase; ``VaultError/wrongKey(_:)``; ``VaultError/damaged(group:level:detail:)``;
   ///   ``VaultError/newerFormat(read:write:)``; ``VaultError/storage(_:)``.
   public init(at path: String, passphrase: (@Sendable () throws(VaultError) -> Secret)? = nil) throws(VaultError) {
-    credential = try StoreAccess.credential(CredentialFile.bytes(path), passphrase)
+    self = try StoreAccess.credential(CredentialFile.bytes(path), passphrase)
   }
 
-  /// The application's id.
-  public var application: String { credential.application }
-  /// The number of its identity; a replaced credential has a lower one.
-  public var issue: UInt32 { credential.issue }
-  /// Where the application's groups are published; `nil` if the credential does not say.
-  public var remote: Remote? { credential.remote }
   /// The groups that the application was a member of when the credential was written, sorted by name.
-  public var groups: [String] { credential.floors.map(\.group) }
+  public var groups: [String] { floors.map(\.group) }
   /// The 32 bytes of the key that identifies the owner of these groups.
-  public var ownerKeyBytes: [UInt8] { credential.ownerKey.bytes }
-
-  /// The newest state of each of these groups that the owner knew when they wrote the credential. An older state is a
-  /// rollback.
-  package var floors: [(group: String, state: WitnessRecord)] { credential.floors.map { ($0.group, $0.state) } }
+  public var ownerKeyBytes: [UInt8] { ownerKey.bytes }
 }
 
 extension StoreLocation {
@@ -57,15 +44,14 @@ extension StoreLocation {
   /// Whether a `vaultd` here follows the groups of the application `id`.
   package func hasJoined(_ id: String) -> Bool { (try? joinedApplications().contains(id)) == true }
 
-  /// Keeps a copy of `joining`, with mode 0600, for a `vaultd` that fetches the application's groups. Makes missing
+  /// Keeps a copy of `credential`, with mode 0600, for a `vaultd` that fetches the application's groups. Makes missing
   /// folders of the store, but no identity.
   ///
   /// - Throws: ``VaultError/invalid(_:)`` if the credential names no remote; ``VaultError/exists(_:)`` if this store
   ///   has groups of another owner; ``VaultError/contradiction(_:)`` if a newer credential of the application was
   ///   joined; ``VaultError/denied(_:)``, ``VaultError/busy(group:)``, ``VaultError/storage(_:)``. Nothing is replaced
   ///   then.
-  public func join(_ joining: ApplicationCredential) throws(VaultError) {
-    let credential = joining.credential
+  public func join(_ credential: ApplicationCredential) throws(VaultError) {
     guard credential.remote != nil else { throw .contradiction(.remotelessCredential) }
     let name = try Applications.name(credential.application).description
     try refuseAnotherOwner(than: credential.ownerKey)

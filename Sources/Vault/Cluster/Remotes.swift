@@ -59,7 +59,7 @@ extension SecretStore {
     let answer = try location.askService(
       path, [], remote.serialized().opened, or: ServiceConnection.brokenReading)
     if let failure = answer.failure { throw failure }
-    guard answer.number != nil else { throw .contradiction(.otherCluster(group)) }
+    guard answer.number != nil else { throw .otherCluster(group: group) }
   }
 
   /// Removes the remote `name` and its older versions.
@@ -74,7 +74,7 @@ extension SecretStore {
         guard try edit.isPresent(item) else { throw .notFound(.remote) }
         // The transaction excludes other writers, so no group can be published there in the meantime.
         if let published = try publishedGroups().filter({ $0.value == name }).keys.min() {
-          throw .contradiction(.publishedGroup(published))
+          throw .publishedGroup(published)
         }
         try edit.destroy(item)
       }

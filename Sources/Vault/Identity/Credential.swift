@@ -1,21 +1,25 @@
 internal import Sealing
 
-/// The key material with which an application opens its groups (format article, "The credential").
-struct Credential: Sendable {
-  /// The number of this identity; every replacement of a lost or stolen credential adds 1.
-  let issue: UInt32
+typealias Credential = ApplicationCredential
+
+/// An application's credential: what opens its groups, and where they are (format article, "The credential").
+public struct ApplicationCredential: Sendable {
+  /// The number of the application's identity; a replaced credential has a lower one.
+  public let issue: UInt32
   /// The key of the owner whose rosters this application trusts.
   let ownerKey: PublicKey
-  let application: String
+  /// The application's id.
+  public let application: String
   let member: MemberSeed
   /// Sorted by group name.
-  let floors: [Floor]
-  let remote: Remote?
+  package let floors: [Floor]
+  /// Where the application's groups are published; `nil` if the credential does not say.
+  public let remote: Remote?
 
   /// The newest state of one group that the owner knew when issuing the credential; an older one is a rollback.
-  struct Floor: Equatable, Sendable {
-    let group: String
-    let state: WitnessRecord
+  package struct Floor: Equatable, Sendable {
+    package let group: String
+    package let state: WitnessRecord
   }
 
   /// The largest size of a credential in bytes, with a remote.

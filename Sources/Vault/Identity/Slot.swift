@@ -8,12 +8,7 @@ public struct Slot: Sendable, Equatable {
   public let number: Int
   /// The kind of secret that opens the slot. All kinds but a passphrase are keys of 32 bytes.
   public let kind: Kind
-  /// The costs of stretching a passphrase; zeros for a key.
-  let stretching: Passphrase.Cost
-  let salt: [UInt8]
-  private let check: [UInt8]
-  private let nonce: Nonce
-  private let sealedSeed: [UInt8]
+  private let seed: CheckedBox
 
   /// The kind of secret that opens a slot.
   public typealias Kind = SlotKind
@@ -30,6 +25,9 @@ public struct Slot: Sendable, Equatable {
   public var cost: Cost? {
     kind == .passphrase ? Cost(passes: Int(stretching.passes), memoryKiB: Int(stretching.memoryKiB)) : nil
   }
+
+  /// The costs of stretching a passphrase; zeros for a key.
+  var stretching: Passphrase.Cost { seed.cost }
 
   static let byteCount = 116
 
@@ -57,65 +55,41 @@ public struct Slot: Sendable, Equatable {
     sealing identity: Identity, nonce: Nonce
   ) throws(VaultError) {
     try identity.confirmOwner()
-    (self.kind, self.number, stretching, self.salt, self.nonce) = (kind, number, cost, salt, nonce)
-    let header = Slot.header(kind, number, cost, salt, identity.ownerKey)
-    check = slotKey.check(.slotCheck, header)
-    sealedSeed = unsafe identity.rootSeed.withUnsafeBytes { seed in
-      unsafe SealedBox.seal(seed, key: slotKey, nonce: nonce, binding: header)
+    (self.kind, self.number) = (kind, number)
+    let place = Slot.place(kind, number, of: identity.ownerKey)
+    seed = unsafe identity.rootSeed.withUnsafeBytes { seed in
+      unsafe CheckedBox(seed, key: slotKey, .slotCheck, at: place, cost: cost, salt: salt, nonce: nonce)
     }
   }
 
   /// - Throws: `wrongKey` for another passphrase; `damaged` if the passphrase is right but the rest of the slot is not;
   ///   `overLimit` for unreasonable costs; `storage`.
   func open(passphrase: GuardedBytes, ownerKey: PublicKey) throws(VaultError) -> Identity {
-    let key = try sealing(Passphrase.stretch(passphrase, salt: salt, cost: stretching))
-    return try open(slotKey: key, ownerKey: ownerKey)
+    try open(slotKey: seed.key(of: passphrase), ownerKey: ownerKey)
   }
 
   /// - Throws: `wrongKey` for another key; `damaged` if the key is right but the rest of the slot is not; `storage`.
   func open(key: borrowing Key, ownerKey: PublicKey) throws(VaultError) -> Identity {
-    try open(slotKey: sealing(key.derive(.slotKey, salt)), ownerKey: ownerKey)
+    try open(slotKey: sealing(key.derive(.slotKey, seed.salt)), ownerKey: ownerKey)
   }
 
   private func open(slotKey: borrowing Key, ownerKey: PublicKey) throws(VaultError) -> Identity {
-    let header = Slot.header(kind, number, stretching, salt, ownerKey)
-    guard slotKey.makes(check, .slotCheck, header) else { throw .wrongKey(kind) }
-    do throws(SealingError) {
-      let seed = try SealedBox.open(sealedSeed, key: slotKey, nonce: nonce, binding: header)
-      return Identity(rootSeed: try Key(seed), claiming: ownerKey)
-    } catch {
-      if error == .outOfMemory { throw VaultError(error) }
-      throw .damaged(.slot, "the key is right, but the slot does not open the owner's seed")
-    }
+    let opened = try seed.open(
+      slotKey, .slotCheck, at: Slot.place(kind, number, of: ownerKey), kind,
+      orThrow: .damaged(.slot, "the key is right, but the slot does not open the owner's seed"))
+    return Identity(rootSeed: try sealing(Key(opened)), claiming: ownerKey)
   }
 
-  private static func header(
-    _ use: Kind, _ number: Int, _ cost: Passphrase.Cost, _ salt: [UInt8], _ ownerKey: PublicKey
-  ) -> [UInt8] {
-    var writer = ByteWriter(reservingCapacity: 76)
-    writer.write(.slot)
-    writer.write(ownerKey)
-    write(use, number, cost, salt, to: &writer)
-    return writer.bytes
+  /// What the seed is bound to.
+  private static func place(_ kind: Kind, _ number: Int, of ownerKey: PublicKey) -> [UInt8] {
+    Label.slot.padded + ownerKey.bytes + start(kind, number)
   }
 
-  private static func write(
-    _ use: Kind, _ number: Int, _ cost: Passphrase.Cost, _ salt: [UInt8], to writer: inout ByteWriter
-  ) {
-    writer.write(use.material)
-    writer.write(use.rawValue)
-    writer.write(UInt16(number))
-    writer.write(cost.passes)
-    writer.write(cost.memoryKiB)
-    writer.write(salt)
+  private static func start(_ kind: Kind, _ number: Int) -> [UInt8] {
+    [kind.material, kind.rawValue, UInt8(number >> 8), UInt8(number & 0xFF)]
   }
 
-  func write(to writer: inout ByteWriter) {
-    Slot.write(kind, number, stretching, salt, to: &writer)
-    writer.write(check)
-    writer.write(nonce.bytes)
-    writer.write(sealedSeed)
-  }
+  func write(to writer: inout ByteWriter) { writer.write(Slot.start(kind, number) + seed.bytes) }
 
   /// The costs are not checked here but when the slot is opened, so that one slot's costs do not block the others.
   ///
@@ -127,22 +101,56 @@ public struct Slot: Sendable, Equatable {
     }
     self.kind = kind
     number = Int(try reader.read(UInt16.self))
-    stretching = Passphrase.Cost(passes: try reader.read(UInt32.self), memoryKiB: try reader.read(UInt32.self))
-    salt = Array(try reader.read(count: 16))
-    check = Array(try reader.read(count: 16))
-    nonce = Nonce(try reader.read(count: Nonce.byteCount))!
-    sealedSeed = Array(try reader.read(count: Key.byteCount + SealedBox.overhead))
+    seed = CheckedBox(bytes: Array(try reader.read(count: Slot.byteCount - 4)))
     guard kind == .passphrase || stretching == .none else { throw ByteReader.Failure() }
   }
 }
 
-extension Key {
-  /// The 16 bytes that tell a wrong key from altered bytes.
-  func check(_ label: Label, _ header: [UInt8]) -> [UInt8] { Array(mac(label, header).bytes.prefix(16)) }
+/// A box under a key of its own, stretched from a passphrase or derived from another key, with a code that tells a wrong
+/// key from altered bytes: `u32 passes ‖ u32 memory in KiB ‖ salt 16 ‖ code 16 ‖ nonce 24 ‖ box`. The code and the box are
+/// bound to a place, and to what stands before them.
+struct CheckedBox: Equatable, Sendable {
+  /// At least 64.
+  let bytes: [UInt8]
 
-  /// Whether `check` is this key's. The time does not reveal where the values differ.
-  func makes(_ check: [UInt8], _ label: Label, _ header: [UInt8]) -> Bool {
-    zip(self.check(label, header), check).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
+  /// The costs of stretching a passphrase; zeros for a key.
+  var cost: Passphrase.Cost { Passphrase.Cost(passes: bytes.word(at: 0), memoryKiB: bytes.word(at: 4)) }
+  var salt: [UInt8] { Array(bytes[8..<24]) }
+
+  func key(of passphrase: GuardedBytes) throws(VaultError) -> Key {
+    try sealing(Passphrase.stretch(passphrase, salt: salt, cost: cost))
+  }
+
+  /// - Throws: `wrongKey` of `kind` for another key; `damage` if the key is right but the rest is not; `storage`.
+  func open(
+    _ key: borrowing Key, _ label: Label, at place: [UInt8], _ kind: Slot.Kind, orThrow damage: VaultError
+  ) throws(VaultError) -> GuardedBytes {
+    let binding: [UInt8] = place + bytes[..<24]
+    // The time does not reveal where the values differ.
+    let difference = zip(key.mac(label, binding).bytes, bytes[24..<40]).reduce(0) { $0 | ($1.0 ^ $1.1) }
+    guard difference == 0, let nonce = Nonce(bytes[40..<64]) else { throw .wrongKey(kind) }
+    do throws(SealingError) {
+      return try SealedBox.open(Array(bytes[64...]), key: key, nonce: nonce, binding: binding)
+    } catch {
+      throw error == .outOfMemory ? VaultError(error) : damage
+    }
+  }
+}
+
+extension CheckedBox {
+  init(
+    _ content: UnsafeRawBufferPointer, key: borrowing Key, _ label: Label, at place: [UInt8], cost: Passphrase.Cost,
+    salt: [UInt8], nonce: Nonce
+  ) {
+    var writer = ByteWriter()
+    writer.write(cost.passes)
+    writer.write(cost.memoryKiB)
+    writer.write(salt)
+    let binding = place + writer.bytes
+    writer.write(Array(key.mac(label, binding).bytes.prefix(16)))
+    writer.write(nonce.bytes)
+    unsafe writer.write(SealedBox.seal(content, key: key, nonce: nonce, binding: binding))
+    bytes = writer.bytes
   }
 }
 

@@ -82,11 +82,7 @@ final class Witness: Witnessing {
     return known.map(WitnessReading.valid) ?? read()
   }
 
-  func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { raise(durably: false, update) }
-
-  func raiseDurably(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { raise(durably: true, update) }
-
-  private func raise(durably isDurable: Bool, _ update: (WitnessReading) -> WitnessRecord?) -> Bool {
+  func raise(durably isDurable: Bool, _ update: (WitnessReading) -> WitnessRecord?) -> Bool {
     writing.withLock { writing in
       do throws(WitnessReading) {
         for _ in 0..<2 {

@@ -182,7 +182,7 @@ extension SecretStore {
       let known = try issuesFound()
       let wasRemoved = try removed(from: name, readingFiles: true)
       acceptance = OwnersAcceptance(authority: try owner(), .unknown) { member in
-        member.issue < known[member.application] ?? 0 || wasRemoved(member)
+        member.issue < known[member.application]?.issue ?? 0 || wasRemoved(member)
       }
     }
     let leaves = acceptance.revokes
@@ -251,7 +251,7 @@ extension SecretStore {
       guard error.meansLostRegistry else { throw error }
     }
     return { [applications] member, group in
-      member.issue < known[member.application] ?? 0 || applications.map { !member.isCurrent(in: $0) } ?? false
+      member.issue < known[member.application]?.issue ?? 0 || applications.map { !member.isCurrent(in: $0) } ?? false
         || registry.hasRemoved(member, from: group.description, inDoubt: applications != nil)
     }
   }
@@ -262,13 +262,10 @@ extension SecretStore {
   /// - Parameter leftOut: called with the name and the error of each group that does not open.
   func rostersFound(
     leftOut: (String, VaultError) -> Void = { _, _ in }
-  ) throws(VaultError) -> [(name: AccessGroup.Name, roster: Roster)] {
-    var found: [(name: AccessGroup.Name, roster: Roster)] = []
+  ) throws(VaultError) -> [Roster] {
+    var found: [Roster] = []
     for name in try groupNames() {
-      do throws(VaultError) {
-        let name = try AccessGroup.Name(name)
-        found.append((name, try rosterFound(of: name)))
-      } catch {
+      do throws(VaultError) { found.append(try rosterFound(of: AccessGroup.Name(name))) } catch {
         leftOut(name, error.named(name))
       }
     }
@@ -280,11 +277,7 @@ extension SecretStore {
   }
 
   /// The highest issue of each application in the rosters of the groups that are here.
-  func issuesFound() throws(VaultError) -> [String: UInt32] { SecretStore.issues(in: try rostersFound()) }
-
-  static func issues(in rosters: [(name: AccessGroup.Name, roster: Roster)]) -> [String: UInt32] {
-    rosters.reduce(into: [:]) { $0.merge($1.roster.issues, uniquingKeysWith: max) }
-  }
+  func issuesFound() throws(VaultError) -> [String: KnownIssue] { Applications.issues(in: try rostersFound()) }
 
   /// Records that the owner gave up a group whose file is gone, so that its name can be used again. A log without its
   /// file is kept aside.

@@ -21,11 +21,11 @@ extension SecretStore {
           to: draft.folder, groupID: GroupID(Randomness.bytes(32))!, owner: identity.rosterSigningKey(),
           seed: file.context.seed)
         let drafted = file.unwitnessed(in: draft.folder)
-        let registry = Registry(group: AccessGroup(name, .file(drafted), notices))
+        let registry = Registry(group: AccessGroup(.init(name, .file(drafted), notices)))
         let rosters = try rostersFound { notices.post(.groupLeftOut(group: $0, reason: $1.message)) }
         let entries = groupEntries(of: rosters)
         for (group, entry) in entries { try registry.record(entry, of: group) }
-        for (_, roster) in rosters { try registry.recordRemovals(by: roster) }
+        for roster in rosters { try registry.recordRemovals(by: roster) }
         let unnamed = try registry.raiseIssues(above: rosters)
         let applications = try applicationEntries(of: rosters, above: unnamed)
         for application in applications { try registry.record(application, since: nil) }
@@ -52,7 +52,7 @@ extension SecretStore {
     let registry = try registry()
     if !isNew { guard try registry.awaitsRaise() else { return } }
     let rosters = try rostersFound()
-    for (name, _) in rosters {
+    for name in rosters.map(\.name) {
       // Somebody may be let in meanwhile.
       do throws(VaultError) {
         try replacing(name) { (_) throws(VaultError) in try registry.recordRemovals(by: rosterFound(of: name)) }
@@ -61,7 +61,7 @@ extension SecretStore {
       }
     }
     try registry.raiseIssues(above: rosters) { known in
-      guard known.standing == .issued, let own = rosters.first(where: { $0.name.description == known.id })?.roster
+      guard known.standing == .issued, let own = rosters.first(where: { $0.groupName == known.id })
       else { return false }
       return own.issues[known.id] ?? 0 >= known.issue && own.hasRemoved(known.id, own.issues[known.id])
     }
@@ -82,13 +82,11 @@ extension SecretStore {
 
   /// The entries of the groups that open or that this machine has seen. What it has seen decides about the id, and
   /// about a group that was removed.
-  private func groupEntries(
-    of rosters: [(name: AccessGroup.Name, roster: Roster)]
-  ) -> [AccessGroup.Name: Registry.Entry] {
+  private func groupEntries(of rosters: [Roster]) -> [AccessGroup.Name: Registry.Entry] {
     let time = SystemClock.milliseconds()
     var entries: [AccessGroup.Name: Registry.Entry] = [:]
-    for (name, roster) in rosters {
-      entries[name] = Registry.Entry(groupID: roster.groupID, presence: .present, created: time)
+    for roster in rosters {
+      entries[roster.name] = Registry.Entry(groupID: roster.groupID, presence: .present, created: time)
     }
     let seen = (try? location.witnesses(of: access.ownerKey).groups()) ?? []
     for name in seen.compactMap({ try? AccessGroup.Name($0) }) where name != .registry {
@@ -102,19 +100,17 @@ extension SecretStore {
   /// The entries of the applications that rosters and bindings name, sorted by id.
   ///
   /// - Parameter unnamed: the highest issue that an application may have had which no roster names.
-  private func applicationEntries(
-    of rosters: [(name: AccessGroup.Name, roster: Roster)], above unnamed: UInt32
-  ) throws(VaultError) -> [Application] {
-    var issues = SecretStore.issues(in: rosters)
+  private func applicationEntries(of rosters: [Roster], above unnamed: UInt32) throws(VaultError) -> [Application] {
+    var issues = Applications.issues(in: rosters).mapValues(\.issue)
     var standings = issues.mapValues { _ in Application.Standing.revoked }
-    for member in rosters.flatMap(\.roster.members) where issues[member.application] == member.issue {
+    for member in rosters.flatMap(\.members) where issues[member.application] == member.issue {
       standings[member.application] = .issued
     }
     // Somebody may have hidden one of the groups that the application was removed from.
-    for (name, roster) in rosters where roster.hasRemoved(name.description, issues[name.description]) {
-      standings[name.description] = .revoked
+    for roster in rosters where roster.hasRemoved(roster.groupName, issues[roster.groupName]) {
+      standings[roster.groupName] = .revoked
     }
-    let bindings = AccessGroup(.service, .file(try group(.service).file.unwitnessed()), notices)
+    let bindings = AccessGroup(.init(.service, .file(try group(.service).file.unwitnessed()), notices))
     for item in location.hasGroup(.service) ? (try? bindings.items(prefix: ServiceBinding.prefix)) ?? [] : [] {
       let id = String(item.name.description.dropFirst(ServiceBinding.prefix.count))
       if issues[id] == nil, (try? Applications.name(id)) != nil {
@@ -124,7 +120,7 @@ extension SecretStore {
     return try issues.sorted { $0.key < $1.key }.map {
       (id, issue) throws(VaultError) in
       let highest = try Applications.issue(Applications.lead, above: issue)
-      let own = rosters.first { $0.name.description == id }?.roster
+      let own = rosters.first { $0.groupName == id }
       let standing = standings[id] ?? .revoked
       return Application(
         id: id, issue: issue, highestIssue: highest, standing: standing,

@@ -98,7 +98,7 @@ extension SecretStore {
     guard let index = steps.firstIndex(where: { $0.name == .registry }), let draft = steps[index].prepared else {
       return []
     }
-    let registry = Registry(group: AccessGroup(.registry, .file(draft.file), notices))
+    let registry = Registry(group: AccessGroup(.init(.registry, .file(draft.file), notices)))
     var missing: [String] = []
     for (name, known) in try registry.groups() where draft.isRenewed && known.presence == .present {
       // A group whose copy is damaged may still be restored from another backup.
@@ -107,7 +107,7 @@ extension SecretStore {
       missing.append(name.description)
     }
     let rosters = try rostersFound()
-    for (_, roster) in rosters { try registry.recordRemovals(by: roster) }
+    for roster in rosters { try registry.recordRemovals(by: roster) }
     try registry.raiseIssues(above: rosters)
     try steps[index].proveAgain()
     return missing.sorted()

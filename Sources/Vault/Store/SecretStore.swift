@@ -6,14 +6,15 @@ public final class SecretStore: Sendable {
   /// The place of the store.
   public let location: StoreLocation
   let access: StoreAccess
-  private let source: Source
+  /// The member that opens the groups' files; `nil` if `vaultd` opens them.
+  private let member: MemberSeed?
   /// The only user besides root who may own the store's folders: for the owner, the user of this process; for an
   /// application, the user who owns the store.
   private let folderOwner: UInt32?
   let notices = NoticeBoard()
   /// Orders the changes of published groups in the place of `vaultd`: set in `vaultd` itself.
   private let publishing = Locked<(@Sendable (AccessGroup.Name) -> any CommitPublishing)?>(nil)
-  private let groups = Locked<[AccessGroup.Name: AccessGroup]>([:])
+  private let groups = Locked<[AccessGroup.Name: AccessGroup.Shared]>([:])
   /// The age limits of published groups, as they were last looked up.
   private let knownLimits = Locked<[String: (limits: (most: UInt64?, due: UInt64?), until: Deadline)]>([:])
   /// The time that ages are measured by, in milliseconds since 1970; `nil` for the system's clock.
@@ -32,12 +33,6 @@ public final class SecretStore: Sendable {
     ConnectionPool.idleLimit.withLock { $0 = 64 }
   }
 
-  private enum Source: Sendable {
-    /// In this process, as this member.
-    case files(MemberSeed)
-    case service(ServiceClient)
-  }
-
   init(_ location: StoreLocation, _ access: StoreAccess) throws(VaultError) {
     (self.location, self.access) = (location, access)
     folderOwner = if case .application = access { try location.trustedOwner() } else { nil }
@@ -45,10 +40,10 @@ public final class SecretStore: Sendable {
     case .application(let credential):
       // The credential's floors reveal some rollbacks even without a witness. A notice says if there can be no witness.
       try? location.makeStateFolder(of: credential.ownerKey)
-      source = .files(credential.member)
-    case .unlocked(let unlocked): source = .files(unlocked.member)
-    case .service(let service): source = .service(service)
-    case .owner(let identity): source = .files(try sealing(identity.personalMember()))
+      member = credential.member
+    case .unlocked(let unlocked): member = unlocked.member
+    case .service: member = nil
+    case .owner(let identity): member = try sealing(identity.personalMember())
     }
   }
 
@@ -108,36 +103,32 @@ public final class SecretStore: Sendable {
 
   func group(_ name: AccessGroup.Name) -> AccessGroup {
     let limit = SecretStore.groupLimit.withLock(\.self)
-    let kept = groups.withLock { groups -> AccessGroup in
+    let shared = groups.withLock { groups -> AccessGroup.Shared in
       if let group = groups[name] { return group }
       while groups.count >= limit,
         let idle = Array(groups.keys).first(where: { isKnownUniquelyReferenced(&groups[$0]!) })
       {
         groups[idle] = nil
       }
-      let group =
-        switch source {
-        case .files(let member):
-          AccessGroup(name, .file(file(name, as: member)), notices) { [weak self] (state) throws(VaultError) in
-            try self?.requireRecent(state, name)
-          }
-        case .service(let service): AccessGroup(name, .service(service), notices)
-        }
+      let place: AccessGroup.Place =
+        if case .service(let service) = access { .service(service) } else { .file(file(name)) }
+      let group = AccessGroup.Shared(name, place, notices) { [weak self] (state) throws(VaultError) in
+        try self?.requireRecent(state, name)
+      }
       groups[name] = group
       return group
     }
-    // The groups that are kept here do not keep the store, so others are handed out, which do.
-    return AccessGroup(kept, of: self)
+    // What is known here does not keep the store; what is handed out does.
+    return AccessGroup(shared, of: self)
   }
 
-  func file(_ name: AccessGroup.Name, as member: MemberSeed) -> AccessGroupFile {
+  private func file(_ name: AccessGroup.Name) -> AccessGroupFile {
     let state = location.stateFolder(of: access.ownerKey)
     return AccessGroupFile(
       folder: location.groupFolder(name.description),
       context: GroupContext(
-        groupName: name.description, ownerKey: access.ownerKey, confirmOwner: access.confirmOwner, seed: member,
-        kind: access.memberKind,
-        floor: access.floor(of: name),
+        groupName: name.description, ownerKey: access.ownerKey, confirmOwner: access.confirmOwner, seed: member!,
+        kind: access.memberKind, floor: access.floor(of: name),
         deviceKey: { (id) throws(VaultError) in try DeviceKeyFile.key(id, in: state) }),
       folderOwner: folderOwner, witness: witness(name), confirm: confirmation(of: name),
       publisher: { [location, weak self] in

@@ -68,7 +68,8 @@
       case .denied(.notAMember), .denied(.readOnly): self = .denied
       case .denied, .ownerNeeded: self.init(status: .forbidden, error.message)
       case .conflict: self = .invalid("check-and-set parameter did not match the current version")
-      case .invalid, .overLimit, .otherType, .archive, .contradiction: self = .invalid(error.message)
+      case .invalid, .overLimit, .otherType, .archive, .contradiction, .publishedGroup, .otherCluster:
+        self = .invalid(error.message)
       case .locked, .noStore, .otherDevice: self = .sealed
       case .busy, .storage, .unordered: self.init(status: .serviceUnavailable, error.message)
       default: self.init(status: .internalServerError, error.message)

@@ -292,9 +292,9 @@
           let store = try? known.store(
             application, credential, { () throws(VaultError) in try SecretStore.open(at: self, credential: path) })
         else { continue }
-        for (group, floor) in credential.floors {
+        for floor in credential.floors {
           found.append(
-            ReplicaSource(group: group, id: floor.groupID, store: store, remote: remote, isJoined: true))
+            ReplicaSource(group: floor.group, id: floor.state.groupID, store: store, remote: remote, isJoined: true))
         }
       }
       return found
@@ -310,19 +310,15 @@
     fileprivate func store(
       _ application: String, _ credential: ApplicationCredential, _ open: () throws(VaultError) -> SecretStore
     ) throws(VaultError) -> SecretStore {
-      if let known = stores.withLock({ $0[application] }), known.credential.isSame(as: credential) {
+      // The same identity, which knows the same states of the same groups.
+      if let known = stores.withLock({ $0[application] }), known.credential.issue == credential.issue,
+        known.credential.floors == credential.floors
+      {
         return known.store
       }
       let store = try open()
       stores.withLock { $0[application] = (credential, store) }
       return store
-    }
-  }
-
-  extension ApplicationCredential {
-    /// Whether `other` has the same identity, and knows the same states of the same groups.
-    fileprivate func isSame(as other: ApplicationCredential) -> Bool {
-      issue == other.issue && floors.elementsEqual(other.floors) { $0.group == $1.group && $0.state == $1.state }
     }
   }
 

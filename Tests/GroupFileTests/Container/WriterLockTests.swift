@@ -75,7 +75,7 @@ import Testing
     }
   }
 
-  @Test func `a wait that was given up blocks nobody and can be resumed`() throws {
+  @Test func `a wait that was given up blocks nobody, and there is never a second`() throws {
     let folder = try TemporaryFolder().makeGroup()
     let place = try ContainerPlace(folder: folder.path)
     let other = unsafe open(place.lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)

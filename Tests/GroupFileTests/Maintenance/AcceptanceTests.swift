@@ -185,7 +185,7 @@ import Testing
     init(_ reading: WitnessReading) { self.reading = reading }
 
     func read() -> WitnessReading { reading }
-    func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { false }
+    func raise(durably isDurable: Bool, _ update: (WitnessReading) -> WitnessRecord?) -> Bool { false }
   }
 
   @Test func `a removal is accepted although the witness is invalid`() throws {

@@ -22,7 +22,7 @@ import Testing
       readings.withLock { $0.isEmpty ? nil : $0.removeFirst() } ?? stored.read()
     }
 
-    func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool { stored.raise(update) }
+    func raise(durably isDurable: Bool, _ update: (WitnessReading) -> WitnessRecord?) -> Bool { stored.raise(update) }
   }
 
   /// A group that forks after its first state: `left` continues for one state, `right` for two.

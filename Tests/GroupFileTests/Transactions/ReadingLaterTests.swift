@@ -26,14 +26,6 @@ import Testing
     #expect(!transaction.view.connection.isInTransaction)
   }
 
-  @Test func `a row that was proved before is read without a snapshot while nothing has changed`() throws {
-    for isKnown in [false, true] {
-      let transaction = try file.beginReading(.readingLater)
-      #expect(try transaction.present("a").row.version == 1)
-      #expect(transaction.view.connection.isInTransaction == !isKnown)
-    }
-  }
-
   @Test func `a value that was not read before is read in a snapshot of the same state`() throws {
     let transaction = try file.beginReading(.readingLater)
     #expect(try value("b", in: transaction) == "2")

@@ -111,7 +111,7 @@ struct WriteTransactionTests {
 
     func read() -> WitnessReading { witness.read() }
 
-    func raise(_ update: (WitnessReading) -> WitnessRecord?) -> Bool {
+    func raise(durably isDurable: Bool, _ update: (WitnessReading) -> WitnessRecord?) -> Bool {
       body()
       return witness.raise(update)
     }

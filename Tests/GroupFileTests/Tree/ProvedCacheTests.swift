@@ -102,9 +102,8 @@ import Testing
       let node = TreeNode.leaf([kept, other, changed].map { TreeEntry(token: $0.token, digest: $0.digest) })
       let root = Digest(Randomness.bytes(32))!
       cache.keep(node, root, itemCount: 3)
-      cache.keep(changed, changed.digest, itemCount: 3)
       for row in [kept, changed] { cache.keepValue(of: row, row.digest, under: root) }
-      #expect(cache.node(root) != nil && cache.row(changed.digest) != nil)
+      #expect(cache.node(root) != nil)
       #expect(cache.value(changed.token, changed.digest, under: root) != nil)
     }
     // What is left for the first of two caches.

@@ -73,11 +73,11 @@ import Testing
     let fixture = try ServiceFixture(enrolled: false)
     for name in ["a", "b"] { try fixture.owner().addRemote(RemoteFixture.plain(name)) }
     try fixture.owner().setPublished("default", RemotesTests.id, at: "a")
-    #expect(throws: VaultError.contradiction(.publishedGroup("default"))) { try fixture.owner().removeRemote("a") }
+    #expect(throws: VaultError.publishedGroup("default")) { try fixture.owner().removeRemote("a") }
     try fixture.owner().removeRemote("b")
     try fixture.owner().setPublished("other", RemotesTests.id, at: "a")
     try fixture.owner().clearPublished("default")
-    #expect(throws: VaultError.contradiction(.publishedGroup("other"))) { try fixture.owner().removeRemote("a") }
+    #expect(throws: VaultError.publishedGroup("other")) { try fixture.owner().removeRemote("a") }
     try fixture.owner().clearPublished("other")
     try fixture.owner().clearPublished("other")
     try fixture.owner().removeRemote("a")

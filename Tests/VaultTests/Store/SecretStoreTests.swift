@@ -291,9 +291,10 @@ struct SecretStoreTests {
     let store = try StoreFixture()
     let known = try store.open().group("default")
     let isOld = Locked(false)
-    let group = AccessGroup(known.name, .file(try known.file), known.notices) { (_) throws(VaultError) in
-      if isOld.withLock({ $0 }) { throw .unordered(.tooOld(seconds: 2, limit: 1)) }
-    }
+    let group = AccessGroup(
+      .init(known.name, .file(try known.file), known.notices) { (_) throws(VaultError) in
+        if isOld.withLock({ $0 }) { throw .unordered(.tooOld(seconds: 2, limit: 1)) }
+      })
     let watch = try group.watch()
     watch.cancel()
     isOld.withLock { $0 = true }

@@ -88,7 +88,7 @@ struct AddRemote: Command {
     else { return }
     for group in try store.publishedGroups().filter({ $0.value == remote.name }).keys.sorted() {
       do { try store.requireLog(of: group, at: remote) } catch {
-        let isOther = error == .contradiction(.otherCluster(group))
+        let isOther = error == .otherCluster(group: group)
         let way =
           isOther
           ? "to move to another cluster, end the publication first: vault group unpublish \(group)"

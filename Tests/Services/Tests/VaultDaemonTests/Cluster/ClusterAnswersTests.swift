@@ -212,7 +212,7 @@ struct OtherClusterTests {
       try owner.publishGroup("team", at: "office")
     }
     try await ask(own)
-    let refusal = VaultError.contradiction(.otherCluster("team"))
+    let refusal = VaultError.otherCluster(group: "team")
     await #expect(throws: refusal) { try await ask(other) }
     // A restored copy of the cluster, which has the same number.
     for cluster in [own, other] { cluster.kill(0) }
