@@ -192,7 +192,7 @@ extension SecretStore {
       // may have a state that the group lacks.
       let left = drafts.kept(of: group).filter { $0.place(of: DraftPlaces.lockedMark) != nil }
       guard !left.isEmpty else { return }
-      let file = try? (group == .registry ? registry().group : self.group(group)).file
+      let file = try? file(of: group)
       let superseded = file?.superseded(of: left, salvagingIn: drafts.path(of: group) + ".left") ?? []
       for path in superseded { drafts.removeFiles(path) }
       for path in left where tells && !superseded.contains(path) {

@@ -60,7 +60,7 @@ struct Restoration {
   ) throws(VaultError) {
     self.name = name
     let owner = try store.owner()
-    let file = try name == .registry ? store.registry().group.file : store.group(name).file
+    let file = try store.file(of: name)
     let folder = "\(backup)/\(IdentityFolder.groupsName)/\(name)"
     do throws(VaultError) {
       let source = try Snapshot(restingIn: folder, file.context)

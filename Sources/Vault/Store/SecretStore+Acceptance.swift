@@ -93,7 +93,7 @@ extension SecretStore {
     _ name: AccessGroup.Name, _ takesAnother: Bool, _ isDroppingUnproved: Bool,
     _ confirm: @escaping (ReturningState) -> Bool
   ) throws(VaultError) -> AcceptedState {
-    let file = try name == .registry ? registry().group.file : group(name).file
+    let file = try file(of: name)
     // The removal of the registry cannot be accepted: without one, nothing more can be done with the store.
     if name == .registry, !AccessGroupFile.exists(in: file.folder) { return try remakeRegistry(confirm) }
     let owner = access.isOwners ? try ownersAcceptance(of: name) : nil

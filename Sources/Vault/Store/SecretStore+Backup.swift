@@ -70,7 +70,7 @@ extension SecretStore {
     var groups: [StoreBackup.Group] = []
     for name in isWhole ? names + [.registry] : names {
       // Its files are closed again before the next group's are opened.
-      let file = try name == .registry ? registry().group.file : group(name).file
+      let file = try file(of: name)
       var outcome = try outcome(of: file, name.description, in: folder, progress)
       // Without the registry, no recovery begins from the backup.
       if outcome == nil, name == .registry { outcome = .failed(vanished(name)) }

@@ -23,7 +23,7 @@ extension SecretStore {
   ) throws(VaultError) -> GroupRepair? {
     let identity = try owner()
     let name = try AccessGroup.Name(name)
-    let file = try name == .registry ? registry().group.file : group(name).file
+    let file = try file(of: name)
     let wanted = try names.map { (name) throws(VaultError) in try Item.Name(name).description }
     guard AccessGroupFile.exists(in: file.folder) else {
       _ = try inGroup(name.description, file.beginReading())

@@ -191,6 +191,11 @@ public final class SecretStore: Sendable {
   /// The registry of groups; throws ``VaultError/denied(_:)`` for anyone but the owner.
   func registry() throws(VaultError) -> Registry { try Registry(of: owner(), at: location, notices) }
 
+  /// The file of any group, the registry's included.
+  package func file(of name: AccessGroup.Name) throws(VaultError) -> AccessGroupFile {
+    try (name == .registry ? registry().group : group(name)).file
+  }
+
   /// Calls `observer` after every call that reads or changes items of this store's groups.
   ///
   /// A transaction, a bulk set and the beginning of a list are one call each. The looks of a ``GroupWatch`` are not

@@ -251,6 +251,34 @@ import Testing
     #expect(store.run("get", "c", "-g", "team").output == "newer")
   }
 
+  @Test func `a dry run says of the list of groups what the restoration does, also if a page is damaged`() throws {
+    func owner(_ more: String...) throws -> String? {
+      let command = ["restore-backup", backup, "--json"] + more
+      return try results(Transcript(command, environment: store.environment))["vault.owner"]
+    }
+    #expect(try owner("--dry-run") == "unchanged")
+    let json = try readJSON(store.run("restore-backup", backup, "--dry-run", "--json").output)
+    let groups = try #require(json["groups"] as? [[String: Any]])
+    #expect(groups.map { $0["name"] as? String } == ["default", "team", "vault.owner"])
+    store.run("group", "create", "new")
+    #expect(try owner("--dry-run") == "kept")
+    // A backup has the group in one file.
+    #expect(store.run("backup", store.folder.file("newer")).status == 0)
+    let bytes = store.folder.read("newer/groups/vault.owner/group.vault")
+    var unread = 0
+    for page in 1..<bytes.count / 4_096 {
+      var damaged = bytes
+      for index in page * 4_096..<(page + 1) * 4_096 { damaged[index] ^= 0x55 }
+      store.shell(
+        #"cd "$folder" && rm -r store/groups/vault.owner && cp -a newer/groups/vault.owner store/groups"#)
+      _ = store.folder.write("store/groups/vault.owner/group.vault", damaged)
+      let planned = try owner("--dry-run")
+      #expect(try planned == owner(), "page \(page)")
+      if planned == "failed", store.run("group", "list").status == 0 { unread += 1 }
+    }
+    #expect(unread > 0)
+  }
+
   @Test func `on a terminal, groups are replaced only after a yes, or with --yes`() throws {
     let backup = try replaceMember()
     func restore(_ arguments: String...) -> (status: Int32, shown: String) {

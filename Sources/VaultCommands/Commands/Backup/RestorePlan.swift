@@ -15,8 +15,8 @@ struct RestorePlan {
   /// The backup's state, and what it does to those who use the group.
   struct Change {
     /// The number of items, removed ones included.
-    let items: UInt64?
-    let epoch: UInt64?
+    let items: UInt64
+    let epoch: UInt64
     let members: [Member]
     /// What has to be accepted afterwards; nil if nothing.
     let returning: ReturningState?
@@ -26,8 +26,7 @@ struct RestorePlan {
 }
 
 extension SecretStore {
-  /// What ``restoreBackup(from:groups:replacing:progress:)`` with the same arguments would do. The list of groups itself is
-  /// only looked at.
+  /// What ``restoreBackup(from:groups:replacing:progress:)`` with the same arguments would do.
   ///
   /// - Parameter isProving: whether to prove the backup's files and the present ones, and not only their signatures.
   func restorePlans(
@@ -36,20 +35,15 @@ extension SecretStore {
     let folder = try location.outside(folder)
     let names = try groups(wanted, inBackup: folder)
     let leaves = try leftOutOfRestoration()
-    let isLost = vanishedGroups().contains { $0.name == AccessGroup.Name.registry.description }
     return try names.map { (name) throws(VaultError) in
       let outcome: RestorePlan.Outcome
-      if name == .registry {
-        let isReplaceable = replacing || !AccessGroupFile.exists(in: "\(location.home)/groups/\(name)")
-        outcome = !isLost ? .kept : isReplaceable ? .restored(.ofList) : .failed(.otherState(group: name.description))
-      } else {
-        do throws(VaultError) {
-          outcome = try plan(
-            for: name, in: "\(folder)/groups/\(name)", replacing, keepsOwn: wanted.isEmpty && name.isRecord, isProving
-          ) { leaves($0, name) }
-        } catch {
-          outcome = .failed(error.named(name.description))
+      do throws(VaultError) {
+        let keepsOwn = name == .registry || wanted.isEmpty && name.isRecord
+        outcome = try plan(for: name, in: "\(folder)/groups/\(name)", replacing, keepsOwn: keepsOwn, isProving) {
+          leaves($0, name)
         }
+      } catch {
+        outcome = .failed(error.named(name.description))
       }
       return RestorePlan(name: name.description, outcome: outcome)
     }
@@ -59,7 +53,7 @@ extension SecretStore {
     for name: AccessGroup.Name, in folder: String, _ replacing: Bool, keepsOwn: Bool, _ isProving: Bool,
     leaving leaves: (Member) -> Bool
   ) throws(VaultError) -> RestorePlan.Outcome {
-    let file = try group(name.description).file
+    let file = try file(of: name)
     let source = try Snapshot(restingIn: folder, file.context)
     if isProving { _ = try FullProof.run(source) }
     let live =
@@ -80,10 +74,6 @@ extension SecretStore {
 extension AccessGroup.Name {
   /// Whether this is the record of decisions, which a restoration of all groups keeps.
   fileprivate var isRecord: Bool { description == "vault.audit" }
-}
-
-extension RestorePlan.Change {
-  fileprivate static let ofList = RestorePlan.Change(items: nil, epoch: nil, members: [], returning: nil, losing: [])
 }
 
 extension [RestorePlan] {
@@ -145,11 +135,12 @@ extension RestorePlan {
   fileprivate func write(to json: inout JSONWriter) throws(Failure) {
     try json.object { (json) throws(Failure) in
       try json.string("group", name)
+      try json.string("name", name)
       switch outcome {
       case .restored(let change):
         try json.string("result", "restored")
-        try json.number("items", orNull: change.items)
-        try json.number("epoch", orNull: change.epoch)
+        try json.number("items", change.items)
+        try json.number("epoch", change.epoch)
         try change.members.write("members", to: &json)
         try change.losing.write("losing", to: &json)
       case .unchanged: try json.string("result", "unchanged")
