@@ -179,47 +179,35 @@ package enum SecretFile {
     return bytes
   }
 
-  /// A file with mode 0600 that is written under a temporary name, so that a killed process never leaves half a file
-  /// under the final name.
+  /// A new file that nobody else may read. A killed process never leaves half a file under its name.
   package struct Draft: ~Copyable {
     private let path: String
-    private let draft: String
     private let parent: OpenFile
-    private let file: OpenFile
+    private let draft: DraftFile
 
     /// Checks that the file can be created, before anything depends on it.
     ///
     /// - Throws: `taken` if something exists at `path`; `missing` if `path` is empty or its folder does not exist.
     package init(_ path: String) throws(FileFault) {
       guard !path.isEmpty, !path.hasSuffix("/") else { throw .missing }
-      let folder = CanonicalPath.split(path).folder
-      let parent = try OpenFile(folder + "/", O_RDONLY | O_DIRECTORY)
+      let parent = try OpenFile(CanonicalPath.split(path).folder + "/", O_RDONLY | O_DIRECTORY)
       var status = stat()
       guard unsafe lstat(path, &status) != 0 else { throw .taken }
       guard errno == ENOENT else { throw FileFault(errno: errno) }
-      let number = String(UInt64.random(in: .min ... .max), radix: 16)
-      let draft = "\(folder)/.vault-\(number).new"
-      let file = try OpenFile(draft, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+      let draft = try DraftFile(beside: path)
       // As on FAT, where each file has the owner and the mode that its mount says.
-      do throws(FileFault) { try FileTrust.secret().check(file.status()) } catch {
-        unsafe unlink(draft)
-        throw error
-      }
-      self.file = file
+      try FileTrust.secret().check(draft.file.status())
       self.path = path
-      self.draft = draft
       self.parent = parent
+      self.draft = draft
     }
-
-    deinit { unsafe unlink(draft) }
 
     /// Writes the file and gives it its name, durably.
     ///
     /// - Throws: `taken` if something exists at the path by now. No new file is left then.
     package func place(_ bytes: UnsafeRawBufferPointer) throws(FileFault) {
-      try unsafe file.write(bytes)
-      try file.synchronize()
-      try NewName.give(path, to: draft)
+      try unsafe draft.file.write(bytes)
+      try draft.place(at: path)
       do throws(FileFault) { try parent.synchronize() } catch {
         unsafe unlink(path)
         throw error

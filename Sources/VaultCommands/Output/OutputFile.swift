@@ -42,44 +42,25 @@ enum OutputFile {
   }
 }
 
-/// The file before it gets its name. If the file system allows it, it has no name, so that a killed process leaves
-/// nothing; otherwise it has a temporary one, and signals wait until that is gone.
+/// The file before it gets its name. As long as it may have a temporary one, signals wait.
 private final class Draft {
-  let descriptor: Int32
   private let path: String
-  private let temporaryPath: String
-  private let isNameless: Bool
-  private var isPlaced = false
-  /// Not nil as long as there may be a temporary name.
+  private var file: DraftFile?
   private var heldSignals: HeldSignals?
-
-  /// O_TMPFILE, which Swift does not import.
-  private static let nameless = 0o20_000_000 | O_DIRECTORY
+  let descriptor: Int32
 
   init(beside path: String) throws(Failure) {
-    let number = UInt64.random(in: .min ... .max)
-    let folder = path.lastIndex(of: "/").map { path[...$0] } ?? ""
     self.path = path
-    temporaryPath = "\(folder).vault-\(String(number, radix: 36)).tmp"
-    let namelessDescriptor = Draft.openNameless(folder.isEmpty ? "." : String(folder))
-    isNameless = namelessDescriptor >= 0
-    heldSignals = isNameless ? nil : HeldSignals()
-    descriptor =
-      isNameless
-      ? namelessDescriptor
-      : unsafe open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else {
-      guard errno != ENOENT else { throw Failure(.usage, "the folder of --output does not exist") }
+    heldSignals = HeldSignals()
+    do throws(FileFault) {
+      let file = try DraftFile(beside: path)
+      descriptor = file.file.descriptor
+      if file.isNameless { heldSignals = nil }
+      self.file = consume file
+    } catch {
+      guard error != .missing else { throw Failure(.usage, "the folder of --output does not exist") }
       throw OutputFile.failure(errno)
     }
-    // Whatever the umask.
-    fchmod(descriptor, 0o600)
-  }
-
-  private static func openNameless(_ folder: String) -> Int32 {
-    // A nameless file gets its name through /proc.
-    guard unsafe access("/proc/self/fd", X_OK) == 0 else { return -1 }
-    return unsafe open(folder, O_WRONLY | nameless | O_CLOEXEC, 0o600)
   }
 
   /// As on FAT, where each file has the owner and the mode that its mount says.
@@ -94,11 +75,8 @@ private final class Draft {
   func place() throws(Failure) {
     guard fsync(descriptor) == 0 else { throw OutputFile.failure(errno) }
     try endIfSignalled()
-    if isNameless { heldSignals = HeldSignals() }
-    guard isNameless ? link() == 0 : true, unsafe rename(temporaryPath, path) == 0 else {
-      throw OutputFile.failure(errno)
-    }
-    isPlaced = true
+    if heldSignals == nil { heldSignals = HeldSignals() }
+    do throws(FileFault) { try file?.replace(path) } catch { throw OutputFile.failure(errno) }
     // The new name is durable only with its folder, which not every writer may read.
     let parent = unsafe open(CanonicalPath.split(path).folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard parent >= 0 else { return }
@@ -108,13 +86,8 @@ private final class Draft {
     }
   }
 
-  private func link() -> Int32 {
-    unsafe linkat(AT_FDCWD, "/proc/self/fd/\(descriptor)", AT_FDCWD, temporaryPath, AT_SYMLINK_FOLLOW)
-  }
-
   func discard() {
-    close(descriptor)
-    if !isPlaced { _ = unsafe unlink(temporaryPath) }
+    file = nil
     heldSignals = nil
   }
 }

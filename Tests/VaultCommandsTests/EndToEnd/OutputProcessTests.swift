@@ -22,6 +22,17 @@ import Testing
     #expect(files() == before)
   }
 
+  @Test(arguments: 1...3)
+  func `a killed command leaves no unfinished credential or key file under any name`(number: Int) {
+    let killing = TestStore.SystemCall(name: "fsync", number: number).killing
+    _ = store.shell(#"mkdir -m 700 "$folder/keys""#)
+    for command in [["app", "issue", "com.example.a", "--output"], ["slot", "add", "key-file", "--new-key-file"]] {
+      let killed = store.trace(command + [store.folder.file("keys/\(command[0])")], ["fsync"], killing)
+      #expect(killed.status == 128 + 9)
+    }
+    #expect(!store.shell(#"ls -A "$folder/keys""#).output.contains("."))
+  }
+
   @Test func `without nameless files, a temporary file is used and the old file stays on failure`() {
     let path = store.folder.write("value", Array("old".utf8))
     let before = files()
