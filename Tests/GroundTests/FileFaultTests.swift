@@ -9,7 +9,7 @@ import Testing
       (ENXIO, .wrongKind), (EACCES, .denied), (EPERM, .denied), (EWOULDBLOCK, .busy), (ENOSPC, .storage(.full)),
       (EDQUOT, .storage(.full)), (EROFS, .storage(.readOnly)), (ENOMEM, .storage(.memory)),
       (EMFILE, .storage(.tooManyFiles)), (ENAMETOOLONG, .storage(.pathTooLong)), (EIO, .storage(.inputOutput)),
-      (EFBIG, .storage(.fileTooLarge)),
+      (EFBIG, .storage(.fileTooLarge)), (ENOLCK, .storage(.noLocks)),
     ] as [(CInt, FileFault)])
   func `each error number of the system has its meaning`(number: CInt, fault: FileFault) {
     #expect(FileFault(errno: number) == fault)

@@ -201,4 +201,13 @@ import Vault
     for number in 1...90 { store.run("set", "gone\(number)", "--label", label, "--expires", "2020-01-01", input: "x") }
     for command in ["expiring", "expiring --json"] { #expect(store.unread(command).status == 24) }
   }
+
+  @Test(.needsTracing) func `if no process can be started, nothing was tried and nothing is left`() {
+    let calls = ["clone", "clone3", "vfork"]
+    let failed = store.trace(
+      ["rotate-value", "db/password", "--", "/bin/true"], calls, ["-e", "inject=?clone,?clone3,?vfork:error=EAGAIN"])
+    #expect(failed.status == 23)
+    #expect(failed.errors.hasPrefix("vault: error: no further process can be started\n"), "\(failed.errors)")
+    #expect(store.run("get", "db/password.new").status == 10)
+  }
 }

@@ -38,6 +38,7 @@ public enum FileFault: Error, Sendable, Equatable {
       case EFBIG: .storage(.fileTooLarge)
       case ENOMEM: .storage(.memory)
       case EMFILE, ENFILE: .storage(.tooManyFiles)
+      case ENOLCK: .storage(.noLocks)
       case ENAMETOOLONG: .storage(.pathTooLong)
       default: .storage(.inputOutput)
       }
@@ -72,6 +73,7 @@ public enum StorageFailure: String, Sendable {
   case unconfirmed = "the change could not be confirmed: it may have been made or not"
   case memory = "there is not enough memory"
   case tooManyFiles = "too many files are open"
+  case noLocks = "the system has no locks left"
   case pathTooLong = "the path is too long"
   case pathNotText = "the path is not UTF-8"
   case stateFolder = "the state folder cannot be written"

@@ -271,6 +271,8 @@ enum ResultCode {
     case _ where code == SQLITE_IOERR | 2 << 8: .damaged(.container, "the file is truncated")
     // DBMOVED; and RECOVERY if a writer was killed while it changed the index. A new connection reads the log without it.
     case _ where code == SQLITE_READONLY | 4 << 8 || code == SQLITE_READONLY | 1 << 8: .storage(.replaced)
+    // SQLite does not keep the number for a failed commit.
+    case SQLITE_IOERR where systemError == 0 && [EFBIG, EDQUOT].contains(errno): VaultError(FileFault(errno: errno))
     case SQLITE_IOERR where systemError == 0: .storage(.inputOutput)
     case SQLITE_CANTOPEN where systemError == 0: .damaged(.container, "a file of the group is not a regular file")
     case SQLITE_IOERR, SQLITE_CANTOPEN: VaultError(FileFault(errno: systemError))

@@ -278,6 +278,7 @@ extension VaultError {
     case .storage(.pathTooLong): "use a shorter path; for the store, set VAULT_HOME"
     case .storage where circumstances.makesGroup: "see whether it was made: vault group list"
     case .storage(.unconfirmed): "see whether it was made: vault history NAME\(option)"
+    case .storage(.noBackupFolder): "check the path; make that folder first, or mount the disk that it is on"
     case .storage(.full) where circumstances.makesSteps:
       "not finished, but what was done is kept: free some space, then repeat the command"
     case .storage where circumstances.makesSteps: "not finished, but what was done is kept; repeat the command later"
@@ -285,6 +286,8 @@ extension VaultError {
       "nothing was changed; set VAULT_HOME to a local place for the store; make a backup on a local disk, then copy it; to restore one, copy it back first"
     case .storage: "nothing was changed by the failed command"
     case .contradiction(let contradiction): contradiction.hint
+    case .storage(.readOnly):
+      "nothing was changed by the failed command; if it was to read: beside group.vault, the group's folder must have its group.vault-wal and group.vault-shm; or use a copy that vault backup made"
     default: nil
     }
   }

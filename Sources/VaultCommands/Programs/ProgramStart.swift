@@ -61,6 +61,9 @@ enum ProgramStart {
         .notExecutable, "an argument or a variable is too large, or all of them together are",
         hint: "a variable holds less than 128 KiB; to pass a larger value as a file: vault run --as-file NAME=REFERENCE"
       )
+    case EAGAIN:
+      Failure(
+        .storage, "no further process can be started", hint: "a limit is reached: ulimit -u, or that of a container")
     default: Failure(.notExecutable, "the program cannot be executed: \(SystemReason.text(code))")
     }
   }

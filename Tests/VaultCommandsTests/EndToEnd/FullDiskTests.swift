@@ -130,6 +130,8 @@ import Testing
     let result = store.shell(#"ulimit -f 32; printf new | "$vault" set a"#)
     #expect(result.status == 23)
     #expect(store.execute("get", "a").output == "old")
+    let large = store.shell(#"ulimit -f 80; head -c 100000 /dev/zero | "$vault" set b"#)
+    #expect(large.status == 23 && large.errors.hasPrefix("vault: error: the file cannot grow any further\n"))
     #expect(store.execute("verify").status == 0)
   }
 }

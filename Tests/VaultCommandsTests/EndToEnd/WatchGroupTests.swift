@@ -64,6 +64,18 @@ import Testing
     #expect(store.execute(["watch", "default", "--once", "--"], input: []).status == 64)
   }
 
+  @Test(.needsTracing, arguments: [("inotify_init1", "EMFILE"), ("inotify_add_watch", "ENOSPC")])
+  func `a limit of watches is not called one of open files or of the disk`(call: String, error: String) {
+    let refused = store.trace(["watch", "--once"], [call], ["-e", "inject=\(call):error=\(error)"])
+    #expect(refused.status == 23)
+    #expect(
+      refused.errors == """
+        vault: error: the system does not let the group's files be watched
+        vault: hint: a limit may be reached (sysctl fs.inotify), or a sandbox forbid it
+
+        """)
+  }
+
   @Test func `watching a missing group is an error`() {
     #expect(store.execute(["watch", "nowhere"], input: []).status == 10)
   }

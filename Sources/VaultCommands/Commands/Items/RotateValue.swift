@@ -68,9 +68,7 @@ struct RotateValue: Command {
       }
     } catch {
       // No program was started, so the value was not used anywhere.
-      if [.commandNotFound, .notExecutable].contains(error.status) {
-        try group.remove(place.staged, ifVersion: staged)
-      }
+      try group.remove(place.staged, ifVersion: staged)
       throw error
     }
     guard end.status == 0 else {
