@@ -17,8 +17,8 @@ extension VaultError: CustomStringConvertible {
     case .overLimit, .tooManyStates: .overLimit
     case .noStore: .noStore
     case .exists, .otherState: .exists
+    case .invalid, .storage(.noBackupFolder): .usage
     case .storage, .networkFileSystem: .storage
-    case .invalid: .usage
     case .declined: .interrupted
     case .archive(let error): ExitStatus(rawValue: error.status) ?? .damaged
     case .service(let status, _): status

@@ -54,7 +54,6 @@ import Testing
     let busy = store.run("backup", store.folder.path)
     #expect(busy.status == 22)
     #expect(store.run("backup", store.folder.file("file")).status == 22)
-    #expect(store.run("backup", store.folder.file("no/such")).status == 23)
     for inside in ["store", "store/x", "store/groups/default/x"] {
       #expect(store.run("backup", store.folder.file(inside)).status == 64)
     }
@@ -113,6 +112,18 @@ import Testing
     #expect(!store.folder.exists("backup/groups/team"))
     #expect(store.folder.exists("backup/groups/default/group.vault"))
     #expect(try readJSON(store.run("status", "--json").output)["backup"] is NSNull)
+  }
+
+  @Test func `a backup into a folder that does not exist is a mistake in the path`() {
+    let refused = store.run("backup", store.folder.file("mistyped/backup"))
+    #expect(refused.status == 64)
+    #expect(
+      refused.errors == """
+        vault: error: the folder above the backup's does not exist
+        vault: hint: check the path; make that folder first, or mount the disk that it is on
+
+        """)
+    #expect(!store.folder.exists("mistyped"))
   }
 
   @Test func `status says when the last backup was made`() throws {

@@ -337,6 +337,16 @@ import Testing
     let restored = store.run("restore-backup", backup)
     #expect(restored.status == 0 && restored.errors.contains("the files of 'shared' \(words)"), "\(restored.errors)")
     #expect(store.folder.mode("store/groups/shared") == 0o700)
+    // What has to be accepted first is said first.
+    store.run("set", "a", "-g", "shared", input: "newer")
+    let older = store.run("restore-backup", backup, "shared", "--replace", "--yes")
+    #expect(older.status == 0 && !older.errors.contains(words), "\(older.errors)")
+    try FileManager.default.removeItem(atPath: store.folder.file("store/groups/shared"))
+    let closed = store.run("restore-backup", backup, "shared").errors.split(separator: "\n")
+    let accepting = closed.firstIndex { $0.hasSuffix("it stays closed until you run: vault group accept shared") }
+    let sharing = closed.firstIndex { $0.hasSuffix(words.dropLast()) }
+    #expect(try #require(accepting) < #require(sharing), "\(closed)")
+    #expect(store.run("group", "accept", "shared", "--yes").status == 0)
     // The registry is never shared.
     try FileManager.default.removeItem(atPath: store.folder.file("store/groups/vault.owner"))
     #expect(!store.run("restore-backup", backup).errors.contains("private"))

@@ -54,6 +54,28 @@ import Testing
     }
   }
 
+  @Test func `a group that is too large for the limit of files is named by the backup and by its restoration`() {
+    let made = store.shell(
+      #"""
+      head -c 100000 /dev/zero | "$vault" set large && "$vault" group create team && "$vault" group compact default --yes
+      ulimit -f 150; "$vault" backup "$folder/part"
+      """#)
+    #expect(made.status == 23, "\(made.errors)")
+    #expect(made.output.hasPrefix("default\tthe file cannot grow any further\t\t\t\nteam\tcopied\t"), "\(made.output)")
+    #expect(
+      made.errors.hasSuffix(
+        """
+        vault: error: 'default' is not in the backup: the file cannot grow any further
+        vault: hint: the groups that were copied are in it; to copy all, name another folder: vault backup DIR
+
+        """), "\(made.errors)")
+    for option in ["--dry-run", "--replace"] {
+      let restored = store.run("restore-backup", store.folder.file("part"), option)
+      #expect(restored.status == 0 && restored.errors == "not in the backup, and unchanged: default\n", "\(restored)")
+    }
+    #expect(store.run("restore-backup", store.folder.file("part"), "team").errors.isEmpty)
+  }
+
   @Test func `more groups than files that may be open are listed, backed up and restored`() {
     let result = store.shell(
       """

@@ -42,7 +42,7 @@ struct BackupStore: Command {
         "the store is unlocked only for items: the identity and the list of groups were copied without being proved; to prove them: vault backup with --passphrase-fd N, or --key-file FILE"
       )
     }
-    let problem = backup.groups.lazy.compactMap(\.problem).first
+    let problem = backup.groups.lazy.compactMap(\.failure).first
     try session.report(problem) {
       try session.output.tell(of: problem == nil ? "the backup was made" : "a part of the backup was made") {
         () throws(Failure) in try show(backup, in: session)
@@ -86,7 +86,16 @@ extension StoreBackup {
 }
 
 extension StoreBackup.Group {
-  fileprivate var problem: VaultError? { if case .failed(let error) = outcome { error } else { nil } }
+  fileprivate var failure: (any Error)? {
+    switch outcome {
+    case .failed(.storage(let failure)):
+      Failure(
+        .storage, "'\(name)' is not in the backup: \(failure.rawValue)",
+        hint: "the groups that were copied are in it; to copy all, name another folder: vault backup DIR")
+    case .failed(let error): error
+    default: nil
+    }
+  }
 
   fileprivate func add(to table: inout Table) {
     switch outcome {

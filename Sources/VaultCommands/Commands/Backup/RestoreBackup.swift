@@ -57,7 +57,9 @@ struct RestoreBackup: Command {
       try restoration.write(to: &json)
     }
     restoration.warnOfMissingLogs(in: folder, session)
-    if sharesGroups { restoration.sayWhatIsPrivate(in: session) }
+    sayWhatIsUntouched(beside: restoration.groups.map(\.name) + restoration.missing, of: store, in: session)
+    // Last: a group that has to be accepted first cannot be shared yet.
+    if sharesGroups { session.atEnd { restoration.warnOfPrivateFiles(in: $0) } }
     try restoration.finish(store, in: session)
     try isWritten.get()
   }
@@ -69,7 +71,15 @@ struct RestoreBackup: Command {
   private func preview(of store: SecretStore, in session: Session) throws {
     let plans = try plans(of: store, proving: true)
     plans.describe(in: session)
+    sayWhatIsUntouched(beside: plans.map(\.name), of: store, in: session)
     try session.report(plans.problem) { try plans.write(json: json, in: session) }
+  }
+
+  /// Names the groups of the store that the backup lacks: they were made later, are bound to a device, or failed then.
+  private func sayWhatIsUntouched(beside named: [String], of store: SecretStore, in session: Session) {
+    let others = Set((try? store.location.groupNames()) ?? []).subtracting(named).sorted()
+    guard groups.isEmpty, !others.isEmpty else { return }
+    session.say("not in the backup, and unchanged: \(others.joined(separator: ", "))")
   }
 
   /// Says what replacing the groups brings back, and asks on a terminal.
@@ -91,12 +101,12 @@ struct RestoreBackup: Command {
 
 extension StoreRestoration {
   /// Names the groups that were missing, whose users elsewhere cannot open them yet.
-  fileprivate func sayWhatIsPrivate(in session: Session) {
+  fileprivate func warnOfPrivateFiles(in session: Session) {
     for group in groups {
       guard case .restored(let restored) = group.outcome, restored.keptAside == nil,
         (try? AccessGroup.Name(group.name)) != .registry
       else { continue }
-      session.say(
+      session.warn(
         "the files of '\(group.name)' are private; if it was shared: vault group share \(group.name) --unix-group G")
     }
   }
