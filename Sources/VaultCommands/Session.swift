@@ -127,6 +127,7 @@ final class Session {
     dropTypedRest()
     // The library can throw only its own errors. An error at the terminal is the one to report.
     let error = question?.failure ?? near(withoutNamedPath(error))
+    if case VaultError.locked = error { circumstances.lacksPassphrase = !hasPassphrase }
     if case VaultError.denied = error { circumstances.closedUnixGroup = closedUnixGroup }
     circumstances.isSudo = geteuid() == 0 && variable("VAULT_HOME") == nil && variable("SUDO_USER") ?? "root" != "root"
     if let home = try? StoreLocation(environment: environment).home { circumstances.store = UTF8Text.onOneLine(home) }
@@ -138,7 +139,7 @@ final class Session {
       tell(report)
     } else {
       tellWarnings()
-      tell(report.words(style))
+      tell(report.words(style, columns: columns))
       if report.status == ExitStatus.usage.rawValue, report.isAboutArguments {
         tell(line.command.usage(columns: Table.textWidth(at: streams.errors, or: streams.terminal)))
       }
@@ -153,9 +154,17 @@ final class Session {
 
   private var style: Style { Style(descriptor: streams.errors, environment: environment) }
 
+  /// The width of the terminal that shows errors and warnings; nil if it is none.
+  private var columns: Int? {
+    isatty(streams.errors) == 1 ? Table.textWidth(at: streams.errors, or: streams.terminal) : nil
+  }
+
   private func tellWarnings() {
     for action in endActions { action(self) }
-    for warning in warnings { tell(style.yellow("vault: warning:") + " \(UTF8Text.onOneLine(warning))\n") }
+    for warning in warnings {
+      let title = "vault: warning:"
+      tell(style.yellow(title) + Help.wrapped(UTF8Text.onOneLine(warning), after: title, columns))
+    }
     warnings = []
   }
 

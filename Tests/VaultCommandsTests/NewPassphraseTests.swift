@@ -1,3 +1,5 @@
+import Ground
+import TestSupport
 import Testing
 
 @testable import VaultCommands
@@ -65,5 +67,24 @@ import Testing
     #expect(store.run(["slot", "add", "passphrase"], on: terminal).status == 0)
     #expect(terminal.shown().contains("this is one of the passphrases that attackers try first"))
     #expect(store.run("list", "--passphrase-fd", descriptor("better words\n")).status == 0)
+  }
+
+  @Test func `a passphrase that is typed again at the question about a common one is not shown`() throws {
+    let store = try TestStore()
+    let terminal = PseudoTerminal()
+    let echoes = Locked<[Bool]>([])
+    onThreads(2) { thread in
+      guard thread == 0 else {
+        #expect(store.run(["slot", "add", "passphrase"], on: terminal).status == 0)
+        return
+      }
+      let answers = [("store: ", "letmein"), ("again: ", "letmein"), ("(yes/no) ", "letmein"), ("yes or no: ", "yes")]
+      for (prompt, answer) in answers {
+        #expect(terminal.waitUntilShown(prompt))
+        echoes.withLock { $0.append(terminal.showsWhatIsTyped) }
+        terminal.type(answer + "\n")
+      }
+    }
+    #expect(echoes.withLock { $0 } == [false, false, false, false])
   }
 }

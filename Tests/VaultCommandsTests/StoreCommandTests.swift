@@ -267,6 +267,15 @@ import Vault
     }
   }
 
+  @Test func `a store that no passphrase opens is not said to be unlocked by vault unlock`() {
+    store.run("recovery", "create")
+    #expect(store.run("slot", "remove", "1", "--yes").status == 0)
+    let locked = store.run("get", "a")
+    #expect(locked.status == 11)
+    let hint = "vault: hint: name what opens it: --key-file FILE, --credential FILE or --recovery-fd N\n"
+    #expect(locked.errors.hasSuffix(hint), "\(locked.errors)")
+  }
+
   @Test func `status of a locked store shows what can be read, and ends with 11`() throws {
     try FileManager.default.removeItem(atPath: store.keyFile)
     let status = store.run("status", "--json")

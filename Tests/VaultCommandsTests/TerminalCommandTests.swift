@@ -193,6 +193,21 @@ import Vault
     #expect(!shown.contains(/\dT\d\d:\d\d:\d\dZ/))
   }
 
+  @Test func `errors and hints are wrapped between words, and commands in them are not`() {
+    var environment = store.environment
+    environment["NO_COLOR"] = "1"
+    let streams = Streams(output: Pipe.nameless(), errors: terminal.descriptor)
+    let status = VaultCommands.run(arguments: ["get", "nothing"], environment: environment, streams: streams)
+    #expect(status == 10)
+    #expect(
+      terminal.shown() == """
+        vault: error: no such item in 'default'\r
+        vault: hint: list the items: vault list; to bring back a removed item:\r
+          vault restore NAME\r
+
+        """)
+  }
+
   @Test func `progress is shown from the second second on, and cleared before other output`() throws {
     let streams = Streams(output: Pipe.nameless(), errors: terminal.descriptor)
     let later = SystemClock.monotonic() + .seconds(3_600)

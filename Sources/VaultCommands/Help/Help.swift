@@ -162,6 +162,29 @@ enum Help {
 
   private static func indented(_ text: String) -> String { "  " + text.exchanging("\n", for: "\n  ") }
 
+  /// A message that follows `title` on its line. If it is wrapped, the commands in it are not, so that they can be copied.
+  static func wrapped(_ message: String, after title: String, _ columns: Int?) -> String {
+    guard let columns else { return " \(message)\n" }
+    var (text, width) = ("", title.count)
+    var words = message.split(separator: " ", omittingEmptySubsequences: false)[...]
+    while let word = words.popFirst() {
+      var part = String(word)
+      // A command follows a colon, and ends with a mark, or with the message.
+      if text.hasSuffix(":"), part == "vault" {
+        while !";,)".contains(part.last ?? " "), let next = words.popFirst() { part += " \(next)" }
+      }
+      let partWidth = DisplayWidth.of(part)
+      if width + 1 + partWidth < columns || text.isEmpty {
+        text += " " + part
+        width += 1 + partWidth
+      } else {
+        text += "\n  " + part
+        width = 2 + partWidth
+      }
+    }
+    return text + "\n"
+  }
+
   /// Wraps lines between words.
   private static func wrapped(_ text: String, _ columns: Int) -> String {
     // Most texts are one line that fits.

@@ -33,7 +33,7 @@ enum NewPassphrase {
       let isCommon = unsafe typed.withUnsafeBytes { unsafe CommonPassphrase.isOne($0) }
       if isMeant || !isCommon { return try typed.secret() }
       let question = "this is one of the passphrases that attackers try first; use it anyway? (yes/no) "
-      if try terminal.confirm(question) { return try typed.secret() }
+      if try terminal.confirm(question, echoes: false) { return try typed.secret() }
     }
   }
 }

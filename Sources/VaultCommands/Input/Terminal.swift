@@ -100,11 +100,13 @@ final class Terminal {
     return try DescriptorInput(descriptor, "the terminal").readLine(limit: Self.lineLimit)
   }
 
-  /// Asks a question that is answered by `yes` or `no`, with echo. Another answer is asked for again, at most twice; none
-  /// is a no.
-  func confirm(_ question: String) throws(Failure) -> Bool {
+  /// Asks a question that is answered by `yes` or `no`. Another answer is asked for again, at most twice; none is a no.
+  ///
+  /// - Parameter echoes: whether the answer is shown. It may be a passphrase, where one was asked for before.
+  func confirm(_ question: String, echoes: Bool = true) throws(Failure) -> Bool {
     for attempt in 1...3 {
-      let line = try askAloud(attempt == 1 ? question : "please type yes or no: ")
+      let prompt = attempt == 1 ? question : "please type yes or no: "
+      let line = try echoes ? askAloud(prompt) : ask(prompt)
       let answer = unsafe line.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self).lowercased() }
       if answer == "yes" { return true }
       if ["", "no", "n"].contains(answer) { return false }

@@ -38,10 +38,10 @@ struct ErrorReport: Equatable {
     isAboutArguments = failure.isAboutArguments
   }
 
-  /// The report in words: `vault: error: …` and `vault: hint: …`.
-  func words(_ style: Style) -> String {
-    let error = style.red("vault: error:") + " \(message)\n"
-    return error + (hint.map { style.yellow("vault: hint:") + " \($0)\n" } ?? "")
+  /// The report in words: `vault: error: …` and `vault: hint: …`, wrapped for a terminal of `columns`.
+  func words(_ style: Style, columns: Int? = nil) -> String {
+    let error = style.red("vault: error:") + Help.wrapped(message, after: "vault: error:", columns)
+    return error + (hint.map { style.yellow("vault: hint:") + Help.wrapped($0, after: "vault: hint:", columns) } ?? "")
   }
 
   /// The report as one JSON object.

@@ -25,6 +25,8 @@ struct Circumstances {
   var opensBackup = false
   /// Whether the store must be opened for its owner, or is to be unlocked, so that `vault unlock` does not help.
   var needsKey = false
+  /// Whether no passphrase opens the store, so that `vault unlock` could not ask for one.
+  var lacksPassphrase = false
   /// Whether the command makes several changes one by one, so that those before a failure stay.
   var makesSteps = false
   /// Whether the command makes a group, which may be there after a failure.
@@ -132,6 +134,8 @@ extension VaultError {
       "name what opens the store: --key-file FILE; if another state folder remembers it, set VAULT_STATE; if the state folder cannot be used, make it yours alone: chown -R USER and chmod -R go= on it; to see its path: vault paths"
     case .locked where circumstances.needsKey:
       "name what opens it: --passphrase-fd N, --key-file FILE or --recovery-fd N"
+    case .locked where circumstances.lacksPassphrase:
+      "name what opens it: --key-file FILE, --credential FILE or --recovery-fd N"
     case .locked:
       "name what opens it (--key-file, --credential, --passphrase-fd, --recovery-fd), or unlock it for a time: vault unlock"
     case .ownerNeeded: "name what opens the store: --passphrase-fd, --key-file or --recovery-fd"
@@ -274,20 +278,20 @@ extension VaultError {
       "nothing was changed; the state folder, and the folder witness in it, must exist, be writable, and be accessible only to you (chmod -R go=); to see the path: vault paths"
     case .storage(.fixedFolder):
       "nothing was changed; copy the store to an ordinary folder, and set VAULT_HOME to that"
+    case .storage(.noBackupFolder): "check the path; make that folder first, or mount the disk that it is on"
     case .storage(.pathNotText): "name another folder, whose path is UTF-8"
     case .storage(.pathTooLong): "use a shorter path; for the store, set VAULT_HOME"
     case .storage where circumstances.makesGroup: "see whether it was made: vault group list"
     case .storage(.unconfirmed): "see whether it was made: vault history NAME\(option)"
-    case .storage(.noBackupFolder): "check the path; make that folder first, or mount the disk that it is on"
     case .storage(.full) where circumstances.makesSteps:
       "not finished, but what was done is kept: free some space, then repeat the command"
     case .storage where circumstances.makesSteps: "not finished, but what was done is kept; repeat the command later"
+    case .storage(.readOnly):
+      "nothing was changed by the failed command; if it was to read: beside group.vault, the group's folder must have its group.vault-wal and group.vault-shm; or use a copy that vault backup made"
     case .networkFileSystem:
       "nothing was changed; set VAULT_HOME to a local place for the store; make a backup on a local disk, then copy it; to restore one, copy it back first"
     case .storage: "nothing was changed by the failed command"
     case .contradiction(let contradiction): contradiction.hint
-    case .storage(.readOnly):
-      "nothing was changed by the failed command; if it was to read: beside group.vault, the group's folder must have its group.vault-wal and group.vault-shm; or use a copy that vault backup made"
     default: nil
     }
   }
