@@ -12,8 +12,8 @@ extension MaskPatterns {
   ///
   /// - without trailing newlines;
   /// - each line of a multi-line value, if it has at least eight bytes;
-  /// - in base64 and base64url, also as part of a longer encoded text (`user:password`), and in lines of 64 or 76
-  ///   characters;
+  /// - in base64 and base64url, also as part of a longer encoded text (`user:password`), before the newline that `echo`
+  ///   adds, and in lines of 64 or 76 characters;
   /// - percent-encoded (RFC 3986), with or without `/`;
   /// - as the content of a JSON string, with or without `\u` for non-ASCII and HTML characters, and with or without `\`
   ///   before `/`;
@@ -58,27 +58,32 @@ extension MaskPatterns {
 
   // MARK: Base64
 
-  /// The base64 of the value alone, and those of its characters that stay the same inside a longer encoded text.
+  /// The base64 of the value at the end of a text, before a final newline, and elsewhere in a text. Left out are the
+  /// characters that also depend on what comes before, and elsewhere those that depend on what follows.
   private static func base64(_ value: [UInt8]) -> [[UInt8]] {
-    var forms = [base64Characters(value)]
+    var forms: [[UInt8]] = []
     for offset in 0..<3 {
-      var characters = base64Characters([UInt8](repeating: 0, count: offset) + value)
-      if (offset + value.count) % 3 != 0, !characters.isEmpty { characters.removeLast() }
-      forms.append(Array(characters.dropFirst(offset == 0 ? 0 : offset + 1)))
+      let text = [UInt8](repeating: 0, count: offset) + value
+      let last = base64Characters(text)
+      let inside = last.dropLast(text.count % 3 == 0 ? 0 : 1)
+      let own = offset == 0 ? 0 : offset + 1
+      forms += [last[...], base64Characters(text + [0x0A])[...], inside].map { Array($0.dropFirst(own)) }
     }
     let urlForms = forms.map {
       $0.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: "-") : $0 == UInt8(ascii: "/") ? UInt8(ascii: "_") : $0 }
     }
-    // The second form also ends before the characters that depend on the bytes after the value.
-    return forms + urlForms + forms[..<2].flatMap { wrapped($0, 64) + wrapped($0, 76) }
+    return forms + urlForms + forms[..<3].flatMap { wrapped($0, 64) + wrapped($0, 76) }
   }
 
-  /// The lines into which programs break long base64.
+  /// The lines into which programs break long base64. A last one that is too short to be searched for alone is
+  /// searched for after the line before it.
   private static func wrapped(_ characters: [UInt8], _ columns: Int) -> [[UInt8]] {
     guard characters.count > columns else { return [] }
-    return stride(from: 0, to: characters.count, by: columns).map {
+    let lines = stride(from: 0, to: characters.count, by: columns).map {
       Array(characters[$0..<min($0 + columns, characters.count)])
     }
+    guard let last = lines.last, last.count < shortestBase64 else { return lines }
+    return lines + [lines[lines.count - 2] + [0x0A] + last]
   }
 
   /// RFC 4648, without the padding.

@@ -45,6 +45,10 @@ import Testing
     #expect(masked("dXNlcjpodW50ZXIy", hiding: "hunter2") == "dXNlcjp<>")
     #expect(masked("YWI6aHVudGVyMiE=", hiding: "hunter2") == "YWI6<>iE=")
     #expect(masked("YTpodW50ZXIy", hiding: "hunter2") == "YTp<>")
+    // echo hunter2 | base64, and of ab:hunter2 without and with the newline
+    #expect(masked("aHVudGVyMgo=", hiding: "hunter2") == "<>=")
+    #expect(masked("YWI6aHVudGVyMg==", hiding: "hunter2") == "YWI6<>==")
+    #expect(masked("YWI6aHVudGVyMgo=", hiding: "hunter2") == "YWI6<>=")
     #expect(
       masked("-----BEGIN KEY-----\r\nMIIabcdefgh\r\nshort\r\n", hiding: "-----BEGIN KEY-----\nMIIabcdefgh\nshort\n")
         == "-----BEGIN KEY-----\r\n<>\r\nshort\r\n")
@@ -77,6 +81,9 @@ import Testing
       let text = wrapped.joined(separator: "\n")
       #expect(masked(text, hiding: String(long)) == Array(repeating: "<>", count: lines).joined(separator: "\n"))
     }
+    // base64 of 58 bytes: the last line is too short to be searched for alone.
+    let encoded = Data(long.utf8.prefix(58)).base64EncodedString()
+    #expect(masked(encoded.prefix(76) + "\n" + encoded.dropFirst(76), hiding: String(long.prefix(58))) == "<>==")
   }
 
   @Test func `strings in a JSON value are found, except names, user names and URLs`() {
