@@ -85,17 +85,17 @@ extension Applications {
         return false
       }
       let known = found.floors.map(\.group)
-      return found.remote?.name == remote
-        && (isReplacing || remote == nil && grants.allSatisfy { known.contains($0.group) })
+      return found.remote?.name == remote && (isReplacing || grants.allSatisfy { known.contains($0.group) })
     }
     var entry = try begin(name, known, issuance, lifetime, registry, isWritten)
-    let place = try CredentialFile.Place(path, outside: store.location.home, isWritten: isWritten(entry))
-    for grant in grants { try check(grant, mayBeBroken: isReplacing) }
+    var isThere = isWritten(entry)
     // A file that is there has the password that was noted before it was written.
-    let isNewLogin = isReplacing && !isWritten(entry)
-    let login = try remote.map { (remote) throws(VaultError) in
-      try store.remote(remote, for: id, own: hasOwnLogin, renewing: isNewLogin)
+    let login = try remote.map { [isThere] (remote) throws(VaultError) in
+      try store.remote(remote, for: id, own: hasOwnLogin, renewing: isReplacing && !isThere)
     }
+    if !isReplacing, isThere, let found, let remote = login?.remote { isThere = try isComplete(found, remote) }
+    let place = try CredentialFile.Place(path, outside: store.location.home, isWritten: isThere)
+    for grant in grants { try check(grant, mayBeBroken: isReplacing) }
     let texts = grants.map { name == .service ? $0.group : "\($0.group)=\($0.rights.rawValue)" }
     let action: AuditRecord.Action = name == .service ? .enroll : isReplacing ? .replace : .issue
     return try store.recording(action, subject: id, detail: texts.joined(separator: " ")) { () throws(VaultError) in
@@ -157,6 +157,13 @@ extension Applications {
       unchanged.sort { $0.name < $1.name }
       return IssuedCredential(admissions: admissions, unchanged: unchanged)
     }
+  }
+
+  /// Whether a machine without the groups learns from this credential all that it would from a new one.
+  private func isComplete(_ credential: Credential, _ remote: Remote) throws(VaultError) -> Bool {
+    guard let its = credential.remote, its.isSame(as: remote), its.maxAge == remote.maxAge else { return false }
+    let groups = Set(credential.floors.map(\.group))
+    return try memberships(of: credential.application).allSatisfy { groups.contains($0.name.description) }
   }
 
   /// - Parameter mayBeBroken: whether a group that exists may fail verification, or be missing.

@@ -74,6 +74,49 @@ import Testing
     #expect(try passwords().contains(written) && passwords() != before)
   }
 
+  @Test func `a first credential that was written, but not recorded, is finished if it is as a new one would be`()
+    throws
+  {
+    let path = fixture.store.folder + "/web"
+    func issue(own: Bool? = true) throws {
+      _ = try fixture.owner().applications.issue(
+        "web", to: path, grants: [.init(.read, in: "team")], remote: "office", hasOwnLogin: own)
+    }
+    func interrupt() throws {
+      let registry = try fixture.owner().registry()
+      let known = try #require(try registry.application("web"))
+      var interrupted = known
+      (interrupted.standing, interrupted.issued) = (.interrupted, nil)
+      try registry.record(interrupted, since: known)
+    }
+    try issue()
+    let written = try Data(contentsOf: URL(filePath: path))
+    try interrupt()
+    #expect(throws: VaultError.exists(.credentialPlace)) { try issue(own: false) }
+    try issue()
+    #expect(try fixture.owner().applications.application("web").standing == .issued)
+    #expect(try Data(contentsOf: URL(filePath: path)) == written)
+    // Another address, another age, and a group that the file does not name.
+    try interrupt()
+    let full = try RemoteFixture.full("office")
+    for changed in [
+      try Remote("office", at: "etcds://n3:2379", user: "web", password: Secret("correct horse"), maxAge: 300),
+      try Remote(
+        "office", at: full.address, authority: full.authority, certificate: full.certificate, key: full.key(),
+        user: full.user, password: full.password(), maxAge: 301, heartbeat: full.heartbeat),
+    ] {
+      try fixture.owner().addRemote(changed, replacing: true)
+      #expect(throws: VaultError.exists(.credentialPlace)) { try issue() }
+    }
+    try fixture.owner().addRemote(full, replacing: true)
+    try fixture.owner().createGroup("more")
+    _ = try fixture.owner().grant(.read, in: "more", to: "web")
+    #expect(throws: VaultError.exists(.credentialPlace)) { try issue() }
+    _ = try fixture.owner().revoke("web", from: "more")
+    try issue()
+    #expect(try Data(contentsOf: URL(filePath: path)) == written)
+  }
+
   @Test func `a hidden list of logins does not let one pass for withdrawn`() throws {
     _ = try issue("web", own: true, .read)
     let folder = fixture.store.location.home + "/groups/vault.service"
