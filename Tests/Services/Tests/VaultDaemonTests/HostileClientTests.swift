@@ -189,6 +189,15 @@ struct HostileClientTests {
     withExtendedLifetime((strangers, bound)) { #expect(connections.count == 55) }
   }
 
+  @Test(.timeLimit(.minutes(1)))
+  func `a store that is opened again knows who is bound before anybody asks`() async throws {
+    let daemon = try RunningDaemon(binds: false, serves: false)
+    try daemon.bind("web", user: "1000")
+    try daemon.seal.reopen()
+    let peer = Peer(process: nil, user: 1_000)
+    while daemon.seal.current?.callers.recognizes(peer) != true { try await Task.sleep(for: .milliseconds(20)) }
+  }
+
   @Test func `commits of others take no room from the bodies of applications`() async throws {
     let daemon = try RunningDaemon(serves: false)
     let (bodies, messages) = (BodyBudget(limit: 0), BodyBudget(limit: 1_000))
