@@ -60,6 +60,12 @@ extension GroupCommit.SealedRow {
   fileprivate func with(blob: [UInt8]?) -> Self { Self(row: row, blob: blob) }
 }
 
+/// What goes with a roster without being signed in it.
+private struct RosterBytes {
+  var header: [UInt8]
+  var wraps: [[UInt8]]
+}
+
 /// What is in `commit.json`.
 struct CommitCases {
   typealias Case = CommitVectors.Case
@@ -116,6 +122,25 @@ struct CommitCases {
       try change(&draft)
       return try draft.commit()
     }
+    func renewedRoster(
+      changing change: @escaping (inout RosterBytes) -> Void = { _ in },
+      signing sign: @escaping (inout Manifest) -> Void = { _ in }, _ alter: (inout Roster) -> Void
+    ) throws -> [UInt8] {
+      try commit(after: first.group) { draft in
+        try draft.changeRoster(alter)
+        draft.alter { $0.changeManifest = sign }
+        draft.change = { parts in
+          parts.roster = parts.roster.map { part in
+            var bytes = RosterBytes(header: part.header, wraps: part.wraps)
+            change(&bytes)
+            return GroupCommit.RosterPart(header: bytes.header, roster: part.roster, wraps: bytes.wraps)
+          }
+        }
+      }
+    }
+    var shortened = try CommitDraft(after: first.group)
+    shortened.destroy("item/1")
+    let application = try #require(first.group.roster.members.firstIndex { $0.kind == .application })
     let fork = try commit(after: CommitDraft.published()) { $0.put("item/9", [9]) }
     var flipped = commits[0]
     flipped[300] ^= 1
@@ -154,6 +179,21 @@ struct CommitCases {
             }
           }
         }),
+      damaged("a roster of the same revision", 5, commits[0], try renewedRoster { $0.revision -= 1 }),
+      damaged("a roster of another generation", 5, commits[0], try renewedRoster { $0.generation += 1 }),
+      damaged(
+        "a roster that follows another one", 5, commits[0],
+        try renewedRoster { $0.previous = VectorSeeds.bytes("another roster") }),
+      damaged("a roster whose first epoch is an earlier one", 5, commits[0], try renewedRoster { $0.firstEpoch -= 1 }),
+      damaged(
+        "a roster with another header", 5, commits[0],
+        try renewedRoster(changing: { $0.header[43] ^= 1 }) { $0.keep = 2 }),
+      damaged(
+        "a roster with another wrap for another member", 5, commits[0],
+        try renewedRoster(changing: { $0.wraps[application][9] ^= 1 }) { $0.keep = 2 }),
+      damaged(
+        "a roster of another group", 5, commits[0],
+        try renewedRoster(signing: { $0.groupID = .zero }) { $0.groupID = .zero }),
       refused(
         "a roster without the reader", Refusal(5, "not-a-member"), commits[0], commits[1], commits[2], reader: "reader"),
       damaged(
@@ -165,6 +205,16 @@ struct CommitCases {
       damaged(
         "another link than its manifest's", 6,
         try changed { $0.change = { $0.link = VectorSeeds.bytes("another link") } }),
+      damaged(
+        "a manifest that follows another state", 6,
+        try changed { draft in
+          let before = draft.group.previousLink
+          draft.alter { $0.changeManifest = { $0.previousLink = VectorSeeds.bytes("another state") } }
+          draft.change = { $0.previousLink = before }
+        }),
+      damaged(
+        "a manifest of another write version than its roster's", 6,
+        try changed { $0.alter { $0.changeManifest = { $0.version = .unpublished } } }),
       damaged("a row left out", 8, try changed { $0.change = { $0.rows.removeLast() } }),
       damaged("rows in another order", 7, try changed { $0.change = { $0.rows.swapAt(2, 3) } }),
       damaged(
@@ -177,6 +227,16 @@ struct CommitCases {
       damaged(
         "a second version for one request", 7, commits[0],
         try commit(after: first.group) { $0.put("item/1", Array("again".utf8), mark: CommitDraft.mark) }),
+      damaged(
+        "a row whose oldest version falls", 7, commits[0], try shortened.commit(),
+        try commit(after: shortened.group) { draft in
+          let version = draft.group.items["item/1"]?.last?.version ?? 0
+          draft.put("item/1", [1]) { $0.oldest = 1 }
+          draft.alter { $0.changeManifest = { $0.versionRowCount += version - 1 } }
+        }),
+      damaged(
+        "another number of older versions", 8,
+        try changed { $0.alter { $0.changeManifest = { $0.versionRowCount += 1 } } }),
       damaged("another number of items", 8, try changed { $0.alter { $0.changeManifest = { $0.itemCount += 1 } } }),
       damaged(
         "another root", 8,
