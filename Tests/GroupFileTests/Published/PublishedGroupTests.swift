@@ -224,4 +224,29 @@ import Testing
     try second.group.confirm(GroupCommit(parsing: commits[0]))
     #expect(try second.group.value("item/1") == "value 1")
   }
+
+  @Test func `a commit of more than 64 MiB, or with more wraps than a group has members, is refused`() throws {
+    func parsed(_ roster: GroupCommit.RosterPart? = nil, _ rows: [GroupCommit.SealedRow] = []) throws -> GroupCommit {
+      try GroupCommit(
+        parsing: GroupCommit(
+          groupID: .zero, epoch: 2, previousLink: .zero, link: .zero, manifest: [], roster: roster, rows: rows
+        ).serialized())
+    }
+    let blob = [UInt8](repeating: 7, count: 1 << 20)
+    let refused = VaultError.damaged(.commit, "layout")
+    let row = GroupCommit.SealedRow(row: [1], blob: blob)
+    let count = try parsed(nil, Array(repeating: row, count: 63)).rows.count
+    #expect(count == 63)
+    #expect(throws: refused) { _ = try parsed(nil, Array(repeating: row, count: 64)) }
+    func roster(_ count: Int) -> GroupCommit.RosterPart {
+      GroupCommit.RosterPart(header: [], roster: [], wraps: Array(repeating: [], count: count))
+    }
+    _ = try parsed(roster(GroupLimits.memberCount))
+    #expect(throws: refused) { _ = try parsed(roster(GroupLimits.memberCount + 1)) }
+    // A writer ends before that, so that the roster has room, too.
+    var draft = GroupCommit.Draft()
+    let sealed = try GroupFixture().forge().row("name")
+    for _ in 0..<61 { try draft.add(sealed, blob) }
+    #expect(throws: VaultError.overLimit("64 MiB in one change of a published group")) { try draft.add(sealed, blob) }
+  }
 }
