@@ -128,9 +128,15 @@ extension GroupFixture {
     let forge = try forge()
     let row = try forge.row(
       name, named: named, version: version, oldest: oldest, attributes: attributes, padded: padded)
+    try store(row, under: forge, by: writer)
+  }
+
+  /// Replaces the row of an item, with a tree that `writer`, by default the owner, signs.
+  func store(_ row: Row, _ blob: [UInt8]? = nil, under forge: GroupForge, by writer: MemberSeed? = nil) throws {
     var root = Digest.zero
     try tamper { connection in
       try connection.replaceCurrent(row)
+      if let blob { try connection.insertBlob(row.token, version: row.version, blob) }
       var editor = TreeEditor(root: forge.state.manifest.root)
       try editor.put(TreeEntry(token: row.token, digest: row.digest)) { (_, place) throws(VaultError) in
         try TreeNode(parsing: try connection.nodeBody(at: place) ?? [], at: place)

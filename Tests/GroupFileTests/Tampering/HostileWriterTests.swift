@@ -1,4 +1,5 @@
 import Sealing
+import TestSupport
 import Testing
 
 @testable import GroupFile
@@ -13,6 +14,42 @@ import Testing
   }
 
   private func damage(_ body: () throws -> Void) -> Bool { failure(body)?.isDamage == true }
+
+  // MARK: Sizes
+
+  @Test func `attributes longer than the format allows are damage, even if the padding has room for them`() throws {
+    let group = try group()
+    var fields = FieldWriter()
+    fields.write(2, [UInt8](repeating: 0x61, count: 60_000))
+    var pair = ByteWriter()
+    pair.writeCounted16(Array("key".utf8))
+    pair.writeCounted16([UInt8](repeating: 0x61, count: 5_600))
+    fields.write(3, pair.bytes)
+    // Behind the name, which is the first field.
+    try group.storeRow("name", attributes: { $0.prefix(6) + fields.bytes + $0.dropFirst(6) })
+    #expect(damage { _ = try group.value("name") })
+    #expect(damage { _ = try group.open().verify() })
+    try group.set(["other": "new"])
+  }
+
+  @Test func `a value longer than 1 MiB is damage, even if the padding has room for it`() throws {
+    let group = try group()
+    let forge = try group.forge()
+    let attributes = try Attributes(name: "name", created: 1, changed: 1, valueKind: 2).encoded()
+    for (count, isTaken) in [(1 << 20, true), (1 << 20 + 1, false)] {
+      let padded = Padding.padUnguarded([UInt8](repeating: 7, count: count))
+      let (row, blob) = unsafe padded.withUnsafeBytes { padded in
+        unsafe forge.keys.sealedRow(
+          encoded: attributes[...], padded: padded, token: forge.keys.token(of: "name"), version: 3, oldest: 3,
+          previous: .zero, nonce: Nonce())
+      }
+      let before = try group.files()
+      try group.store(row, blob, under: forge)
+      #expect(damage { _ = try group.open().beginReading().opened("name") } != isTaken)
+      group.witness.reading = .absent
+      try group.replace(with: before)
+    }
+  }
 
   // MARK: Counts
 

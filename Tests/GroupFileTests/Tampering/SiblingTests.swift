@@ -47,4 +47,16 @@ import Testing
     try group.fixture.set(Dictionary(uniqueKeysWithValues: group.names.map { ("more " + $0, "new") }))
     #expect(try group.fixture.open().verify().items == 400)
   }
+
+  @Test func `a row forged beside one that is read is not kept in memory and answered later`() throws {
+    let group = try GroupFixture()
+    let names = (0..<400).map { "item/\($0)" }
+    try group.set(Dictionary(uniqueKeysWithValues: names.map { ($0, "value") }))
+    let row = try group.forge().row(names[0])
+    try group.tamper { try $0.replaceCurrent(row) }
+    let file = try group.open()
+    // After many reads, a reader also keeps the values beside the one that it was asked for.
+    for name in names.dropFirst() { #expect(try file.value(name) == "value") }
+    #expect(failure { try file.value(names[0]) }?.isDamage == true)
+  }
 }

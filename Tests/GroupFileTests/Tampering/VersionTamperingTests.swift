@@ -72,4 +72,17 @@ import Testing
     #expect(try view.present("item/0", version: 3).row.version == 3)
     #expect(failure { try view.present("item/0", version: 2) }?.isDamage == true)
   }
+
+  @Test func `an oldest version that a member made up is found by reading the history and by verifying`() throws {
+    let group = try GroupFixture()
+    for value in ["a", "b", "c"] { try group.set(["name": value]) }
+    let row = try group.forge().row("name", version: 1)
+    try group.tamper { connection in
+      try connection.run("DELETE FROM version WHERE token=? AND version=1", row.token.bytes)
+      try connection.insertOlder(row)
+    }
+    #expect(failure { try group.open().beginReading().history("name") }?.isDamage == true)
+    #expect(failure { try group.open().verify() }?.isDamage == true)
+    #expect(try group.value("name") == "c")
+  }
 }
