@@ -103,4 +103,29 @@ import Testing
     #expect(failure { try group.open("com.example.api").value("name") }?.isDamage == true)
     #expect(failure { try group.open().verify() }?.isDamage == true)
   }
+
+  @Test func `a change after which nobody could read the roster is refused, and changes nothing`() throws {
+    let group = try GroupFixture()
+    try group.set(["name": "value"])
+    let state = try group.grant("com.example.api", .read)
+    let grants = (0..<4_095).map { RosterChange.Grant(application: "app\($0)", issue: 1, rights: .read) }
+    #expect(throws: VaultError.overLimit("4096 members")) {
+      _ = try RosterPlan(RosterChange(grants: grants), on: state.roster, group.authority())
+    }
+    let last: UInt64 = 1 << 53 - 1
+    for above in [
+      RosterChange.Numbers(revision: last), RosterChange.Numbers(generation: last), RosterChange.Numbers(epoch: last),
+    ] {
+      #expect(throws: VaultError.overLimit("2^53 states")) {
+        try group.change(RosterChange(rotates: true, above: above))
+      }
+    }
+    // The seeds of another store would make a wrap that its member cannot open.
+    let other = try GroupFixture(owner: group.owner.copy())
+    #expect(throws: VaultError.damaged(.roster, "member's key")) {
+      try group.open().changeRoster(RosterChange(rotates: true), by: other.authority())
+    }
+    #expect(try group.open("com.example.api").value("name") == "value")
+    #expect(try group.open().beginReading().state.link == state.link)
+  }
 }

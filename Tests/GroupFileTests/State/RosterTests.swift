@@ -46,6 +46,12 @@ import Testing
     try Canonical.check(RosterTests.roster().body()) { try Roster(parsing: $0).body() }
   }
 
+  @Test func `no group is made that keeps no version, or more than 1,000`() {
+    for keep: UInt16 in [0, 1_001, .max] {
+      #expect(throws: VaultError.overLimit("1 to 1,000 versions")) { try GroupFixture(keep: keep) }
+    }
+  }
+
   @Test func `a roster of 200 members reads back`() throws {
     var roster = RosterTests.roster()
     roster.members = (0..<200).map { RosterTests.member($0) }
