@@ -302,6 +302,31 @@ import Testing
     return user
   }
 
+  @Test func `an index that no reader would use is not read`() throws {
+    let group = try GroupFixture()
+    try group.share(Self.shapes[0])
+    try group.set(["name": "value"])
+    let place = try ContainerPlace(folder: group.folder)
+    ConnectionPool.closeIdle(at: place)
+    let index = try useIndex(group)
+    defer { close(index) }
+    let header = [UInt8](try #require(try FileHandle(fileDescriptor: index).read(upToCount: 100)))
+    func isRead(_ change: (inout [UInt8]) -> Void) throws -> Bool {
+      var changed = header
+      change(&changed)
+      #expect(unsafe pwrite(index, changed, changed.count, 0) == changed.count)
+      return try LogIndex(place) != nil
+    }
+    #expect(try isRead { _ in })
+    // The checksum of both copies; the second copy alone; more frames in the main file than there are.
+    #expect(try !isRead { for place in [40, 88] { $0[place] ^= 1 } })
+    #expect(try !isRead { $0[56] ^= 1 })
+    #expect(try !isRead { $0[96] = $0[16] + 1 })
+    #expect(try isRead { _ in })
+    changeHeader(ofIndex: index) { $0[0] += 1 }
+    #expect(try LogIndex(place) == nil)
+  }
+
   @Test func `looks at a group that this process uses open no more files, and its index is closed with it`() throws {
     let group = try GroupFixture()
     try group.share(Self.shapes[0])

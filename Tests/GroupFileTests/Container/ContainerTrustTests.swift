@@ -51,4 +51,17 @@ import Testing
     #expect(unsafe chown(folder.path, 65_533, 65_533) == 0)
     #expect(refusal(folder: folder) == "the group's folder belongs to another user")
   }
+
+  @Test(arguments: [nil, 0o644] as [mode_t?])
+  func `a group that everybody may read is not locked for writing, with and without a lock`(_ lock: mode_t?) throws {
+    let folder = try TemporaryFolder().makeGroup()
+    if lock != nil { folder.write([], to: "lock") }
+    for name in folder.names() { #expect(unsafe chmod(folder.file(name), 0o644) == 0) }
+    #expect(unsafe chmod(folder.path, 0o755) == 0)
+    #expect(folder.reading() == nil)
+    let place = try ContainerPlace(folder: folder.path)
+    let refusal = VaultError.denied(.openToOthers("the group's file is open to other users (mode 644)"))
+    #expect(throws: refusal) { _ = try ConnectionPool.writer(at: place, waiting: 0) }
+    #expect(folder.exists("lock") == (lock != nil))
+  }
 }
