@@ -168,4 +168,32 @@ import Testing
     #expect(throws: VaultError.self) { try fixture.service().serviceBindings() }
     #expect(throws: VaultError.self) { try AuditLog(of: fixture.service()) }
   }
+
+  @Test func `a binding that was written while somebody else could do so is refused afterwards, too`() throws {
+    let fixture = try ServiceFixture()
+    func setRights(_ rights: MemberRights) throws {
+      try fixture.owner().change(
+        .service, .init(grants: [.init(application: "vault.service", issue: 1, rights: rights)]))
+    }
+    try setRights(.write)
+    try fixture.service().group("vault.service").set("bind/\(web)", to: "[{\"unit\":\"a.service\"}]")
+    try setRights(.read)
+    let refusal = VaultError.damaged(group: "vault.service", level: .row, detail: "an item that is not the owner's")
+    #expect(throws: refusal) { try fixture.service().serviceBindings() }
+    #expect(throws: refusal) { try fixture.service().serviceBinding(of: web) }
+    #expect(throws: refusal) { try fixture.owner().applications.bind(web, Alternative(unit: "b.service")) }
+  }
+
+  @Test func `the parts of a binding are limited`() throws {
+    let all = try (0..<65).map { try Alternative(user: "\($0)") }
+    #expect(try ServiceBinding(application: web, alternatives: Array(all.dropLast())).alternatives.count == 64)
+    #expect(throws: VaultError.overLimit("64 alternatives of a binding")) {
+      try ServiceBinding(application: web, alternatives: all)
+    }
+    let reference = try ServiceBinding.Reference(item: "a")
+    let credentials = Dictionary(uniqueKeysWithValues: (0..<65).map { ("c\($0)", reference) })
+    #expect(throws: VaultError.overLimit("64 credentials of a binding")) {
+      try Alternative(unit: "a.service", credentials: credentials)
+    }
+  }
 }

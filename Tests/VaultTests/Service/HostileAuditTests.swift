@@ -124,12 +124,14 @@ import Testing
     #expect(owner.takeNotices().contains { if case .unrecorded = $0 { true } else { false } })
   }
 
-  @Test func `batches that an earlier verification saw cannot pass for dropped months`() throws {
+  @Test(arguments: [0, 1])
+  func `batches that an earlier verification saw cannot pass for dropped months`(_ monthsEarlier: Int) throws {
     #expect(try fixture.owner().verifyAudit().isWhole)
     let names = try names()
     let last = try #require(AuditNames.batch(names.last!))
     let invented = AuditHead(
-      sequence: last.sequence + 1, link: Digest([UInt8](repeating: 17, count: 32))!, month: last.month)
+      sequence: last.sequence + 1, link: Digest([UInt8](repeating: 17, count: 32))!,
+      month: last.month.earlier(by: monthsEarlier))
     // Another month may have begun since.
     let time = StoredBatch(try bytes(names.last!)).time
     for name in ["anchor", "head"] { try group().set(name, to: invented.serialized()) }
@@ -146,6 +148,35 @@ import Testing
     #expect(try findings() == [.misplaced(3)])
   }
 
+  @Test func `another end than the last batch's is found, and so is a beginning that leaves batches before it`() throws
+  {
+    let names = try names()
+    let (second, last) = (try #require(AuditNames.batch(names[1])), try #require(AuditNames.batch(names[5])))
+    let head = try bytes("head")
+    try group().set("head", to: AuditHead(sequence: 6, link: .zero, month: last.month).serialized())
+    #expect(try findings() == [.wrongEnd])
+    try group().set("head", to: head)
+    let link = try #require(StoredBatch(bytes(names[1])).link)
+    try group().set("anchor", to: AuditHead(sequence: 2, link: link, month: second.month).serialized())
+    #expect(try findings() == [.outside(1), .outside(2), .misplaced(3)])
+  }
+
+  @Test func `nothing is appended where no number is left, or while the witness cannot be written`() throws {
+    let log = try AuditLog(of: fixture.service())
+    try log.requireWritable()
+    let state = fixture.store.folder + "/state"
+    #expect(unsafe chmod(state, 0o777) == 0)
+    #expect(
+      throws: VaultError.witnessUnavailable(group: "vault.audit", reason: "it cannot be written")
+    ) { try AuditLog(of: fixture.service()).requireWritable() }
+    #expect(unsafe chmod(state, 0o700) == 0)
+    let last = AuditHead(sequence: AuditHead.sequenceLimit, link: .zero, month: AuditMonth(number: 0))
+    try group().set("head", to: last.serialized())
+    #expect(throws: VaultError.overLimit("10^12 batches of the record")) {
+      try log.append([ServiceFixture.record("x")])
+    }
+  }
+
   @Test func `a key of the record that is not the owner's is not used`() throws {
     let owner = try fixture.owner()
     try owner.group(.service).set(AuditLog.keyName, to: [UInt8](repeating: 9, count: 32))
@@ -153,6 +184,7 @@ import Testing
     try owner.createGroup("fresh")
     #expect(owner.takeNotices().contains { if case .unrecorded = $0 { true } else { false } })
     #expect(try names().count == count)
+    #expect(throws: VaultError.self) { try owner.beginAudit() }
   }
 
   @Test func `records after the last verification can be forged, as SECURITY.md says`() throws {
@@ -241,7 +273,10 @@ import Testing
     #expect(found.contains { if case .misplaced(3) = $0 { true } else { false } })
   }
 
-  @Test(arguments: [[], [0], [1, 1, 5], [1, 7, 1, 1, 1, 1, 1, 1, 1], [UInt8](repeating: 0xFF, count: 4_096)])
+  @Test(arguments: [
+    [], [0], [1, 1, 5], [1, 7, 1, 1, 1, 1, 1, 1, 1], [UInt8](repeating: 0xFF, count: 4_096),
+    AuditHead(sequence: 3, link: .zero, month: AuditMonth(number: AuditMonth.limit + 1)).serialized(),
+  ])
   func `a broken end stops appending and is a finding`(content: [UInt8]) throws {
     for name in ["head", "anchor"] {
       let before = try? bytes(name)

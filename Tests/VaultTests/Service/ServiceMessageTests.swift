@@ -1,4 +1,6 @@
 import Foundation
+import Ground
+import GroupFile
 import Testing
 
 @testable import Vault
@@ -42,6 +44,27 @@ struct ServiceMessageTests {
     #expect(try ServiceCall(decoding: call.encoded()) == call)
     call.details.attributes["more"] = "v"
     #expect(throws: VaultError.overLimit("64 attributes")) { try call.encoded() }
+  }
+
+  @Test func `a call that names an attribute twice, or too many, is refused`() {
+    func bytes(_ keys: [String]) -> [UInt8] {
+      var (fields, attributes) = (FieldWriter(), ByteWriter())
+      for key in keys {
+        attributes.writeCounted16(Array(key.utf8))
+        attributes.write(UInt8(1))
+        attributes.writeCounted16([])
+      }
+      fields.write(1, [ServiceCall.Operation.set.rawValue])
+      fields.write(9, attributes.bytes)
+      return fields.bytes
+    }
+    let refusal = VaultError.invalid("a call that does not follow the protocol")
+    let numbers = (0..<256).map { "k\($0)" }
+    #expect(throws: Never.self) { try ServiceCall(decoding: bytes(numbers)) }
+    #expect(throws: refusal) { try ServiceCall(decoding: bytes(numbers + ["more"])) }
+    #expect(throws: refusal) { try ServiceCall(decoding: bytes(["a", "a"])) }
+    // Equal as texts, although their bytes differ.
+    #expect(throws: refusal) { try ServiceCall(decoding: bytes(["\u{E9}", "e\u{301}"])) }
   }
 
   @Test func `a changed or shortened call is refused or read as another call, without a crash`() throws {
