@@ -80,6 +80,20 @@ struct BrokenGroupTests {
     #expect(report.unchanged.map(\.name) == ["first"] && report.kept == [app, "last"])
   }
 
+  @Test func `a file with an older credential is not taken for the one of an unfinished replacement`() throws {
+    let (store, _) = try store()
+    _ = try store.open().applications.issue(app, to: store.path("old"), .again)
+    let mend = try breakGroup("first", in: store)
+    _ = try store.open().applications.issue(app, to: store.path("new"), .replacing)
+    let old = FileManager.default.contents(atPath: store.path("old"))
+    #expect(throws: VaultError.exists(.credentialPlace)) {
+      try store.open().applications.issue(app, to: store.path("old"), .replacing)
+    }
+    #expect(FileManager.default.contents(atPath: store.path("old")) == old)
+    try mend()
+    #expect(try store.open().applications.issue(app, to: store.path("new"), .replacing).unchanged == [])
+  }
+
   @Test func `a credential is not written again while its replacement is unfinished`() throws {
     let (store, _) = try store()
     let mend = try breakGroup("first", in: store)

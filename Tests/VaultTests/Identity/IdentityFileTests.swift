@@ -169,4 +169,10 @@ import Testing
     #expect(file.serialized().count == IdentityFile.byteLimit)
     #expect(try IdentityFile(parsing: file.serialized()) == file)
   }
+
+  @Test func `no slot is numbered above what the format can hold`() throws {
+    let last = try Slot(number: 65_535, key: key(2), use: .keyFile, sealing: identity)
+    let file = try IdentityFile(parsing: IdentityFile(ownerKey: identity.ownerKey, first: last).serialized())
+    #expect(throws: VaultError.overLimit("64 slots")) { try file.nextNumber() }
+  }
 }

@@ -44,6 +44,25 @@ import Testing
     #expect(temporary.read(path) == bytes)
   }
 
+  @Test func `a recovery is begun neither over a store nor over the recovery of another owner's`() throws {
+    func begin(_ file: IdentityFile, _ folder: IdentityFolder) throws {
+      let mark = try folder.beginRecovery(file)
+      mark.unlock()
+    }
+    try folder.create(file)
+    let bytes = temporary.read(path)
+    #expect(throws: VaultError.exists(.store)) { try begin(file, folder) }
+    #expect(temporary.read(path) == bytes)
+    let other = try Identity.random()
+    let others = IdentityFile(
+      ownerKey: other.ownerKey, first: try Slot(number: 1, key: key(2), use: .keyFile, sealing: other))
+    let new = IdentityFolder(store: temporary.file("new"))
+    try begin(file, new)
+    #expect(throws: VaultError.exists(.store)) { try begin(others, new) }
+    #expect(throws: VaultError.exists(.storeInRecovery)) { try new.create(others) }
+    try begin(file, new)
+  }
+
   @Test func `a store is not made over a file, link or folder with the identity's name`() throws {
     temporary.makeFolder("store")
     temporary.makeFolder("store/identity")
