@@ -447,4 +447,17 @@ import Testing
     #expect(unsafe unarchiver.decodeBytes(forKey: "root", returnedLength: nil) == nil)
     #expect((unarchiver.error as? ArchiveError)?.code == "wrongType")
   }
+
+  @Test func `a class of Foundation that is not built here, or a name that another class has, is not allowed`() {
+    let foreign = #expect(throws: ArchiveError.self) { try AllowedClasses([NSPredicate.self]) }
+    #expect(foreign?.code == "unusableClass.notBuilt")
+    var allowed = AllowedClasses()
+    for name in ["NSArray", "NSString"] {
+      let error = #expect(throws: ArchiveError.self) { try allowed.allow(Address.self, named: name) }
+      #expect(error?.code == "unusableClass.nameTaken")
+    }
+    #expect(throws: Never.self) { try allowed.allow(Address.self, named: "Former.Address") }
+    let error = #expect(throws: ArchiveError.self) { try allowed.allow(Knot.self, named: "Former.Address") }
+    #expect(error?.code == "unusableClass.nameTaken")
+  }
 }

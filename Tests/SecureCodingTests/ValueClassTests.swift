@@ -323,6 +323,13 @@ import Testing
           ("NS.mantissa.bo", .int(4711)),
         ]
       ),
+      (
+        "NSDecimalNumber",
+        [
+          ("NS.length", .int(1)), ("NS.exponent", .int(127)),
+          ("NS.mantissa", .data([10] + Array(repeating: 0, count: 15))),
+        ]
+      ),
       ("NSCalendar", [("NS.identifier", .string("gregorian")), ("NS.firstwkdy", .int(4711))]),
       ("NSCalendar", [("NS.identifier", .string("gregorian")), ("NS.mindays", .int(4711))]),
       ("NSCalendar", [("NS.identifier", .string("4711"))]),
