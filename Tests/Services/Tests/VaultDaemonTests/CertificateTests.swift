@@ -95,4 +95,12 @@ struct CertificateTests {
     #expect(try await read(next) == 403)
     #expect(try await logIn("web").status == 0)
   }
+
+  @Test(arguments: ["GET /metrics", "POST /vault/1/sync/web", "POST /vault/1/commit/web", "POST /vault/1/status/web"])
+  func `a caller on the network gets no metrics, and nothing of a published group`(_ request: String) async throws {
+    let parts = request.split(separator: " ").map(String.init)
+    let answer = try await daemon.curl(
+      url: url + parts[1], ["--cacert", certificates.path("ca.pem"), "-X", parts[0]])
+    #expect([403, 404].contains(answer.status), "\(answer.body)")
+  }
 }

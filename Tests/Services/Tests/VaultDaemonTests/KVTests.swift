@@ -240,4 +240,15 @@ struct KVTests {
       #expect(answer.status == status)
     }
   }
+
+  @Test func `where versions must be named, a write that names none is refused`() async throws {
+    let daemon = try RunningDaemon()
+    func write(_ body: String) async throws -> Int { try await daemon.curl("/v1/web/data/a", "-d", body).status }
+    #expect(try await daemon.curl("/v1/web/config", "-d", #"{"cas_required":true}"#).status == 204)
+    #expect(try await write(#"{"data":{"a":"1"}}"#) == 400)
+    #expect(try await write(#"{"data":{"a":"1"},"options":{"cas":0}}"#) == 200)
+    #expect(try await write(#"{"data":{"a":"2"},"options":{"cas":0}}"#) == 400)
+    #expect(try await write(#"{"data":{"a":"2"}}"#) == 400)
+    #expect(try await write(#"{"data":{"a":"2"},"options":{"cas":1}}"#) == 200)
+  }
 }

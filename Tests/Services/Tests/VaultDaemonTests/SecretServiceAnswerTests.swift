@@ -189,6 +189,36 @@ struct SecretServiceAnswerTests {
     #expect(try await isLocked("desktop", for: ":1.1"))
   }
 
+  @Test func `a prompt is nobody's but the client's that asked`() async throws {
+    try rule("default", "ask")
+    let answer = try await call("Unlock", at: .service, .paths([BusObject.collection("desktop").path]))
+    guard case .path(let path)? = answer.last, let prompt = BusObject(path: path) else { throw BusFailure.noObject }
+    await #expect(throws: BusFailure.noObject) { try await call("Prompt", at: prompt, .text(""), by: ":1.2") }
+    await #expect(throws: BusFailure.noObject) { try await call("Dismiss", at: prompt, by: ":1.2") }
+    _ = try await call("Dismiss", at: prompt)
+    await #expect(throws: BusFailure.noObject) { try await call("Dismiss", at: prompt) }
+  }
+
+  @Test func `a locked item gives no secret, takes none, and stays`() async throws {
+    let item = try await item("mail")
+    func secrets(_ client: String) async throws -> [BusValue] {
+      let opened = try await call("OpenSession", at: .service, .text("plain"), .variant(.text("")), by: client)
+      guard let session = opened.last else { throw BusFailure.noSession }
+      let single = try? await call("GetSecret", at: item, session, by: client)
+      let all = try await call("GetSecrets", at: .service, .paths([item.path]), session, by: client)
+      #expect((single == nil) == (all == [.secrets([:])]))
+      return all
+    }
+    #expect(try await secrets(":1.1") != [.secrets([:])])
+    _ = try await call("Lock", at: .service, .paths([BusObject.collection("desktop").path]))
+    #expect(try await secrets(":1.1") == [.secrets([:])])
+    await #expect(throws: BusFailure.isLocked) { try await call("Delete", at: item) }
+    // For another client it may be locked because nobody has agreed yet.
+    try rule("default", "ask")
+    #expect(try await secrets(":1.2") == [.secrets([:])])
+    #expect(try daemon.items(of: "desktop").count == 1)
+  }
+
   /// Has a program ask to unlock a collection, and somebody agree after `change`.
   private func unlock(whileAsked change: () throws -> Void) async throws {
     let go = daemon.folder + "/go"

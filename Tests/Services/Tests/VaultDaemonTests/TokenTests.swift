@@ -118,6 +118,18 @@ struct TokenTests {
     #expect(try await read() == 403)
   }
 
+  @Test func `a token that has ended is refused before it is removed, and no renewal outlasts its limit`() throws {
+    let daemon = try RunningDaemon(serves: false)
+    let tokens = try #require(daemon.seal.current).tokens
+    let (now, match) = (Timestamp.now, Callers.Match(application: "web", basis: ""))
+    let (text, token) = try tokens.issue(for: match, by: "unix", lasting: 60, limit: 90, at: now)
+    #expect(try tokens.find(text, at: now.later(by: 59)) == token)
+    #expect(try tokens.find(text, at: now.later(by: 60)) == nil)
+    #expect(try tokens.renew(text, lasting: 60, at: now.later(by: 60)) == nil)
+    #expect(try tokens.renew(text, lasting: 60, at: now.later(by: 50))?.expires == now.later(by: 90))
+    #expect(try tokens.find(text, at: now.later(by: 90)) == nil)
+  }
+
   @Test func `a token that claims a longer time than vaultd gives ends after a day`() throws {
     let daemon = try RunningDaemon(serves: false)
     let tokens = try ServiceTokens(of: #require(daemon.seal.current).store)
@@ -292,6 +304,16 @@ struct TokenTests {
     // The answer to somebody without a valid token is a refusal, which counts as one.
     #expect(try await daemon.curl("/v1/sys/capabilities-self", "-d", #"{"path":"web/data/a"}"#).status == 403)
     #expect(try daemon.records().contains { $0.action == .login && $0.outcome == .denied })
+  }
+
+  @Test func `a role's secret of fewer than 16 bytes gets no token`() async throws {
+    let daemon = try RunningDaemon(binds: false)
+    try daemon.bind("web", unit: "nowhere.service")
+    for (secret, status) in [("0123456789abcde", 400), ("0123456789abcdef", 200)] {
+      try daemon.set("settings/approle/web", in: "vault.service", to: secret)
+      let login = #"{"role_id":"web","secret_id":"\#(secret)"}"#
+      #expect(try await daemon.curl("/v1/auth/approle/login", "-d", login).status == status)
+    }
   }
 
   @Test func `a role's secret that has expired gets no token`() async throws {
