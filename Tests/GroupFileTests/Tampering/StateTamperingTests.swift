@@ -99,6 +99,22 @@ import Testing
     try group.expectUnverifiable()
   }
 
+  @Test(arguments: ["UPDATE chain SET rest=zeroblob(32) WHERE epoch=5000", "INSERT INTO chain VALUES(2, zeroblob(32))"])
+  func `verifying finds a changed newest link, and one that should be gone, although older ones are gone`(
+    _ sql: String
+  ) throws {
+    let group = try GroupFixture()
+    try group.set(["name": "value"])
+    try group.forge().storeManifest { $0.epoch = 5_000 }
+    #expect(try group.open().verify().epoch == 5_000)
+    ConnectionPool.closeIdle(at: try ContainerPlace(folder: group.folder))
+    #expect(RawFile.run(group.folder + "/group.vault", [sql], keepingLog: true))
+    guard case .damaged(_, .chain, _) = failure({ try group.open().verify() }) else {
+      Issue.record("taken")
+      return
+    }
+  }
+
   @Test func `a planted chain link of the next epoch is replaced by the signed one`() throws {
     let group = try TamperedGroup()
     let behind = MemoryWitness(group.fixture.witness.reading)
