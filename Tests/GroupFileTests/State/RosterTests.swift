@@ -52,6 +52,26 @@ import Testing
     }
   }
 
+  @Test func `a roster of more members than a group may have, present or removed, is refused`() throws {
+    var roster = RosterTests.roster()
+    roster.members = (0..<4_097).map { number in
+      var member = RosterTests.member(10, number == 0 ? .owner : .application)
+      member.signingKey = PublicKey([UInt8](repeating: 0, count: 30) + [UInt8(number >> 8), UInt8(number & 0xFF)])!
+      return member
+    }
+    roster.removed = (0..<4_097).map { number in
+      RemovedMember(issue: 1, application: "com.example.a", lastGeneration: 1, epoch: UInt64(number))
+    }
+    func refusal(members: Int, removed: Int) -> VaultError? {
+      var cut = roster
+      (cut.members, cut.removed) = (Array(roster.members.prefix(members)), Array(roster.removed.prefix(removed)))
+      return failure { _ = try Roster(parsing: cut.body()) }
+    }
+    #expect(refusal(members: 4_096, removed: 4_096) == nil)
+    #expect(refusal(members: 4_097, removed: 0) == .damaged(.roster, "number of members"))
+    #expect(refusal(members: 1, removed: 4_097) == .damaged(.roster, "number of removed members"))
+  }
+
   @Test func `a roster of 200 members reads back`() throws {
     var roster = RosterTests.roster()
     roster.members = (0..<200).map { RosterTests.member($0) }
