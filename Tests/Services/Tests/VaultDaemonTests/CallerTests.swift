@@ -146,6 +146,7 @@ struct CallerTests {
     #expect(system.unit(inControlGroup: "0::/user.slice/user-33.slice/session-1.scope\n") == nil)
     #expect(system.unit(inControlGroup: "0::/../system.slice/web.service\n") == nil)
     #expect(system.unit(inControlGroup: "0::/system.slice/web.service (deleted)\n") == nil)
+    #expect(system.unit(inControlGroup: "0::/system.slice/web.service/worker (deleted)\n") == nil)
     #expect(system.unit(inControlGroup: "1:name=x:/system.slice/web.service\n") == nil)
     #expect(system.unit(inControlGroup: "0::/\n") == nil)
   }
