@@ -63,23 +63,6 @@ final class Session {
   /// Keeps a warning until the command has ended, because with `--json` stderr contains only the object of an error.
   func warn(_ message: String) { warnings.append(message) }
 
-  /// Says that the expiry of the former value does not apply to the new one.
-  func warnOfLostExpiry(of former: Item?) {
-    guard let expires = former?.expires else { return }
-    warn("the former value's expiry (\(shown(expires))) does not apply to the new one; to set one: --expires")
-  }
-
-  func warnIfExpired(_ item: Item) {
-    if item.hasExpired { warn("'\(item.name)' has expired: vault info shows when") }
-  }
-
-  /// Says that a time that was given for a new value is past.
-  func warnIfPast(_ details: Details) {
-    if case .to(let time) = details.expires, time < .now {
-      warn("the value has expired already: \(shown(time)) is past")
-    }
-  }
-
   /// Prints a message that is neither data nor an error on stderr.
   func say(_ message: String) {
     endProgress()
@@ -346,14 +329,5 @@ extension Session {
   var hasPassphrase: Bool {
     let slots = try? StoreLocation(environment: environment).identity().slots
     return slots?.contains { $0.kind == .passphrase } ?? false
-  }
-
-  /// A time in a sentence: in the machine's time zone on a terminal, elsewhere in UTC to the second.
-  func told(_ time: Timestamp) -> String { output.isTerminal ? time.localText : time.text }
-
-  /// A time in a table: in the machine's time zone on a terminal, elsewhere in UTC.
-  func shown(_ time: Timestamp?) -> String {
-    guard let time else { return "" }
-    return output.isTerminal ? time.localText : time.shortText
   }
 }

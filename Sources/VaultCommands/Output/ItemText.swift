@@ -102,3 +102,32 @@ extension Timestamp {
     return rest == 0 ? text : "\(text.dropLast()).\(String(1_000 + rest).dropFirst())Z"
   }
 }
+
+// Times, and warnings of expiry.
+extension Session {
+  /// Says that the expiry of the former value does not apply to the new one.
+  func warnOfLostExpiry(of former: Item?) {
+    guard let expires = former?.expires else { return }
+    warn("the former value's expiry (\(shown(expires))) does not apply to the new one; to set one: --expires")
+  }
+
+  func warnIfExpired(_ item: Item) {
+    if item.hasExpired { warn("'\(item.name)' has expired: vault info shows when") }
+  }
+
+  /// Says that a time that was given for a new value is past.
+  func warnIfPast(_ details: Details) {
+    if case .to(let time) = details.expires, time < .now {
+      warn("the value has expired already: \(shown(time)) is past")
+    }
+  }
+
+  /// A time in a sentence: in the machine's time zone on a terminal, elsewhere in UTC to the second.
+  func told(_ time: Timestamp) -> String { output.isTerminal ? time.localText : time.text }
+
+  /// A time in a table: in the machine's time zone on a terminal, elsewhere in UTC.
+  func shown(_ time: Timestamp?) -> String {
+    guard let time else { return "" }
+    return output.isTerminal ? time.localText : time.shortText
+  }
+}
