@@ -89,13 +89,11 @@ final class LockFile: Sendable {
   convenience init(_ place: ContainerPlace, _ toChangeModes: Bool) throws(VaultError) {
     let found = try ContainerPlace.status(place.lockPath)
     if let found, !found.isRegular { throw LockFile.foreign }
-    let mode = try found == nil ? LockFile.mode(of: place, toChangeModes) : nil
-    let file = try onDisk(LockFile.open(place.lockPath, making: mode))
+    let mode = try LockFile.mode(of: place, toChangeModes)
+    let file = try onDisk(LockFile.open(place.lockPath, making: found == nil ? mode : nil))
     let status = try onDisk(file.status())
     // A FIFO may have replaced the file just now.
     guard status.isRegular else { throw LockFile.foreign }
-    // If everyone may lock the lock file, they may be able to lock the group's files too, so check again.
-    if status.st_mode & S_IROTH != 0 { _ = try LockFile.mode(of: place, toChangeModes) }
     self.init(file, status)
   }
 

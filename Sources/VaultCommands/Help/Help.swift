@@ -163,10 +163,10 @@ enum Help {
   private static func indented(_ text: String) -> String { "  " + text.exchanging("\n", for: "\n  ") }
 
   /// A message that follows `title` on its line. If it is wrapped, the commands in it are not, so that they can be copied.
-  static func wrapped(_ message: String, after title: String, _ columns: Int?) -> String {
-    guard let columns else { return " \(message)\n" }
+  static func wrapped(_ line: String, after title: String, _ columns: Int?) -> String {
+    guard let columns else { return " \(line)\n" }
     var (text, width) = ("", title.count)
-    var words = message.split(separator: " ", omittingEmptySubsequences: false)[...]
+    var words = line.split(separator: " ", omittingEmptySubsequences: false)[...]
     while let word = words.popFirst() {
       var part = String(word)
       // A command follows a colon, and ends with a mark, or with the message.

@@ -52,11 +52,11 @@ import Testing
     #expect(refusal(folder: folder) == "the group's folder belongs to another user")
   }
 
-  @Test(arguments: [nil, 0o644] as [mode_t?])
+  @Test(arguments: [nil, 0o644, 0o600] as [mode_t?])
   func `a group that everybody may read is not locked for writing, with and without a lock`(_ lock: mode_t?) throws {
     let folder = try TemporaryFolder().makeGroup()
     if lock != nil { folder.write([], to: "lock") }
-    for name in folder.names() { #expect(unsafe chmod(folder.file(name), 0o644) == 0) }
+    for name in folder.names() { #expect(unsafe chmod(folder.file(name), name == "lock" ? lock ?? 0 : 0o644) == 0) }
     #expect(unsafe chmod(folder.path, 0o755) == 0)
     #expect(folder.reading() == nil)
     let place = try ContainerPlace(folder: folder.path)
