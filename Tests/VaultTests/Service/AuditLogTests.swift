@@ -114,7 +114,8 @@ import Testing
     try log.append([ServiceFixture.record("a")])
     let records = try fixture.owner().auditRecords()
     #expect(try records.next() != nil)
-    let writer = try Connection(folder: fixture.service().group("vault.audit").file.folder, access: .writing)
+    let place = try ContainerPlace(folder: fixture.service().group("vault.audit").file.folder)
+    let writer = try Connection(at: place, access: .writing)
     #expect(throws: Never.self) { try writer.truncatingCheckpoint(waiting: 1) }
     while try records.next() != nil {}
   }
