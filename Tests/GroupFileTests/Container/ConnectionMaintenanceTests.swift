@@ -64,16 +64,16 @@ import Testing
     let reader = try Connection(folder: folder.path, access: .reading)
     let connection = try Connection(folder: folder.path, access: .writing)
     try reader.begin(.reading)
-    try write(connection, 2_000_000)
+    try write(connection, 1_500_000)
     try connection.checkpointIfLarge(waiting: 1)
     for _ in 0..<4 {
-      try write(connection, 400_000)
+      try write(connection, 300_000)
       // Waits for the reader, who never finishes.
       try connection.checkpointIfLarge(waiting: .max)
     }
     try reader.commit()
-    // More than four times what the first attempt found, so this one waits, and finds the log free.
-    try write(connection, 5_000_000)
+    // More than twice what the first attempt found, so this one waits, and finds the log free.
+    try write(connection, 1_500_000)
     try connection.checkpointIfLarge()
     #expect(folder.bytes(of: "group.vault-wal").isEmpty)
   }

@@ -99,13 +99,13 @@ import Testing
     let fixture = try ServiceFixture()
     let log = try AuditLog(of: fixture.service())
     for number in 1...300 { try log.append([ServiceFixture.record("\(number)")], at: .month(1)) }
-    try log.append([ServiceFixture.record("kept")], at: .month(9))
+    try log.append([ServiceFixture.record("kept")], at: .month(2))
     func epoch() throws -> UInt64 { try fixture.owner().group("vault.audit").info().epoch }
     let before = try epoch()
-    #expect(try log.dropMonths(keeping: 1, by: Record.Caller(.nobody), at: .month(9)) >= 300)
+    #expect(try log.dropMonths(keeping: 1, by: Record.Caller(.nobody), at: .month(2)) >= 300)
     #expect(try epoch() >= before + 2)
     #expect(try fixture.records().map { $0.item ?? $0.action.name } == ["kept", "drop-months"])
-    #expect(try fixture.owner().verifyAudit(at: .month(9)).isWhole)
+    #expect(try fixture.owner().verifyAudit(at: .month(2)).isWhole)
   }
 
   @Test func `whoever shows the record does not hold a state of it, so its log can be emptied`() throws {

@@ -246,7 +246,8 @@ struct SecretStoreTests {
 
   @Test(.timeLimit(.minutes(5)))
   func `a watch works although the system allows no further one`() throws {
-    let group = try StoreFixture().open().group("default")
+    let store = try StoreFixture()
+    let group = try store.open().group("default")
     var taken: [Int32] = []
     while case let descriptor = inotify_init1(Int32(IN_CLOEXEC)), descriptor >= 0 { taken.append(descriptor) }
     let made = Result { try group.watch() }
