@@ -221,11 +221,6 @@ struct CommitCases {
         "a row that skips a version", 7, commits[0],
         try commit(after: first.group) { $0.put("item/5", [5]) { $0.version = 3 } }),
       damaged(
-        "a first version that names another before it", 7, commits[0],
-        try commit(after: first.group) { draft in
-          draft.put("item/9", [9]) { $0.previous = VectorSeeds.bytes("another row") }
-        }),
-      damaged(
         "a blob of another row", 7,
         try changed { $0.change = { $0.rows[1] = $0.rows[1].with(blob: [UInt8](repeating: 0, count: 976)) } }),
       damaged("a blob left out", 7, try changed { $0.change = { $0.rows[1] = $0.rows[1].with(blob: nil) } }),
