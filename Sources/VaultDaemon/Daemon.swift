@@ -155,7 +155,7 @@
         bodies: BodyBudget(limit: configuration.limits.bodies),
         strangersBodies: BodyBudget(limit: configuration.limits.strangersBodies), messages: messages,
         answers: BodyBudget(limit: configuration.limits.answers),
-        failures: Failures(limit: configuration.limits.failuresPerMinute),
+        failures: Failures(limit: configuration.limits.failures, within: configuration.limits.failureWindow),
         metrics: DaemonMetrics(connections), replication: replication, logger: logger
       ).answer
       let services = sockets.filter { $0.name == ListeningSocket.http }.map { socket in

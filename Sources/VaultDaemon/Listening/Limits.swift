@@ -13,8 +13,9 @@
     /// How many of those over Unix sockets are left to root and to processes that a binding identifies. A user may have
     /// thousands of other uids, for containers.
     var connectionsOfBound = 1_024
-    /// How many requests of one application, user or address may be refused in a minute.
-    var failuresPerMinute = 600
+    /// How many requests of one application, user or address may be refused within `failureWindow`.
+    var failures = 600
+    var failureWindow = Duration.seconds(60)
     /// In bytes, of all header fields together.
     var header = 32 * 1_024
     /// In bytes: the largest value, escaped in JSON, fits.
@@ -53,24 +54,24 @@
     }
   }
 
-  /// Counts how often each caller was refused in the current minute. A caller that is refused too often is ignored
-  /// until the minute ends, so that nobody can guess tokens.
+  /// Counts how often each caller was refused in the current window of time. A caller that is refused too often is
+  /// ignored until the window ends, so that nobody can guess tokens.
   final class Failures: Sendable {
     private let limit: Int
-    private let start = ContinuousClock.now
-    private let state = Mutex((minute: Int64(0), counts: [String: Int]()))
+    private let window: Duration
+    private let state = Mutex((end: ContinuousClock.now, counts: [String: Int]()))
 
-    init(limit: Int) { self.limit = limit }
+    init(limit: Int, within window: Duration = Limits().failureWindow) { (self.limit, self.window) = (limit, window) }
 
     func count(_ caller: String) { withCounts { $0[caller, default: 0] += 1 } }
 
     func isBlocked(_ caller: String) -> Bool { withCounts { $0[caller, default: 0] >= limit } }
 
-    /// Lends the counts of the current minute.
+    /// Lends the counts of the current window.
     private func withCounts<Result>(_ body: (inout [String: Int]) -> sending Result) -> Result {
       state.withLock { state in
-        let minute = start.duration(to: .now).components.seconds / 60
-        if state.minute != minute { state = (minute, [:]) }
+        let now = ContinuousClock.now
+        if now >= state.end { state = (now + window, [:]) }
         return body(&state.counts)
       }
     }

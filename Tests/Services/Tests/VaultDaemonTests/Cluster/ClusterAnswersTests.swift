@@ -15,7 +15,7 @@ import VaultFoundation
 
 /// What other users of the machine may ask about published groups.
 @Suite struct ClusterAnswersTests {
-  private let failures = Failures(limit: 3)
+  private let failures = Failures(limit: 3, within: .seconds(1_000_000))
   private let seal = Seal { () throws(VaultError) in throw .locked(.credential(.missing)) }
   private let replication = Replication(
     { [] }, Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, log: { _, _ in throw LogError.unavailable })
