@@ -208,23 +208,6 @@ struct HealthTests {
     #expect(!daemon.seal.isSealed && interface.failures.isBlocked(stranger.key))
   }
 
-  @Test(.timeLimit(.minutes(5)))
-  func `a daemon all of whose writers wait still says that it works`() async throws {
-    let daemon = try RunningDaemon(serves: false)
-    let (begun, go) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-    let writers = (0..<32).map { _ in
-      Task {
-        try await Blocking.write {
-          begun.signal()
-          go.wait()
-        }
-      }
-    }
-    defer { for _ in writers { go.signal() } }
-    await onThread { for _ in 0..<32 { begun.wait() } }
-    #expect(await daemon.seal.problem() == nil)
-  }
-
   @Test func `a daemon whose credential was revoked says that it is sealed, until it has another one`() async throws {
     let daemon = try RunningDaemon()
     try daemon.set("a", in: "web", to: "secret")

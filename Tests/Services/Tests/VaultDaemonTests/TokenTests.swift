@@ -168,43 +168,6 @@ struct TokenTests {
     #expect(Refusal.tooManyTokens.status == .tooManyRequests)
   }
 
-  /// Has a change wait for its turn while its caller loses the right to it.
-  @Test(.serialized, .timeLimit(.minutes(5)), arguments: ["token", "binding"])
-  func `a change that waits for its turn is not made once its token or binding has ended`(_ end: String) async throws {
-    let daemon = try RunningDaemon(binds: false)
-    // No other test has an application of that name, and with it the same turns.
-    let name = "waiting-\(end)"
-    try daemon.bind(name, user: String(getuid()))
-    let token = try daemon.token(of: name)
-    let (begun, go) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
-    let turns = 16
-    for _ in 0..<turns {
-      Task {
-        try await Blocking.$caller.withValue("application \(name)") {
-          try await Blocking.write {
-            begun.signal()
-            go.wait()
-          }
-        }
-      }
-    }
-    await onThread { for _ in 0..<turns { begun.wait() } }
-    let header = end == "token" ? ["-H", "X-Vault-Token: \(token)"] : []
-    let change = Task {
-      try await daemon.curl(
-        url: "http://localhost/v1/\(name)/data/a",
-        ["--unix-socket", daemon.socket, "-d", #"{"data":{"value":"x"}}"#] + header)
-    }
-    while try !daemon.records().contains(where: { $0.action == .write && $0.outcome == .allowed }) {
-      try await Task.sleep(for: .milliseconds(20))
-    }
-    if end == "token" { try #require(daemon.seal.current).tokens.revoke(token) } else { try daemon.unbind(name) }
-    for _ in 0..<turns { go.signal() }
-    #expect(try await change.value.status == 403)
-    #expect(try daemon.items(of: name).isEmpty)
-    #expect(try daemon.records().last { $0.action == .write }?.outcome == .denied)
-  }
-
   @Test func `the scheme of a token's header is recognized in any case, and a namespace is refused`() async throws {
     let daemon = try RunningDaemon()
     try daemon.set("a", in: "web", to: "secret")
