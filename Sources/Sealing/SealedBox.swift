@@ -30,8 +30,6 @@ package struct Nonce: Sendable, Hashable {
 
   // Overloads for each kind of bytes instead of one generic initializer, which other modules would call unspecialized.
 
-  package init?(_ bytes: [UInt8]) { self.init(bytes[...]) }
-
   package init?(_ bytes: ArraySlice<UInt8>) {
     guard let nonce = unsafe bytes.span.withUnsafeBytes({ unsafe Nonce($0) }) else { return nil }
     self = nonce

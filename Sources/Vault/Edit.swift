@@ -80,11 +80,7 @@ public struct Edit: ~Copyable {
   /// Opens the secret of `name` as of this point in the transaction.
   ///
   /// - Throws: ``VaultError/notFound(_:)``, and the error of an earlier change that failed.
-  public func get(_ name: String) throws(VaultError) -> Secret {
-    if let failure { throw failure }
-    let name = try Item.Name(name).description
-    return Secret(try inGroup(group, transaction.opened(name).secret))
-  }
+  public func get(_ name: String) throws(VaultError) -> Secret { Secret(try open(name).secret.opened) }
 
   /// Opens the secret of `name` as of this point in the transaction, and returns it with the item's metadata.
   ///

@@ -213,9 +213,9 @@ enum Versions {
     try output.write(
       """
       vault \(vault)
-      format \(BuildVersions.format)
+      format \(FormatVersion.known.read)
       libsodium \(BuildVersions.sodium)
-      SQLite \(BuildVersions.sqlite)
+      SQLite \(ContainerLibrary.version)
 
       """)
   }

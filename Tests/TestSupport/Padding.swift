@@ -12,3 +12,7 @@ extension Padding {
     }
   }
 }
+
+extension Nonce {
+  package init?(_ bytes: [UInt8]) { self.init(bytes[...]) }
+}

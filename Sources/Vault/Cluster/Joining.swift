@@ -16,8 +16,6 @@ extension ApplicationCredential {
 
   /// The groups that the application was a member of when the credential was written, sorted by name.
   public var groups: [String] { floors.map(\.group) }
-  /// The 32 bytes of the key that identifies the owner of these groups.
-  public var ownerKeyBytes: [UInt8] { ownerKey.bytes }
 }
 
 extension StoreLocation {

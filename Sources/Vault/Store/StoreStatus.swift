@@ -42,21 +42,6 @@ public struct GroupStatus: Sendable {
 }
 
 extension SecretStore {
-  /// The status of the store at `location`. If nothing opens the store, the result has the facts that can be read
-  /// without a key.
-  ///
-  /// - Throws: ``VaultError/noStore(path:)``; the error of reading the identity file.
-  public static func status(
-    at location: StoreLocation? = nil, unlocking: consuming Unlocking = .automatic()
-  ) throws(VaultError) -> StoreStatus {
-    let location = if let location { location } else { try StoreLocation.standard() }
-    do {
-      return try SecretStore.open(at: location, unlocking: unlocking).status()
-    } catch .locked(let reason) {
-      return try lockedStatus(location, .locked(reason))
-    }
-  }
-
   /// The status of the open store; each group's state is verified. An application sees the groups that it is a member
   /// of, or was when its credential was written.
   public func status() throws(VaultError) -> StoreStatus {
@@ -115,6 +100,7 @@ extension SecretStore {
     return access.floor(of: name) == nil
   }
 
+  /// The facts that can be read without a key, of a store that nothing opens.
   package static func lockedStatus(_ location: StoreLocation, _ lock: VaultError) throws(VaultError) -> StoreStatus {
     let file = try location.identityFolder.read()
     var notices: [Notice] = []

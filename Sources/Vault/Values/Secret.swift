@@ -162,17 +162,11 @@ package enum SystemClock {
   package static func monotonic() -> Duration { .nanoseconds(Deadline.now()) }
 }
 
-/// The format version of this build, and the versions of its libraries; a static executable contains its own.
-public enum BuildVersions {
+/// The version of this build, and of its libsodium; a static executable contains its own.
+package enum BuildVersions {
   /// The version of the commands and of the daemon.
-  public static let vault = "0.1.0"
-
-  /// The format version that is written.
-  public static var format: Int { Int(FormatVersion.known.read) }
+  package static let vault = "0.1.0"
 
   /// libsodium's version.
-  public static var sodium: String { Sodium.version }
-
-  /// SQLite's version.
-  public static var sqlite: String { ContainerLibrary.version }
+  package static var sodium: String { Sodium.version }
 }

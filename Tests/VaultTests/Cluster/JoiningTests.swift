@@ -67,7 +67,7 @@ import Testing
     let credential = try issue(as: "1")
     #expect(credential.application == web && credential.issue == 1 && credential.groups == [web])
     #expect(credential.floors.map(\.group) == [web] && credential.floors[0].state.epoch > 0)
-    #expect(try credential.ownerKeyBytes == owner.open().ownerKeyBytes)
+    #expect(try credential.ownerKey.bytes == owner.open().ownerKeyBytes)
     #expect(!"\(credential)".contains("correct horse"))
   }
 

@@ -4,6 +4,15 @@ import Testing
 
 @testable import Vault
 
+extension SecretStore {
+  /// The status of a store that perhaps nothing opens, as `vault status` shows it.
+  static func status(at location: StoreLocation) throws(VaultError) -> StoreStatus {
+    do { return try open(at: location).status() } catch .locked(let reason) {
+      return try lockedStatus(location, .locked(reason))
+    }
+  }
+}
+
 /// A new store in its own folder, opened with a key file.
 final class StoreFixture {
   let folder: String
