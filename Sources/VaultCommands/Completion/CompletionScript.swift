@@ -1,3 +1,4 @@
+internal import Exchange
 internal import Ground
 
 /// The scripts that pass the answer of `NAME complete` to a shell.

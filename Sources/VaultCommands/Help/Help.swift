@@ -1,3 +1,4 @@
+internal import Exchange
 internal import Vault
 
 /// The description of a command.

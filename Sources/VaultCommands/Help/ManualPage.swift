@@ -1,3 +1,4 @@
+internal import Exchange
 internal import Vault
 
 /// A manual page, generated from the command's own description, so there is no second copy to maintain.

@@ -1,4 +1,5 @@
 import CVaultSystem
+internal import Exchange
 import Glibc
 internal import Vault
 

@@ -1,3 +1,4 @@
+internal import Exchange
 internal import Ground
 internal import Vault
 
