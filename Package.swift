@@ -68,7 +68,8 @@ let package = Package(
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .target(name: "CVaultSystem"),
     .target(name: "CVaultSQLite", dependencies: ["CVaultSystem"], linkerSettings: [.linkedLibrary("sqlite3")]),
-    .target(name: "CVaultStart", dependencies: ["CVaultSystem"]),
+    .target(name: "CVaultProcess"),
+    .target(name: "CVaultStart", dependencies: ["CVaultProcess"]),
     .systemLibrary(name: "CGcrypt", pkgConfig: "libgcrypt", providers: [.apt(["libgcrypt20-dev"])]),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     // Only with the trait Daemon, so without pkg-config, whose absence every other build would report.
@@ -104,10 +105,13 @@ let package = Package(
       swiftSettings: settings),
     .target(
       name: "VaultCommands",
-      dependencies: ["Ground", "Vault", "Exchange", "Authenticators", "KeyedArchives", "CVaultSystem"],
+      dependencies: [
+        "Ground", "Vault", "Exchange", "Authenticators", "KeyedArchives", "CVaultProcess", "CVaultSystem",
+      ],
       swiftSettings: settings),
     .executableTarget(
-      name: "VaultCLI", dependencies: ["VaultCommands", "CVaultSystem", "CVaultStart"], swiftSettings: settings),
+      name: "VaultCLI", dependencies: ["VaultCommands", "CVaultProcess", "CVaultSystem", "CVaultStart"],
+      swiftSettings: settings),
 
     // What vault import starts to read other programs' stores, so that vault is not linked with what they need.
     .target(
@@ -121,7 +125,8 @@ let package = Package(
     .target(
       name: "VaultDaemon",
       dependencies: [
-        "Ground", "VaultFoundation", "Vault", "Exchange", "Authenticators", "Sealing", "CVaultSystem", "CGcrypt",
+        "Ground", "VaultFoundation", "Vault", "Exchange", "Authenticators", "Sealing", "CVaultProcess", "CVaultSystem",
+        "CGcrypt",
         .target(name: "CSystemd", condition: .when(traits: ["Daemon"])),
         .product(name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["Daemon"])),
         .product(name: "Hummingbird", package: "hummingbird", condition: .when(traits: ["Daemon"])),
@@ -158,7 +163,8 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(name: "SealingTests", dependencies: ["Ground", "Sealing", "TestSupport"], swiftSettings: settings),
     .testTarget(
-      name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CVaultSQLite", "CVaultSystem", "TestSupport"],
+      name: "GroupFileTests",
+      dependencies: ["GroupFile", "Sealing", "CVaultProcess", "CVaultSQLite", "CVaultSystem", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "VaultTests", dependencies: ["Vault", "GroupFile", "Sealing", "TestSupport"],

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 #include "CVaultStart.h"
-#include "CVaultSystem.h"
+#include "CVaultProcess.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ void cstart_restore_environment(void) {
 // Swift's `CommandLine` calls these. The runtime's own ones come with a constructor that finds the arguments by parsing
 // /proc/self/maps; in a static executable the linker takes these instead.
 
-char **_swift_stdlib_getUnsafeArgvArgc(int *count) { return csystem_arguments(count); }
+char **_swift_stdlib_getUnsafeArgvArgc(int *count) { return cprocess_arguments(count); }
 
 // Called where a program sets `CommandLine.arguments`, which these do not.
 void _swift_stdlib_overrideUnsafeArgvArgc(char **values, int count) { (void)values, (void)count; }

@@ -7,29 +7,12 @@
 #include <sched.h>
 #include <stdio.h>
 #include <sys/socket.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
-
-static int argument_count;
-static char **arguments;
-
-// Runs before Swift's runtime does.
-__attribute__((constructor(101))) static void keep_arguments(int count, char **values) {
-  argument_count = count;
-  arguments = values;
-}
-
-char **csystem_arguments(int *count) {
-  *count = argument_count;
-  return arguments;
-}
 
 int csystem_wait(sem_t *semaphore, const struct timespec *until) {
   return sem_clockwait(semaphore, CLOCK_MONOTONIC, until);
@@ -47,28 +30,7 @@ void csystem_prepare_to_find_users(void) {
   __nss_configure_lookup("group", "files");
 }
 
-int csystem_lock_on_fault(const void *address, size_t count) { return mlock2(address, count, MLOCK_ONFAULT); }
-
-int csystem_signal_descriptor(const sigset_t *signals) { return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK); }
-
 void csystem_take_default_action(int signal_number) { signal(signal_number, SIG_DFL); }
-
-void csystem_ignore(int signal_number) { signal(signal_number, SIG_IGN); }
-
-int csystem_is_ignored(int signal_number) {
-  struct sigaction action;
-  return sigaction(signal_number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
-}
-
-void csystem_guard_output(void) {
-  signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);
-  for (int number = 0; number < 3; number++)
-    // `open` returns the lowest free number. It opens in the wrong direction, so that using it is an error.
-    if (fcntl(number, F_GETFD) == -1 && open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY) == -1
-        && open("/", O_PATH) == -1)
-      _exit(1);
-}
 
 int32_t csystem_add_key(const char *type, const char *description, const void *payload, size_t count, int32_t keyring) {
   return (int32_t)syscall(SYS_add_key, type, description, payload, count, keyring);
@@ -86,12 +48,6 @@ int csystem_change_key(int operation, int32_t key, long argument) {
   return (int)syscall(SYS_keyctl, operation, key, argument);
 }
 
-int csystem_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING); }
-
-int csystem_seal(int descriptor) {
-  return fcntl(descriptor, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
-}
-
 int csystem_peer(int socket, int32_t *process, uint32_t *user, uint32_t *group) {
   struct ucred peer;
   socklen_t size = sizeof peer;
@@ -100,31 +56,6 @@ int csystem_peer(int socket, int32_t *process, uint32_t *user, uint32_t *group) 
   *user = peer.uid;
   *group = peer.gid;
   return 0;
-}
-
-// Missing in the headers of older systems.
-enum { peer_process_option = 77 };
-
-int csystem_peer_process(int socket) {
-  int descriptor = -1;
-  socklen_t size = sizeof descriptor;
-  return getsockopt(socket, SOL_SOCKET, peer_process_option, &descriptor, &size) == 0 ? descriptor : -1;
-}
-
-long csystem_peer_label(int socket, char *buffer, size_t capacity) {
-  socklen_t size = (socklen_t)capacity;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERSEC, buffer, &size) == 0 ? (long)size : -1;
-}
-
-void csystem_close_on_exec(int first) { (void)close_range((unsigned)first, ~0U, CLOSE_RANGE_CLOEXEC); }
-
-int csystem_lock_memory(void) { return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT); }
-
-void csystem_raise_descriptor_limit(void) {
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= 16384) return;
-  limit.rlim_cur = limit.rlim_max < 16384 ? limit.rlim_max : 16384;
-  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int csystem_processor(void) { return sched_getcpu(); }

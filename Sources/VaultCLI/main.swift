@@ -1,3 +1,4 @@
+import CVaultProcess
 import CVaultStart
 import CVaultSystem
 import Glibc
@@ -5,5 +6,5 @@ import VaultCommands
 
 cstart_restore_environment()
 csystem_find_users_in_files()
-csystem_guard_output()
+cprocess_guard_output()
 exit(runProcess())

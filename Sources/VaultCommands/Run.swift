@@ -1,4 +1,4 @@
-import CVaultSystem
+import CVaultProcess
 import Glibc
 internal import Vault
 
@@ -137,7 +137,7 @@ public func runProcess() -> Int32 {
 private func decodedArguments() throws(Failure) -> [String] {
   var arguments: [String] = []
   var count: CInt = 0
-  let given = unsafe csystem_arguments(&count)
+  let given = unsafe cprocess_arguments(&count)
   for number in 0..<Int(count) {
     guard let argument = unsafe given?[number] else { continue }
     if number == 0 {

@@ -1,4 +1,5 @@
 #if Daemon
+  import CVaultProcess
   import CVaultSystem
   import Foundation
   import Logging
@@ -27,7 +28,7 @@
     /// - Returns: the process's exit status: 64 for a wrong command line, 1 if the daemon could not start.
     @MainActor public static func run(_ arguments: [String]) async -> Int32 {
       hardenProcess()
-      csystem_guard_output()
+      cprocess_guard_output()
       _ = csystem_control_process(PR_SET_NO_NEW_PRIVS, 1)
       if arguments.contains("--help") { return tell(Configuration.usage, to: FileHandle.standardOutput) }
       if arguments == ["--version"] {
@@ -42,9 +43,9 @@
         LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }
         let logger = Logger(label: "vaultd")
         // Each connection needs a descriptor.
-        csystem_raise_descriptor_limit()
+        cprocess_raise_descriptor_limit()
         SecretStore.keepManyGroups()
-        if csystem_lock_memory() != 0 { logger.warning("the memory cannot be locked") }
+        if cprocess_lock_memory() != 0 { logger.warning("the memory cannot be locked") }
         let signals = await Handover.Signals(ends: [.sigterm, .sigint])
         let sockets = try openSockets(configuration, environment)
         let handover = Handover(sockets, signals, SystemdNotices(environment))

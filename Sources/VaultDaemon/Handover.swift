@@ -1,4 +1,5 @@
 #if Daemon
+  import CVaultProcess
   import CVaultSystem
   import Glibc
   import Ground
@@ -24,7 +25,7 @@
 
       /// Until the signals are trapped, they are ignored, also by a new version that is about to start: a handover that is
       /// requested in these milliseconds must be requested again.
-      static func ignore() { for signal in [SIGUSR2, SIGHUP] { csystem_ignore(signal) } }
+      static func ignore() { for signal in [SIGUSR2, SIGHUP] { cprocess_ignore(signal) } }
     }
 
     /// Tells the new version which sockets' files the daemon made, one on each line. Those of systemd are systemd's to
@@ -92,7 +93,7 @@
       var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
       unsafe words.append(nil)
       // Libraries leave some descriptors open on exec, which each new version would only gather.
-      csystem_close_on_exec(CInt(3 + kept.count))
+      cprocess_close_on_exec(CInt(3 + kept.count))
       Signals.ignore()
       unsafe execv(program, &words)
       return errno

@@ -7,9 +7,6 @@
 #include <stdint.h>
 #include <sys/prctl.h>
 
-/// The arguments that this process was started with. Swift's own list is read from /proc, and empty without it.
-char **csystem_arguments(int *count);
-
 /// prctl(2)
 int csystem_control_process(int option, unsigned long value);
 
@@ -22,19 +19,8 @@ void csystem_prepare_to_find_users(void);
 /// Waits for a semaphore until a moment on the monotonic clock.
 int csystem_wait(sem_t *semaphore, const struct timespec *until);
 
-/// Locks pages when they are first touched, so reserving a large range takes no memory.
-int csystem_lock_on_fault(const void *address, size_t count);
-
-/// A descriptor that delivers the blocked `signals`. It closes on exec and does not block.
-int csystem_signal_descriptor(const sigset_t *signals);
-
-/// SIG_DFL and SIG_IGN are integers cast to pointers, which Swift does not import.
+/// SIG_DFL is an integer cast to a pointer, which Swift does not import.
 void csystem_take_default_action(int signal_number);
-void csystem_ignore(int signal_number);
-int csystem_is_ignored(int signal_number);
-/// Makes a write whose reader has gone, or to a file that may not grow, an error instead of the process's end, and opens
-/// what is closed of stdin, stdout and stderr, so that no file of the store gets its number and is written as output.
-void csystem_guard_output(void);
 
 /// The kernel's keyrings, as in add_key(2) and keyctl(2): -1 and errno if the kernel refuses or has no keyrings.
 int32_t csystem_add_key(const char *type, const char *description, const void *payload, size_t count, int32_t keyring);
@@ -44,25 +30,8 @@ long csystem_read_key(int32_t key, void *buffer, size_t capacity);
 /// An operation of keyctl(2) with at most one argument, such as KEYCTL_LINK with the number of a keyring.
 int csystem_change_key(int operation, int32_t key, long argument);
 
-/// Creates a file in memory that has no name in any folder. It closes on exec.
-int csystem_memory_file(const char *name);
-
-/// Forbids all further changes to a memory file, permanently.
-int csystem_seal(int descriptor);
-
 /// Who is at the other end of a Unix socket, as of the moment when they connected: SO_PEERCRED.
 int csystem_peer(int socket, int32_t *process, uint32_t *user, uint32_t *group);
-/// A descriptor of the process that connected, which never means another one: SO_PEERPIDFD, since Linux 6.5.
-int csystem_peer_process(int socket);
-/// The peer's AppArmor or SELinux label: SO_PEERSEC. -1 if there is none.
-long csystem_peer_label(int socket, char *buffer, size_t capacity);
-
-/// Closes the descriptors from this number on when this process becomes another program, or starts one.
-void csystem_close_on_exec(int first);
-/// Locks this process's memory, pages of the future included, once they are touched.
-int csystem_lock_memory(void);
-/// Lets this process, and programs that it starts, open 16,384 files instead of the usual 1,024, if the system permits it.
-void csystem_raise_descriptor_limit(void);
 
 /// The number of the processor on which this thread runs; -1 if the kernel does not say.
 int csystem_processor(void);

@@ -1,4 +1,4 @@
-import CVaultSystem
+import CVaultProcess
 import Glibc
 internal import Vault
 
@@ -33,9 +33,9 @@ struct Silence: ~Copyable {
     unsafe pthread_sigmask(SIG_BLOCK, nil, &maskBefore)
     unsafe sigemptyset(&mask)
     // As under `nohup`, a signal that was ignored before stays ignored. In a descriptor it would arrive all the same.
-    for signal in Self.watched where csystem_is_ignored(signal) == 0 { unsafe sigaddset(&mask, signal) }
+    for signal in Self.watched where cprocess_is_ignored(signal) == 0 { unsafe sigaddset(&mask, signal) }
     if case .screen = reading { unsafe sigaddset(&mask, SIGWINCH) }
-    signals = unsafe csystem_signal_descriptor(&mask)
+    signals = unsafe cprocess_signal_descriptor(&mask)
     turn = Silence.turn(on: terminal)
     // First of all: the settings to restore are those that no other program has changed.
     waitForTurn()

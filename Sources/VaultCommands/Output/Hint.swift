@@ -1,4 +1,4 @@
-import CVaultSystem
+import CVaultProcess
 import Glibc
 internal import KeyedArchives
 internal import Vault
@@ -42,7 +42,7 @@ extension Session {
   /// Prepares for a restoration, which holds a lock file of each group. Hints then name the backup, but only a folder that
   /// is there, because a mistyped word may be a secret.
   func restoresBackup(in folder: String) {
-    csystem_raise_descriptor_limit()
+    cprocess_raise_descriptor_limit()
     circumstances.isRestoring = true
     var status = stat()
     guard unsafe stat(folder, &status) == 0 else {

@@ -1,4 +1,4 @@
-import CVaultSystem
+import CVaultProcess
 import Glibc
 internal import Vault
 
@@ -146,7 +146,7 @@ struct Style: Equatable {
     unsafe pages = UnsafeMutableRawBufferPointer(start: address, count: max(capacity, 1))
     self.capacity = capacity
     _ = unsafe madvise(address, pages.count, MADV_DONTDUMP)
-    _ = unsafe csystem_lock_on_fault(address, pages.count)
+    _ = unsafe cprocess_lock_on_fault(address, pages.count)
   }
 
   /// A copy with room for `spare` bytes more.

@@ -1,4 +1,4 @@
-import CVaultSystem
+import CVaultProcess
 import Glibc
 internal import Vault
 
@@ -102,7 +102,7 @@ private struct HeldSignals: ~Copyable {
     unsafe pthread_sigmask(SIG_BLOCK, nil, &before)
     // The others end nothing: under `nohup`, for example, SIGHUP is ignored.
     numbers = (SignalRelay.ending + [SIGABRT]).filter { signal in
-      unsafe csystem_is_ignored(signal) == 0 && sigismember(&before, signal) == 0
+      unsafe cprocess_is_ignored(signal) == 0 && sigismember(&before, signal) == 0
     }
     var mask = sigset_t()
     unsafe sigemptyset(&mask)

@@ -1,4 +1,4 @@
-import CVaultSystem
+import CVaultProcess
 import Glibc
 internal import Vault
 
@@ -14,12 +14,12 @@ enum MemoryFile {
 
   /// Like `sealed(_:)`.
   static func sealed(_ bytes: UnsafeRawBufferPointer) throws(Failure) -> Int32 {
-    let file = unsafe csystem_memory_file("vault")
+    let file = unsafe cprocess_memory_file("vault")
     guard file >= 0 else { throw failure() }
     defer { close(file) }
     try unsafe Descriptor.write(bytes, to: file)
     // Programs such as ssh refuse a key file whose mode admits others.
-    guard csystem_seal(file) == 0, fchmod(file, 0o400) == 0 else { throw failure() }
+    guard cprocess_seal(file) == 0, fchmod(file, 0o400) == 0 else { throw failure() }
     // A high number does not clash with those that scripts use.
     let descriptor = fcntl(file, F_DUPFD, 60)
     guard descriptor >= 0 else { throw failure() }

@@ -1,4 +1,4 @@
-import CVaultSystem
+import CVaultProcess
 import Glibc
 internal import Vault
 
@@ -26,10 +26,10 @@ struct SignalRelay: ~Copyable {
     var mask = sigset_t()
     unsafe sigemptyset(&mask)
     // Signals that were ignored before we started, for example by `nohup`, stay ignored, except SIGCHLD (`ChildProcess`).
-    for signal in Self.watched where signal == SIGCHLD || csystem_is_ignored(signal) == 0 {
+    for signal in Self.watched where signal == SIGCHLD || cprocess_is_ignored(signal) == 0 {
       unsafe sigaddset(&mask, signal)
     }
-    descriptor = unsafe csystem_signal_descriptor(&mask)
+    descriptor = unsafe cprocess_signal_descriptor(&mask)
     guard descriptor >= 0 else {
       throw Failure(.unexpected, "cannot read signals: \(SystemReason.text(errno))")
     }

@@ -1,4 +1,5 @@
 #if Daemon
+  import CVaultProcess
   import CVaultSystem
   import Glibc
   import Ground
@@ -42,7 +43,7 @@
       guard unsafe csystem_peer(socket, &process, &user, &group) == 0 else { return nil }
       self.user = user
       label = Self.label(of: socket)
-      let descriptor = usesDescriptor ? csystem_peer_process(socket) : -1
+      let descriptor = usesDescriptor ? cprocess_peer_process(socket) : -1
       let hasDescriptors = usesDescriptor && (descriptor >= 0 || errno != ENOPROTOOPT)
       defer { if descriptor >= 0 { close(descriptor) } }
       // If the kernel supports descriptors and returns none, the process is gone. The number 0 means a process outside
@@ -72,7 +73,7 @@
 
     private static func label(of socket: CInt) -> String? {
       var bytes = [CChar](repeating: 0, count: 1_025)
-      let count = unsafe csystem_peer_label(socket, &bytes, bytes.count - 1)
+      let count = unsafe cprocess_peer_label(socket, &bytes, bytes.count - 1)
       guard count > 0 else { return nil }
       let text = bytes[..<Int(count)].prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
       return text.isEmpty ? nil : String(decoding: text, as: UTF8.self)

@@ -1,5 +1,5 @@
 #if Daemon
-  import CVaultSystem
+  import CVaultProcess
   import Foundation
   import Synchronization
   import VaultFoundation
@@ -108,7 +108,7 @@
         _ = fcntl(handle.fileDescriptor, F_SETFD, FD_CLOEXEC)
       }
       // Libraries leave further descriptors open on exec.
-      csystem_close_on_exec(STDERR_FILENO + 1)
+      cprocess_close_on_exec(STDERR_FILENO + 1)
       var actions = unsafe posix_spawn_file_actions_t()
       unsafe posix_spawn_file_actions_init(&actions)
       defer { unsafe posix_spawn_file_actions_destroy(&actions) }

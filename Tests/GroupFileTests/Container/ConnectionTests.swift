@@ -1,3 +1,4 @@
+import CVaultProcess
 import CVaultSQLite
 import CVaultSystem
 import Dispatch
@@ -19,7 +20,7 @@ import Testing
     defer { unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &former) }
     limit.rlim_cur = limit.rlim_max
     unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    csystem_raise_descriptor_limit()
+    cprocess_raise_descriptor_limit()
     unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     #expect(limit.rlim_cur == limit.rlim_max)
   }
