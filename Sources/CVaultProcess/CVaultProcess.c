@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "CVaultProcess.h"
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -24,7 +25,7 @@ char **cprocess_arguments(int *count) {
 
 int cprocess_lock_on_fault(const void *address, size_t count) { return mlock2(address, count, MLOCK_ONFAULT); }
 
-int cprocess_signal_descriptor(const sigset_t *signals) { return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK); }
+int cprocess_signal_descriptor(const void *signals) { return signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK); }
 
 void cprocess_ignore(int signal_number) { signal(signal_number, SIG_IGN); }
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <nss.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

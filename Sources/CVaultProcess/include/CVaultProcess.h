@@ -1,6 +1,5 @@
 // Wrappers, most of one line, for calls that Swift cannot import and that only programs need, no store.
 #pragma once
-#include <signal.h>
 #include <stddef.h>
 
 /// The arguments that this process was started with. Swift's own list is read from /proc, and empty without it.
@@ -9,8 +8,8 @@ char **cprocess_arguments(int *count);
 /// Locks pages when they are first touched, so reserving a large range takes no memory.
 int cprocess_lock_on_fault(const void *address, size_t count);
 
-/// A descriptor that delivers the blocked `signals`. It closes on exec and does not block.
-int cprocess_signal_descriptor(const sigset_t *signals);
+/// A descriptor that delivers the blocked `signals`, a `sigset_t`. It closes on exec and does not block.
+int cprocess_signal_descriptor(const void *signals);
 
 /// SIG_IGN is an integer cast to a pointer, which Swift does not import.
 void cprocess_ignore(int signal_number);

@@ -2,7 +2,6 @@
 #pragma once
 #include <linux/keyctl.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
