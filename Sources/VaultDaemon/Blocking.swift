@@ -73,10 +73,10 @@
   private final class Threads: Sendable {
     /// What a call takes a share for: its caller, and the group that it may wait for.
     private struct Key: Hashable {
-      let caller: String
-      let group: String?
+      /// The caller's, and the group's if it may wait for one.
+      let shares: [String]
 
-      var shares: [String] { group.map { ["caller " + caller, "group " + $0] } ?? ["caller " + caller] }
+      init(caller: String, group: String?) { shares = ["caller " + caller] + (group.map { ["group " + $0] } ?? []) }
     }
 
     private typealias Waiting = (ticket: UInt64, continuation: CheckedContinuation<Void, Never>)
@@ -104,9 +104,8 @@
 
       /// The next call that may begin: of the caller with the fewest, and then the one that has waited for longest.
       mutating func next() -> CheckedContinuation<Void, Never>? {
-        func rank(_ key: Key) -> (Int, UInt64) {
-          (running["caller " + key.caller, default: 0], lines[key]?.first?.ticket ?? 0)
-        }
+        guard free > 0 else { return nil }
+        func rank(_ key: Key) -> (Int, UInt64) { (running[key.shares[0], default: 0], lines[key]?.first?.ticket ?? 0) }
         guard let key = lines.keys.filter({ admits($0) }).min(by: { rank($0) < rank($1) }) else { return nil }
         let first = lines[key]?.popFirst()
         if lines[key]?.isEmpty == true { lines[key] = nil }

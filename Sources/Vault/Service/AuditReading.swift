@@ -63,7 +63,12 @@ public final class AuditRecords {
     var (records, byteCount) = ([AuditRecord](), 0)
     while byteCount < AuditRecords.readAheadByteCount, let batch = batches.popFirst() {
       let stored: StoredBatch
-      do throws(VaultError) { stored = try list.stored(batch) } catch .notFound { continue }
+      do throws(VaultError) { stored = try list.stored(batch) } catch .notFound { continue } catch {
+        // The records before it are shown first, and the next call meets the error again.
+        guard !records.isEmpty else { throw error }
+        batches = [batch] + batches
+        break
+      }
       byteCount += stored.bytes.count
       guard stored.time >= earliest else { continue }
       if let opened = stored.records(of: batch, with: key) { records += opened } else { unreadableCount += 1 }

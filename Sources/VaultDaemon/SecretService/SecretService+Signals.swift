@@ -87,7 +87,7 @@
         }
       }
       let changed = Set(changes.changed)
-      for (call, items) in readers.items(of: collection) where mayUse(collection, call) {
+      for (call, items) in changed.isEmpty ? [] : readers.items(of: collection) where mayUse(collection, call) {
         let items = items.filter { $0.showsContent && changed.contains($0.id) }
         if !items.isEmpty { Task { await show(items, of: collection, to: call) } }
       }
@@ -110,6 +110,8 @@
 
     /// Tells whether a collection and its items are locked: everybody, and then the readers for whom that differs.
     func tellLocked(_ collection: BusCollection, _ isLocked: Bool) async {
+      // Others may have closed the store while what was shown was recorded.
+      guard isLocked || seal.current != nil else { return }
       tellEverybody(["Locked": .bool(isLocked)], of: collection)
       if !isLocked {
         for call in readers.ofCollection(collection.id)

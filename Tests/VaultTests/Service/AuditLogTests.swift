@@ -108,6 +108,25 @@ import Testing
     #expect(try fixture.owner().verifyAudit(at: .month(2)).isWhole)
   }
 
+  @Test func `records before a damaged place are shown`() throws {
+    let fixture = try ServiceFixture()
+    let log = try AuditLog(of: fixture.service())
+    for item in ["a", "b"] { try log.append([ServiceFixture.record(item)]) }
+    try log.append((1...100).map { ServiceFixture.record("\($0)") })
+    let place = try ContainerPlace(folder: fixture.service().group("vault.audit").file.folder)
+    let writer = try Connection(at: place, access: .writing)
+    try writer.begin(.immediate)
+    try writer.statement(
+      "UPDATE blob SET bytes=zeroblob(3) WHERE length(bytes)=(SELECT max(length(bytes)) FROM blob)"
+    ).run()
+    try writer.commit()
+    writer.close()
+    let records = try fixture.owner().auditRecords()
+    var items: [String?] = []
+    #expect(throws: VaultError.self) { while let record = try records.next() { items.append(record.item) } }
+    #expect(items.suffix(2) == ["a", "b"])
+  }
+
   @Test func `whoever shows the record does not hold a state of it, so its log can be emptied`() throws {
     let fixture = try ServiceFixture()
     let log = try AuditLog(of: fixture.service())

@@ -157,6 +157,15 @@ extension SecretServiceAnswerTests {
     #expect(signals.changes(of: desktop, told: nil).isEmpty)
   }
 
+  /// What a program is told first is recorded, and meanwhile others may close the store.
+  @Test func `nobody is told that a collection is open once the store is closed`() async throws {
+    _ = try await item("mail", ["user": "jo"])
+    daemon.seal.seal()
+    signals.removeAll()
+    for collection in await service.collections { await service.tellLocked(collection, false) }
+    #expect(signals.changes(of: .collection("desktop"), told: nil).isEmpty)
+  }
+
   @Test(.timeLimit(.minutes(5)))
   func `a program that has read a collection is told its items when one is made or removed`() async throws {
     let desktop = BusObject.collection("desktop")
