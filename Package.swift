@@ -163,8 +163,7 @@ let package = Package(
       swiftSettings: settings),
     .testTarget(name: "SealingTests", dependencies: ["Ground", "Sealing", "TestSupport"], swiftSettings: settings),
     .testTarget(
-      name: "GroupFileTests",
-      dependencies: ["GroupFile", "Sealing", "CVaultProcess", "CVaultSQLite", "CVaultSystem", "TestSupport"],
+      name: "GroupFileTests", dependencies: ["GroupFile", "Sealing", "CVaultSQLite", "CVaultSystem", "TestSupport"],
       swiftSettings: settings),
     .testTarget(
       name: "VaultTests", dependencies: ["Vault", "GroupFile", "Sealing", "TestSupport"],
@@ -175,7 +174,8 @@ let package = Package(
     .testTarget(
       name: "VaultCommandsTests",
       dependencies: [
-        "VaultCommands", "Authenticators", "Vault", "GroupFile", "KeyedArchives", "Sealing", "TestSupport",
+        "VaultCommands", "Authenticators", "Vault", "GroupFile", "KeyedArchives", "Sealing", "CVaultProcess",
+        "TestSupport",
       ],
       swiftSettings: settings),
   ]

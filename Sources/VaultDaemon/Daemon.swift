@@ -156,7 +156,7 @@
         bodies: BodyBudget(limit: configuration.limits.bodies),
         strangersBodies: BodyBudget(limit: configuration.limits.strangersBodies), messages: messages,
         answers: BodyBudget(limit: configuration.limits.answers),
-        failures: Failures(limit: configuration.limits.failures, within: configuration.limits.failureWindow),
+        failures: Failures(configuration.limits),
         metrics: DaemonMetrics(connections), replication: replication, logger: logger
       ).answer
       let services = sockets.filter { $0.name == ListeningSocket.http }.map { socket in

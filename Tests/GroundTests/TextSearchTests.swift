@@ -12,6 +12,11 @@ import Testing
     #expect(text.place(of: "key") == nil)
   }
 
+  @Test(arguments: [("a\"b\"", "a\"\"b\"\""), ("\"\u{301}", "\"\"\u{301}"), ("", ""), ("none", "none")])
+  func `each occurrence of a part is replaced`(_ text: String, _ result: String) {
+    #expect(Array(text.exchanging("\"", for: "\"\"").utf8) == Array(result.utf8))
+  }
+
   @Test(arguments: [
     ("github.com", "hub", true), ("github.com", "hubs", false), ("github", "", true), ("", "a", false),
     ("café", "cafe\u{301}", true), ("cafe\u{301}s", "és", true), ("cafe\u{301}", "cafe", false),

@@ -37,3 +37,7 @@ extension GuardedBytes {
   /// The bytes, only for tests.
   package var testBytes: [UInt8] { unsafe withUnsafeBytes { unsafe Array($0) } }
 }
+
+extension Nonce {
+  package init?(_ bytes: [UInt8]) { self.init(bytes[...]) }
+}

@@ -12,7 +12,3 @@ extension Padding {
     }
   }
 }
-
-extension Nonce {
-  package init?(_ bytes: [UInt8]) { self.init(bytes[...]) }
-}

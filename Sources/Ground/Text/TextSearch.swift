@@ -14,6 +14,18 @@ extension StringProtocol {
     return nil
   }
 
+  /// The text with each `old`, which is not empty, replaced by `new`, compared byte by byte.
+  package func exchanging(_ old: String, for new: String) -> String {
+    var result = ""
+    var rest = self[...]
+    while let place = rest.place(of: old) {
+      result += rest[..<place.lowerBound]
+      result += new
+      rest = rest[place.upperBound...]
+    }
+    return result + rest
+  }
+
   /// Whether the text contains `part`, in any spelling that Unicode treats as equal.
   package func holds(_ part: some StringProtocol) -> Bool {
     let isASCII = utf8.allSatisfy { $0 < 0x80 } && part.utf8.allSatisfy { $0 < 0x80 }

@@ -1,4 +1,3 @@
-internal import Exchange
 internal import Ground
 
 /// The scripts that pass the answer of `NAME complete` to a shell.

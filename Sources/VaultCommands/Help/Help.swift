@@ -1,4 +1,3 @@
-internal import Exchange
 internal import Vault
 
 /// The description of a command.

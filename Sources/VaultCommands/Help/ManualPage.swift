@@ -1,4 +1,3 @@
-internal import Exchange
 internal import Vault
 
 /// A manual page, generated from the command's own description, so there is no second copy to maintain.

@@ -1,5 +1,4 @@
 import CVaultSystem
-internal import Exchange
 import Glibc
 internal import Vault
 

@@ -61,7 +61,7 @@
     private let window: Duration
     private let state = Mutex((end: ContinuousClock.now, counts: [String: Int]()))
 
-    init(limit: Int, within window: Duration = Limits().failureWindow) { (self.limit, self.window) = (limit, window) }
+    init(_ limits: Limits) { (limit, window) = (limits.failures, limits.failureWindow) }
 
     func count(_ caller: String) { withCounts { $0[caller, default: 0] += 1 } }
 

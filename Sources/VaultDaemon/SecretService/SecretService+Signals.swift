@@ -86,10 +86,12 @@
           if member == "ItemDeleted" { readers.forget(item: item.path) }
         }
       }
-      let changed = Set(changes.changed)
-      for (call, items) in changed.isEmpty ? [] : readers.items(of: collection) where mayUse(collection, call) {
-        let items = items.filter { $0.showsContent && changed.contains($0.id) }
-        if !items.isEmpty { Task { await show(items, of: collection, to: call) } }
+      if !changes.changed.isEmpty {
+        let changed = Set(changes.changed)
+        for (call, items) in readers.items(of: collection) where mayUse(collection, call) {
+          let items = items.filter { $0.showsContent && changed.contains($0.id) }
+          if !items.isEmpty { Task { await show(items, of: collection, to: call) } }
+        }
       }
       tellItems(of: collection)
     }

@@ -1,4 +1,3 @@
-import CVaultProcess
 import CVaultSQLite
 import CVaultSystem
 import Dispatch
@@ -12,19 +11,6 @@ import Testing
 @testable import GroupFile
 
 @Suite struct ConnectionTests {
-  @Test func `raising the limit of open files never lowers it`() {
-    // Where the system permits 16,384 or fewer, this cannot fail.
-    var limit = rlimit()
-    unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    var former = limit
-    defer { unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &former) }
-    limit.rlim_cur = limit.rlim_max
-    unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    cprocess_raise_descriptor_limit()
-    unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-    #expect(limit.rlim_cur == limit.rlim_max)
-  }
-
   @Test func `a new file reads back what was written to it`() throws {
     let folder = TemporaryFolder()
     let making = try Connection.create(folder: folder.path)

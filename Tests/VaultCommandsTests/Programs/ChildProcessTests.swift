@@ -1,3 +1,4 @@
+import CVaultProcess
 import Glibc
 import Testing
 import Vault
@@ -15,6 +16,19 @@ import Vault
     let (end, bytes) = try ChildProcess.output(
       of: "sh", ["sh", "-c", script], variables, input: descriptor, limit: limit)
     return (end, unsafe bytes.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) })
+  }
+
+  @Test func `raising the limit of open files never lowers it`() {
+    // Where the system permits 16,384 or fewer, this cannot fail.
+    var limit = rlimit()
+    unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    var former = limit
+    defer { unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &former) }
+    limit.rlim_cur = limit.rlim_max
+    unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    cprocess_raise_descriptor_limit()
+    unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    #expect(limit.rlim_cur == limit.rlim_max)
   }
 
   @Test func `arguments, environment, input and output reach the program`() throws {

@@ -1,4 +1,3 @@
-internal import Exchange
 internal import Ground
 internal import Vault
 

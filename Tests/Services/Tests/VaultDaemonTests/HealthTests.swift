@@ -198,7 +198,7 @@ struct HealthTests {
     #expect(try told() == ["13 0 seal", "12 0 unseal"])
     var stranger = Peer()
     stranger.user = geteuid() + 12_345
-    let interface = daemon.interface(Failures(limit: 1, within: .seconds(1_000_000)))
+    let interface = daemon.interface(Failures(.allowing(failures: 1)))
     for path in ["/v1/sys/seal", "/v1/sys/unseal"] {
       let head = HTTPRequest(method: .put, scheme: "http", authority: "vaultd", path: path)
       let request = Request(head: head, body: .init(buffer: ByteBuffer()))

@@ -304,7 +304,7 @@ struct HostileClientTests {
   }
 
   @Test func `a caller that is refused too often is ignored for a while`() async throws {
-    let daemon = try RunningDaemon { $0.limits.allow(failures: 3) }
+    let daemon = try RunningDaemon { $0.limits = .allowing(failures: 3) }
     var statuses: [Int] = []
     for _ in 0..<5 { statuses.append(try await daemon.curl("/v1/default/data/a").status) }
     #expect(statuses == [403, 403, 403, 429, 429])
@@ -319,7 +319,7 @@ struct HostileClientTests {
   func `a caller whose calls of the library are refused too often is ignored for a while`(binds: Bool, call: String)
     async throws
   {
-    let daemon = try RunningDaemon(binds: binds) { $0.limits.allow(failures: 3) }
+    let daemon = try RunningDaemon(binds: binds) { $0.limits = .allowing(failures: 3) }
     let socket = daemon.socket
     let statuses = await onThread {
       (0..<5).map { _ in RawClient(socket)?.request("POST", "/vault/1/call", call)?.status }

@@ -67,7 +67,7 @@ final class RunningDaemon: Sendable {
 
   /// What answers requests, for calls without a socket.
   func interface(
-    _ failures: Failures = Failures(limit: .max), log: Logger = logger, replication: Replication? = nil,
+    _ failures: Failures = Failures(.allowing(failures: .max)), log: Logger = logger, replication: Replication? = nil,
     bodies: BodyBudget = BodyBudget(limit: 0), strangersBodies: BodyBudget = BodyBudget(limit: 0),
     messages: BodyBudget = BodyBudget(limit: 0), answers: BodyBudget = BodyBudget(limit: 0)
   ) -> Interface {
@@ -186,6 +186,10 @@ final class RunningDaemon: Sendable {
 }
 
 extension Limits {
-  /// Allows so many refused requests in all, however slow the machine is.
-  mutating func allow(failures count: Int) { (failures, failureWindow) = (count, .seconds(1_000_000)) }
+  /// So many requests may be refused in all, however slow the machine is.
+  static func allowing(failures count: Int) -> Limits {
+    var limits = Limits()
+    (limits.failures, limits.failureWindow) = (count, .seconds(1_000_000))
+    return limits
+  }
 }

@@ -333,7 +333,7 @@ struct TokenTests {
   @Test func `wrong tokens keep an address from logging in, but not from using valid tokens`() async throws {
     let address = try ListeningSocket.tcp("127.0.0.1:0")
     let port = try #require(address.port)
-    let daemon = try RunningDaemon(others: [address]) { $0.limits.allow(failures: 3) }
+    let daemon = try RunningDaemon(others: [address]) { $0.limits = .allowing(failures: 3) }
     try daemon.set("a", in: "web", to: "value")
     let (trust, authority) = ("--cacert", try await daemon.useTLS().path("ca.pem"))
     let (url, token) = ("https://127.0.0.1:\(port)/v1/", try daemon.token(of: "web"))
@@ -350,7 +350,7 @@ struct TokenTests {
   }
 
   @Test func `an application that guesses the secrets of roles is ignored for a while`() async throws {
-    let daemon = try RunningDaemon { $0.limits.allow(failures: 3) }
+    let daemon = try RunningDaemon { $0.limits = .allowing(failures: 3) }
     var statuses: [Int] = []
     for _ in 0..<5 {
       let guess = #"{"role_id":"other","secret_id":"0123456789abcdef"}"#

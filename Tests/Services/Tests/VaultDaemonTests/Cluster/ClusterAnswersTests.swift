@@ -15,7 +15,7 @@ import VaultFoundation
 
 /// What other users of the machine may ask about published groups.
 @Suite struct ClusterAnswersTests {
-  private let failures = Failures(limit: 3, within: .seconds(1_000_000))
+  private let failures = Failures(.allowing(failures: 3))
   private let seal = Seal { () throws(VaultError) in throw .locked(.credential(.missing)) }
   private let replication = Replication(
     { [] }, Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, log: { _, _ in throw LogError.unavailable })
@@ -83,7 +83,7 @@ extension ReplicaTests {
     let budget = BodyBudget(limit: 20)
     let seal = Seal { () throws(VaultError) in throw .locked(.credential(.missing)) }
     let answers = ClusterAnswers(
-      seal: seal, replication: replication, limits: Limits(), bodies: budget, failures: Failures(limit: 100))
+      seal: seal, replication: replication, limits: Limits(), bodies: budget, failures: Failures(Limits()))
     var stranger = Peer()
     stranger.user = geteuid() + 12_345
     for (count, refusal) in [(11, Refusal.tooManyBodies), (10, nil)] {
@@ -109,7 +109,7 @@ extension ReplicaTests {
       { seal.isShut ? [] : [source] }, logger, log: { [server] _, _ in MemoryLog(server) })
     let budget = BodyBudget(limit: 10)
     let answers = ClusterAnswers(
-      seal: seal, replication: replication, limits: Limits(), bodies: budget, failures: Failures(limit: 100))
+      seal: seal, replication: replication, limits: Limits(), bodies: budget, failures: Failures(Limits()))
     var peer = Peer()
     peer.user = geteuid() + 12_345
     let (body, sending) = RequestBody.makeStream()

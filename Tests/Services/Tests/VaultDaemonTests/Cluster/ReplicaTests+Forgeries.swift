@@ -153,7 +153,7 @@ extension ReplicaTests {
     let source = ReplicaSource(
       group: "team", id: made.groupID, store: other.store, remote: try Remote("test", at: "etcd://127.0.0.1:1"))
     let replication = Replication({ [source] }, RunningDaemon.logger, log: { [server] _, _ in MemoryLog(server) })
-    let failures = Failures(limit: 3, within: .seconds(1_000_000))
+    let failures = Failures(.allowing(failures: 3))
     let answers = ClusterAnswers(
       seal: Seal { () throws(VaultError) in throw .locked(.credential(.missing)) }, replication: replication,
       limits: Limits(), bodies: BodyBudget(limit: 1 << 20), failures: failures)
